@@ -1,0 +1,3 @@
+"""Multi-process concurrency stress tests for SQLite."""
+
+__version__ = "0.1.0"

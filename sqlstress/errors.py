@@ -1,0 +1,31 @@
+"""What can go wrong, each with its exit code. The command line prints the text; nothing else does.
+
+Exit codes: 0 fine; 1 an integrity failure or a regression; 2 usage; 3 inconclusive;
+4 the environment or a worker failed; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+
+class SqlstressError(Exception):
+    """Says what happened, what was kept and what to do next, in one or two lines."""
+
+    exit_code = 4
+
+
+class UsageError(SqlstressError):
+    """An option or a plan that cannot be carried out as it stands."""
+
+    exit_code = 2
+
+
+class EnvironmentFailure(SqlstressError):
+    """This machine, folder or SQLite build cannot do what was asked."""
+
+    exit_code = 4
+
+
+class Interrupted(SqlstressError):
+    """The user or the system asked us to stop."""
+
+    exit_code = 130

@@ -1,0 +1,25 @@
+"""What is saved: the Report, its Runs and Trials, and the fingerprint of where they were measured."""
+
+from sqlstress.report.document import FORMAT_VERSION, Report, from_json, to_json, write_atomically
+from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
+from sqlstress.report.results import Check, Latency, Run, Trial, Verdict, WorkerResult
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Check",
+    "Environment",
+    "FileSystem",
+    "Host",
+    "Latency",
+    "Report",
+    "Run",
+    "SqliteBuild",
+    "SyncCost",
+    "Trial",
+    "Verdict",
+    "Warning",
+    "WorkerResult",
+    "from_json",
+    "to_json",
+    "write_atomically",
+]

@@ -1,0 +1,100 @@
+"""The fingerprint of where a report was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:
+    """Something about the surroundings that the reader of a figure must know."""
+
+    code: str
+    """Stable name, such as "sync-does-nothing"."""
+    text: str
+    """One sentence: what it is, and what to do."""
+    serious: bool = False
+    """Shown with every run, not only by `sqlstress doctor`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The machine and the Python that ran."""
+
+    system: str
+    """Linux, Darwin or Windows."""
+    release: str
+    """The kernel's or system's release."""
+    machine: str
+    """Processor architecture."""
+    processor: str
+    """Model name of the processor; empty where it is not known."""
+    cores: int
+    """Logical processors that this process may use."""
+    memory_bytes: int
+    """Physical memory."""
+    python: str
+    """Implementation and version of Python."""
+    sleep_1ms_ns: int
+    """Median real length of a sleep of 1 ms, in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystem:
+    """Where the database files lie."""
+
+    kind: str
+    """Type as the system names it: ext4, apfs, NTFS; empty where it is not known."""
+    device: str
+    """What is mounted there."""
+    options: str
+    """Mount options."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteBuild:
+    """The SQLite library behind a driver."""
+
+    driver: str
+    """Name in the registry of drivers."""
+    driver_version: str
+    """Version of the binding."""
+    version: str
+    """Version of the SQLite library."""
+    source_id: str
+    """sqlite_source_id(): the check-in that it was built from."""
+    compile_options: tuple[str, ...]
+    """PRAGMA compile_options."""
+    memory_gets_per_s: float | None = None
+    """Gets a second by one process from an in-memory table of 10,000 rows: context, not a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncCost:
+    """What one sync of a 4 KiB write costs in the folder of the databases."""
+
+    primitive: str
+    """The system call: fdatasync, fsync, F_FULLFSYNC or FlushFileBuffers."""
+    append_p50_ns: int
+    """Write at the end of the file and sync: median, in nanoseconds."""
+    append_p99_ns: int
+    """The same, 99th percentile."""
+    overwrite_p50_ns: int
+    """Write over an existing block and sync: median, in nanoseconds."""
+    overwrite_p99_ns: int
+    """The same, 99th percentile."""
+    samples: int
+    """Syncs timed of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Everything about the surroundings that a figure depends on."""
+
+    host: Host
+    file_system: FileSystem
+    builds: tuple[SqliteBuild, ...]
+    """One for each driver that the report uses."""
+    sync: SyncCost
+    warnings: tuple[Warning, ...] = ()
+    """What a reader must know of these surroundings."""

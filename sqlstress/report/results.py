@@ -1,0 +1,192 @@
+"""What was measured: Latency, WorkerResult, Verdict, Trial, Run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import median
+
+from sqlstress import histogram
+from sqlstress.case import Case
+from sqlstress.report.environment import Warning
+
+NO_P999_UNDER = 10_000
+"""Fewer samples than this say nothing about the 99.9th percentile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Service times of one kind of operation, in nanoseconds (closed loop: not corrected for waiting)."""
+
+    count: int
+    p50_ns: float | None
+    p90_ns: float | None
+    p99_ns: float | None
+    p999_ns: float | None
+    """None under 10,000 samples."""
+    max_ns: int
+    buckets: tuple[tuple[int, int], ...] = ()
+    """Sparse histogram: (index, count), the index being the upper 16 bits of the float32 of the latency."""
+
+    @classmethod
+    def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
+        """Summarise a histogram as `histogram.Recorder` makes it."""
+        count = sum(buckets.values())
+        p50, p90, p99 = (histogram.percentile(buckets, share) for share in (0.5, 0.9, 0.99))
+        p999 = histogram.percentile(buckets, 0.999) if count >= NO_P999_UNDER else None
+        return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerResult:
+    """What one process did inside the window."""
+
+    worker: int
+    """1 to the concurrency."""
+    transactions: int
+    """Completed transactions: a commit whatever its batch, or a get."""
+    rows: int
+    """Rows read or written by them."""
+    seconds: float
+    """The time in which they were counted."""
+    operations: dict[str, int] = field(default_factory=dict)
+    """Completed transactions by kind: get, pair, replace, update."""
+    busy: int = 0
+    """SQLITE_BUSY answers that reached the worker."""
+    busy_snapshot: int = 0
+    """SQLITE_BUSY_SNAPSHOT answers, each a transaction begun again."""
+    failed: int = 0
+    """Operations given up after the busy time-out."""
+    longest_wait_ns: int = 0
+    """The slowest operation that touched the window, one still pending at its end included."""
+    bins: tuple[int, ...] = ()
+    """Transactions in each tenth of a second."""
+    harness_share: float = 0.0
+    """Share of the window that went to drawing keys, counting and proving."""
+    proof_share: float = 0.0
+    """Share of the window that went to acknowledgements and to checking what was read."""
+    peak_memory_bytes: int | None = None
+    """Peak resident memory of the process; None where the system does not say."""
+    error: str | None = None
+    """Why the process failed or died; None when it did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was proved, or was not."""
+
+    name: str
+    """What was checked, such as "last write"."""
+    status: str
+    """ok, failed, unknown or skipped."""
+    checked: int = 0
+    """How many things were looked at: keys, files, pairs, counters."""
+    problems: int = 0
+    """How many of them were wrong."""
+    counterexamples: tuple[str, ...] = ()
+    """The first wrong ones, in words."""
+    note: str = ""
+    """What limits the check, such as the share of keys covered."""
+
+
+_ORDER = ("failed", "unknown", "ok", "skipped")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Is the data what the workers were told it is?"""
+
+    checks: tuple[Check, ...] = ()
+    seconds: float = 0.0
+    """How long the verification took, after the window."""
+
+    @property
+    def status(self) -> str:
+        """The worst of its checks: failed, unknown, ok, or skipped when nothing was checked."""
+        found = {check.status for check in self.checks}
+        return next((status for status in _ORDER if status in found), "skipped")
+
+    @property
+    def counterexamples(self) -> tuple[str, ...]:
+        """The counter-examples of all checks."""
+        return tuple(text for check in self.checks for text in check.counterexamples)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One timed execution of a Case by its workers."""
+
+    index: int
+    """0 for the first trial of its case."""
+    seconds: float
+    """Length of the window; in a fixed-count trial, from the common start to the last end."""
+    transactions: int
+    rows: int
+    tps: float
+    """Completed transactions a second, all processes together."""
+    rows_per_s: float
+    fairness: float | None
+    """Jain's index of the workers' shares, 1/n to 1."""
+    min_max_share: float | None
+    """The smallest worker's share over the largest."""
+    longest_wait_ns: int
+    """The slowest operation of all, one still pending at the window's end included."""
+    busy: int
+    busy_snapshot: int
+    failed: int
+    latency: dict[str, Latency] = field(default_factory=dict)
+    """By kind of operation, all workers merged."""
+    workers: tuple[WorkerResult, ...] = ()
+    effective: dict[str, str] = field(default_factory=dict)
+    """Every setting as SQLite answered it after the first write."""
+    verdict: Verdict = Verdict()
+    half_ratio: float | None = None
+    """Median of the second half's tenths of a second over the first half's; None if too short."""
+    start_s: float = 0.0
+    """From starting the first process to the last one being ready."""
+    attempts: int = 1
+    """How often the trial was started, because a worker came late."""
+    error: str | None = None
+    """Why the trial is not valid; None when it is."""
+
+    @property
+    def tps_per_process(self) -> float:
+        """Completed transactions a second of an average process."""
+        return self.tps / len(self.workers) if self.workers else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A Case and its Trials."""
+
+    case: Case
+    trials: tuple[Trial, ...] = ()
+    warnings: tuple[Warning, ...] = ()
+    harness_ns: float | None = None
+    """What the harness alone costs for one transaction of this case, in nanoseconds."""
+    error: str | None = None
+    """Why the case could not be measured, or not wholly; None when it could."""
+
+    @property
+    def valid(self) -> tuple[Trial, ...]:
+        """The trials whose figures count."""
+        return tuple(trial for trial in self.trials if trial.error is None)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The checks of all trials."""
+        return Verdict(
+            tuple(check for trial in self.trials for check in trial.verdict.checks),
+            sum(trial.verdict.seconds for trial in self.trials),
+        )
+
+    def typical(self) -> Trial | None:
+        """The valid trial whose TPS is the (lower) median; failing that, the first trial."""
+        ranked = sorted(self.valid, key=lambda trial: trial.tps)
+        if ranked:
+            return ranked[(len(ranked) - 1) // 2]
+        return self.trials[0] if self.trials else None
+
+    def median_tps(self) -> float | None:
+        """The median TPS of the valid trials; None without one."""
+        return median(trial.tps for trial in self.valid) if self.valid else None
