@@ -25,7 +25,10 @@ def bucket_of(ns: int) -> int:
 
 
 def bucket_floor(index: int) -> float:
-    """Return the smallest latency, in nanoseconds, that falls into the bucket."""
+    """Return where the bucket begins, in nanoseconds.
+
+    A latency less than one part in 2**24 below it is rounded up into the bucket as well.
+    """
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor
 
@@ -38,7 +41,7 @@ class Recorder:
         self._folded: Counter[int] = Counter()
 
     def record(self, latencies_ns: Iterable[int]) -> None:
-        """Count latencies in whole nanoseconds, zero or more."""
+        """Count a batch of latencies in whole nanoseconds, zero or more; only the batch takes memory."""
         self._exact.update(latencies_ns)
         if len(self._exact) > _FOLD_AT:
             self._fold()

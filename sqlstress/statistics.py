@@ -14,7 +14,8 @@ def jain(shares: Sequence[float]) -> float | None:
     squares = sum(share * share for share in shares)
     if not squares:
         return None
-    return float(sum(shares)) ** 2 / (len(shares) * squares)
+    # Rounding can lift equal shares a hair above 1.
+    return min(1.0, float(sum(shares)) ** 2 / (len(shares) * squares))
 
 
 def min_max_share(shares: Sequence[float]) -> float | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
 
 NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000
@@ -14,16 +16,23 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 def parse_duration(text: str) -> float:
     """Return seconds: "500ms", "2s", "2m", "1h", or plain seconds. Raises ValueError."""
     found = _DURATION.fullmatch(text.strip().lower())
-    if not found:
-        raise ValueError(f"{text!r} is not a duration: write 500ms, 2s, 2m or plain seconds")
-    return float(found[1]) * _SECONDS[found[2] or "s"]
+    seconds = float(found[1]) * _SECONDS[found[2] or "s"] if found else math.inf
+    if not math.isfinite(seconds):
+        shown = text if len(text) <= 40 else f"{text[:40]}..."
+        raise ValueError(f"{shown!r} is not a duration: write 500ms, 2s, 2m or plain seconds")
+    return seconds
 
 
 def format_duration(seconds: float) -> str:
-    """Write seconds the shortest way that parse_duration reads back: 0.5 → "500ms", 2.0 → "2s"."""
+    """Write seconds to six digits, as parse_duration reads them: 0.5 → "500ms", 2.0 → "2s"."""
     if seconds and seconds < 1:
-        return f"{seconds * 1000:g}ms"
-    return f"{seconds:g}s"
+        return f"{_plain_decimal(seconds * 1000)}ms"
+    return f"{_plain_decimal(seconds)}s"
+
+
+def _plain_decimal(value: float) -> str:
+    """Write a number to six significant digits without an exponent."""
+    return f"{Decimal(f'{value:g}'):f}"
 
 
 def format_count(value: float) -> str:
@@ -32,12 +41,13 @@ def format_count(value: float) -> str:
 
 
 def format_ms(ns: float) -> str:
-    """Write nanoseconds as milliseconds with three significant digits: 1_234_000 → "1.23"."""
+    """Write nanoseconds as milliseconds: three significant digits, no finer than a microsecond: "1.23"."""
     ms = ns / NS_PER_MS
-    if ms >= 100:
+    # The limits are those of the rounded figure: 9.996 is "10.0", not "10.00".
+    if ms >= 99.95:
         return f"{ms:.0f}"
-    if ms >= 10:
+    if ms >= 9.995:
         return f"{ms:.1f}"
-    if ms >= 1:
+    if ms >= 0.9995:
         return f"{ms:.2f}"
     return f"{ms:.3f}"

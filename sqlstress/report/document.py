@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlstress import __version__, jsonable
 from sqlstress.errors import EnvironmentFailure, UsageError
@@ -18,6 +21,11 @@ from sqlstress.report.environment import Environment
 from sqlstress.report.results import Run
 
 FORMAT_VERSION = "1.0"
+
+_VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
+_MESSAGE_LENGTH = 200
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
+_STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,9 @@ class Report:
     command: tuple[str, ...]
     """The command line, so that it can be run again."""
     environment: Environment
+    """Where it was measured."""
     runs: tuple[Run, ...] = ()
+    """The cases measured so far, in the plan's order."""
     planned: int = 0
     """Number of cases that the plan holds."""
     interrupted: bool = False
@@ -46,30 +56,94 @@ def to_json(report: Report) -> str:
 
 
 def from_json(text: str) -> Report:
-    """Read a report; unknown keys are ignored, an unknown major version is refused with UsageError."""
+    """Read a report; unknown keys are ignored, an unknown major version is refused.
+
+    Raises UsageError, in a line of bounded length, whatever the text holds.
+    """
     try:
-        plain: Any = json.loads(text)
+        plain = json.loads(text, parse_constant=_refuse_constant)
+        _check_version(plain)
+        return jsonable.from_plain(Report, plain)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"not a sqlstress report: {error}") from error
+        reason = str(error) if len(str(error)) <= _MESSAGE_LENGTH else f"{str(error)[:_MESSAGE_LENGTH]}..."
+        raise UsageError(f"not a sqlstress report: {reason}") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_version(plain: Any) -> None:
     version = plain.get("format_version") if isinstance(plain, dict) else None
     if not isinstance(version, str):
-        raise UsageError("not a sqlstress report: it has no format_version")
-    if version.split(".")[0] != FORMAT_VERSION.split(".")[0]:
+        raise ValueError("it has no format_version")
+    found = _VERSION.fullmatch(version)
+    if not found:
+        raise ValueError("its format_version is not of the form major.minor")
+    if found[1] != FORMAT_VERSION.split(".")[0]:
         raise UsageError(
-            f"the report has format {version[:20]}, this sqlstress reads {FORMAT_VERSION}: use the version that wrote it"
+            f"the report has format {version}, this sqlstress reads {FORMAT_VERSION}: "
+            "use the version that wrote it"
         )
+
+
+def is_stream(path: Path) -> bool:
+    """Say whether text written there stays written: a device, a pipe, an open descriptor. Raises OSError.
+
+    Such an output is to be written once, at the end; a file may be written again after every case.
+    """
+    if _descriptor(path) is not None:
+        return True
     try:
-        return jsonable.from_plain(Report, plain)
-    except ValueError as error:
-        raise UsageError(f"not a sqlstress report: {error}") from error
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old text or the new one, never a part of it."""
-    temporary = path.with_name(f".{path.name}.sqlstress-tmp")
+    """Write a file so that a reader sees the old text or the new one, never a part of it.
+
+    A symbolic link is followed. What is not a file (see `is_stream`) is written into, never replaced.
+    Raises EnvironmentFailure.
+    """
+    data = text.encode("utf-8", "backslashreplace")
     try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(temporary, path)
+        if is_stream(path):
+            _write_into(path, data)
+        else:
+            _replace(path.resolve(), data)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise EnvironmentFailure(f"cannot write {path}: {error.strerror}; choose another file with -o") from error
+        reason = error.strerror or type(error).__name__
+        raise EnvironmentFailure(f"cannot write {path}: {reason}; choose another file with -o") from error
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the open descriptor that a path names.
+
+    Opening such a path anew would truncate the file that standard output was redirected to.
+    """
+    if os.name != "posix":
+        return None
+    found = _DESCRIPTOR.fullmatch(str(path))
+    return int(found[1]) if found else _STANDARD_STREAMS.get(str(path))
+
+
+def _write_into(path: Path, data: bytes) -> None:
+    descriptor = _descriptor(path)
+    with path.open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as stream:
+        stream.write(data)
+
+
+def _replace(target: Path, data: bytes) -> None:
+    # The name is fixed, so that the next save clears away what a killed one left.
+    temporary = target.parent / f".{target.name}.sqlstress-tmp"
+    temporary.unlink(missing_ok=True)
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise

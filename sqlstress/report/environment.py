@@ -92,9 +92,12 @@ class Environment:
     """Everything about the surroundings that a figure depends on."""
 
     host: Host
+    """The machine and the Python that ran."""
     file_system: FileSystem
+    """Where the database files lay."""
     builds: tuple[SqliteBuild, ...]
     """One for each driver that the report uses."""
     sync: SyncCost
+    """What one sync costs there."""
     warnings: tuple[Warning, ...] = ()
     """What a reader must know of these surroundings."""

@@ -19,21 +19,32 @@ class Latency:
     """Service times of one kind of operation, in nanoseconds (closed loop: not corrected for waiting)."""
 
     count: int
+    """Completed operations."""
     p50_ns: float | None
+    """Median; None without operations, as the other percentiles."""
     p90_ns: float | None
+    """90th percentile."""
     p99_ns: float | None
+    """99th percentile."""
     p999_ns: float | None
-    """None under 10,000 samples."""
+    """99.9th percentile; None under 10,000 operations."""
     max_ns: int
+    """The slowest of them."""
     buckets: tuple[tuple[int, int], ...] = ()
     """Sparse histogram: (index, count), the index being the upper 16 bits of the float32 of the latency."""
 
     @classmethod
     def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
-        """Summarise a histogram as `histogram.Recorder` makes it."""
+        """Summarise a histogram as `histogram.Recorder` makes it, and the slowest latency in it."""
         count = sum(buckets.values())
-        p50, p90, p99 = (histogram.percentile(buckets, share) for share in (0.5, 0.9, 0.99))
-        p999 = histogram.percentile(buckets, 0.999) if count >= NO_P999_UNDER else None
+
+        def percentile(share: float) -> float | None:
+            # The middle of the last bucket can lie above the slowest operation.
+            middle = histogram.percentile(buckets, share)
+            return None if middle is None else min(middle, float(max_ns))
+
+        p50, p90, p99 = (percentile(share) for share in (0.5, 0.9, 0.99))
+        p999 = percentile(0.999) if count >= NO_P999_UNDER else None
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
 
@@ -89,7 +100,8 @@ class Check:
     """What limits the check, such as the share of keys covered."""
 
 
-_ORDER = ("failed", "unknown", "ok", "skipped")
+CHECK_STATUSES = ("failed", "unknown", "ok", "skipped")
+"""What a check can say, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,7 @@ class Verdict:
     """Is the data what the workers were told it is?"""
 
     checks: tuple[Check, ...] = ()
+    """What was proved, or was not."""
     seconds: float = 0.0
     """How long the verification took, after the window."""
 
@@ -104,7 +117,7 @@ class Verdict:
     def status(self) -> str:
         """The worst of its checks: failed, unknown, ok, or skipped when nothing was checked."""
         found = {check.status for check in self.checks}
-        return next((status for status in _ORDER if status in found), "skipped")
+        return next((status for status in CHECK_STATUSES if status in found), "skipped")
 
     @property
     def counterexamples(self) -> tuple[str, ...]:
@@ -121,10 +134,13 @@ class Trial:
     seconds: float
     """Length of the window; in a fixed-count trial, from the common start to the last end."""
     transactions: int
+    """Completed transactions, all processes together."""
     rows: int
+    """Rows read or written by them."""
     tps: float
     """Completed transactions a second, all processes together."""
     rows_per_s: float
+    """Rows read or written a second, all processes together."""
     fairness: float | None
     """Jain's index of the workers' shares, 1/n to 1."""
     min_max_share: float | None
@@ -132,14 +148,19 @@ class Trial:
     longest_wait_ns: int
     """The slowest operation of all, one still pending at the window's end included."""
     busy: int
+    """SQLITE_BUSY answers that reached the workers."""
     busy_snapshot: int
+    """SQLITE_BUSY_SNAPSHOT answers, each a transaction begun again."""
     failed: int
+    """Operations given up after the busy time-out."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """By kind of operation, all workers merged."""
     workers: tuple[WorkerResult, ...] = ()
+    """One for each process, dead ones included."""
     effective: dict[str, str] = field(default_factory=dict)
     """Every setting as SQLite answered it after the first write."""
     verdict: Verdict = Verdict()
+    """Whether the data held what the workers were told."""
     half_ratio: float | None = None
     """Median of the second half's tenths of a second over the first half's; None if too short."""
     start_s: float = 0.0
@@ -160,8 +181,11 @@ class Run:
     """A Case and its Trials."""
 
     case: Case
+    """What was asked for."""
     trials: tuple[Trial, ...] = ()
+    """Its executions, in order."""
     warnings: tuple[Warning, ...] = ()
+    """What a reader must know of this run's figures."""
     harness_ns: float | None = None
     """What the harness alone costs for one transaction of this case, in nanoseconds."""
     error: str | None = None

@@ -1,0 +1,142 @@
+"""The JSON Schema of a saved report, generated from the types that it is read into.
+
+`python -m sqlstress.report.schema` writes report.schema.json, which ships with the package: the
+descriptions come from the source, and an installed program may have none.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import textwrap
+from dataclasses import fields, is_dataclass
+from importlib import resources
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from sqlstress import case
+from sqlstress.jsonable import has_default
+from sqlstress.report.document import FORMAT_VERSION, Report, write_atomically
+from sqlstress.report.results import CHECK_STATUSES
+
+FILE_NAME = "report.schema.json"
+
+_MAJOR = FORMAT_VERSION.split(".")[0]
+_SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+
+_CONSTRAINTS: dict[str, dict[str, Any]] = {
+    "Settings.journal_mode": {"enum": [*case.JOURNAL_MODES]},
+    "Settings.synchronous": {"enum": [*case.SYNCHRONOUS, None]},
+    "Settings.busy": {"enum": [*case.BUSY_POLICIES]},
+    "Load.distribution": {"enum": [*case.DISTRIBUTIONS]},
+    "Load.key_type": {"enum": [*case.KEY_TYPES]},
+    "Load.begin": {"enum": [*case.BEGINS]},
+    "Load.read_ratio": {"minimum": 0, "maximum": 1},
+    "Load.update_ratio": {"minimum": 0, "maximum": 1},
+    "Case.concurrency": {"minimum": 1},
+    "Case.buckets": {"minimum": 1},
+    "Case.verify": {"enum": [*case.VERIFY_LEVELS]},
+    "Check.status": {"enum": [*CHECK_STATUSES]},
+    "Report.format_version": {"pattern": rf"^{_MAJOR}\.[0-9]{{1,4}}$"},
+}
+"""What a type hint cannot say."""
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a report; unknown keys are allowed, as a reader ignores them."""
+    definitions: dict[str, Any] = {}
+    report = _object(Report, definitions)
+    report["required"].append("format_version")  # It has a default, but a reader insists on it.
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:sqlstress:report:{_MAJOR}",
+        "title": f"sqlstress report, format {FORMAT_VERSION}",
+        **report,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def schema_text() -> str:
+    """Return the schema as it ships with the package."""
+    return resources.files("sqlstress.report").joinpath(FILE_NAME).read_text(encoding="utf-8")
+
+
+def generated_text() -> str:
+    """Return the schema as the types now say it."""
+    return json.dumps(report_schema(), indent=2) + "\n"
+
+
+def _object(cls: type, definitions: dict[str, Any]) -> dict[str, Any]:
+    hints = get_type_hints(cls)
+    texts = field_docstrings(cls)
+    properties: dict[str, Any] = {}
+    for field in fields(cls):
+        name = f"{cls.__name__}.{field.name}"
+        if field.name not in texts:
+            raise TypeError(f"{name} has no docstring: say what it is, with its unit, in a literal after it")
+        described = {"description": texts[field.name]}
+        properties[field.name] = (
+            described | _type(hints[field.name], definitions) | _CONSTRAINTS.get(name, {})
+        )
+    return {
+        "description": inspect.cleandoc(cls.__doc__ or ""),
+        "type": "object",
+        "properties": properties,
+        "required": [field.name for field in fields(cls) if not has_default(field)],
+        "additionalProperties": True,
+    }
+
+
+def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type; definitions gathers those of the dataclasses on the way."""
+    arguments = get_args(hint)
+    if hint in _SCALARS:
+        return {"type": _SCALARS[hint]}
+    if is_dataclass(hint):
+        return _reference(hint, definitions)
+    if NoneType in arguments:
+        return _either([_type(argument, definitions) for argument in arguments])
+    if get_origin(hint) is dict:
+        return {"type": "object", "additionalProperties": _type(arguments[1], definitions)}
+    if get_origin(hint) is tuple and arguments[-1] is Ellipsis:
+        return {"type": "array", "items": _type(arguments[0], definitions)}
+    if get_origin(hint) is tuple:
+        return _row([_type(argument, definitions) for argument in arguments])
+    raise TypeError(f"the schema does not know the type {hint!r}")
+
+
+def _reference(cls: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    if cls.__name__ not in definitions:
+        definitions[cls.__name__] = _object(cls, definitions)
+    return {"$ref": f"#/$defs/{cls.__name__}"}
+
+
+def _either(options: list[dict[str, Any]]) -> dict[str, Any]:
+    if all(option.keys() == {"type"} for option in options):
+        return {"type": [option["type"] for option in options]}
+    return {"anyOf": options}
+
+
+def _row(items: list[dict[str, Any]]) -> dict[str, Any]:
+    count = len(items)
+    return {"type": "array", "prefixItems": items, "items": False, "minItems": count, "maxItems": count}
+
+
+def field_docstrings(cls: type) -> dict[str, str]:
+    """Return {field: the string literal that follows it in the class's source}."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for node, following in zip(definition.body, definition.body[1:], strict=False):
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        match following:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                found[node.target.id] = inspect.cleandoc(text)
+    return found
+
+
+if __name__ == "__main__":
+    write_atomically(Path(__file__).with_name(FILE_NAME), generated_text())

@@ -1,0 +1,208 @@
+"""Tests of the saved document: JSON both ways."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sqlstress.errors import UsageError
+from sqlstress.report import FORMAT_VERSION, Report, from_json, to_json
+from tests.example_report import assert_golden, example_report, failed_report
+from tests.strategies import reports
+
+TEXT = to_json(example_report())
+MAJOR = int(FORMAT_VERSION.split(".")[0])
+
+many_fields = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def changed(**keys: Any) -> str:
+    return json.dumps(json.loads(TEXT) | keys)
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        from_json(text)
+    message = str(caught.value)
+    assert len(message) < 260 and message.isprintable()
+    return message
+
+
+def test_the_example_report_is_written_as_its_golden_file() -> None:
+    assert_golden("report.json", TEXT)
+
+
+def test_the_golden_report_is_read_as_the_example() -> None:
+    assert from_json(TEXT) == example_report()
+
+
+def test_the_failed_example_keeps_its_verdict_and_counterexamples() -> None:
+    again = from_json(to_json(failed_report()))
+    assert [run.verdict.status for run in again.runs] == ["ok", "ok", "failed", "ok", "ok", "ok", "ok", "ok"]
+    assert len(again.runs[2].verdict.counterexamples) == 2
+
+
+@many_fields
+@given(reports)
+def test_any_report_is_read_back_as_it_was_written(report: Report) -> None:
+    assert from_json(to_json(report)) == report
+
+
+@many_fields
+@given(reports)
+def test_a_written_report_is_ascii_and_ends_with_a_newline(report: Report) -> None:
+    text = to_json(report)
+    assert text.isascii() and text.endswith("}\n")
+
+
+def test_a_command_that_is_not_text_is_saved_and_can_be_read() -> None:
+    report = replace(example_report(), command=("sqlstress", "--dir", "caf\udce9"))
+    assert from_json(to_json(report)).command[2] == r"caf\udce9"
+
+
+def test_nan_is_never_written() -> None:
+    trial = replace(example_report().runs[0].trials[0], tps=float("nan"))
+    run = replace(example_report().runs[0], trials=(trial,))
+    with pytest.raises(ValueError, match=r"^runs\[0\]\.trials\[0\]\.tps: NaN"):
+        to_json(replace(example_report(), runs=(run,)))
+
+
+def test_unknown_keys_are_ignored_at_every_level() -> None:
+    plain = json.loads(TEXT)
+    for place in (
+        plain,
+        plain["environment"]["host"],
+        plain["runs"][0]["case"],
+        plain["runs"][0]["trials"][0],
+    ):
+        place["from_the_future"] = {"a": [1, None]}
+    assert from_json(json.dumps(plain)) == example_report()
+
+
+def test_a_later_minor_version_is_accepted() -> None:
+    assert from_json(changed(format_version=f"{MAJOR}.99")).runs == example_report().runs
+
+
+@pytest.mark.parametrize("version", [f"{MAJOR + 1}.0", f"{MAJOR}0.0", "0.9"])
+def test_another_major_version_is_refused_and_says_what_to_do(version: str) -> None:
+    assert f"format {version}" in refusal(changed(format_version=version))
+    assert "use the version that wrote it" in refusal(changed(format_version=version))
+
+
+@pytest.mark.parametrize(
+    "version", [None, 1, 1.0, [], "", "1", "1.x", "one", "1.0.0", "٣.0", "1.0\x1b[31m", "1" * 9999]
+)
+def test_a_version_that_is_not_major_and_minor_is_refused(version: object) -> None:
+    assert "format_version" in refusal(changed(format_version=version))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "null",
+        "[]",
+        "3",
+        '"text"',
+        "{}",
+        "\ufeff{}",
+        "\x00",
+        "NaN",
+        "[" * 200_000,
+        '{"a":' * 200_000,
+        "9" * 10_000,
+        '{"format_version": "1.0"}',
+        '{"format_version": "1.0", "created": "\\ud800"}',
+        '{"\\udc00": 1}',
+        "\ud800",
+    ],
+)
+def test_what_is_not_a_report_is_a_usage_error_of_one_short_line(text: str) -> None:
+    assert refusal(text).startswith("not a sqlstress report: ")
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_nan_and_infinity_are_refused_even_under_an_unknown_key(constant: str) -> None:
+    assert f"{constant} is not JSON" in refusal(TEXT.replace("{", f'{{"unknown": {constant},', 1))
+
+
+@pytest.mark.parametrize("number", ["1e999", "9" * 400, "9" * 5000, '"7"', "true", "null", "[]", "{}"])
+def test_a_figure_that_is_not_a_sound_number_is_refused(number: str) -> None:
+    refusal(TEXT.replace('"seconds": 2.0', f'"seconds": {number}', 1))
+
+
+def test_a_wrong_type_deep_inside_is_refused_with_its_path() -> None:
+    plain = json.loads(TEXT)
+    plain["runs"][3]["trials"][0]["tps"] = "fast"
+    assert "runs[3].trials[0].tps: expected a number, found text" in refusal(json.dumps(plain))
+
+
+def test_a_hostile_key_is_shortened_in_the_message() -> None:
+    plain = json.loads(TEXT)
+    plain["runs"][0]["trials"][0]["latency"]["\x1b[2J" * 50_000] = 1
+    refusal(json.dumps(plain))
+
+
+def test_of_duplicate_keys_the_last_one_counts() -> None:
+    assert from_json(TEXT.replace("{", '{"planned": 3,', 1)).planned == 8
+
+
+def paths(plain: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    members = (
+        plain.items() if isinstance(plain, dict) else enumerate(plain) if isinstance(plain, list) else ()
+    )
+    return [here, *(path for key, value in members for path in paths(value, (*here, key)))]
+
+
+PLACES = paths(json.loads(to_json(replace(example_report(), runs=example_report().runs[:1]))))[1:]
+VALUES: list[Any] = [None, True, -1, 2**70, 1.5, 1e308, "", "x", "\ud800", [], [[]], {}, {"": {}}, [None] * 3]
+
+
+@many_fields
+@given(st.sampled_from(PLACES), st.sampled_from(VALUES))
+def test_any_value_in_any_place_is_read_or_a_usage_error(place: tuple[Any, ...], value: Any) -> None:
+    plain = json.loads(to_json(replace(example_report(), runs=example_report().runs[:1])))
+    parent = plain
+    for key in place[:-1]:
+        parent = parent[key]
+    parent[place[-1]] = value
+    read_or_refuse(json.dumps(plain))
+
+
+def read_or_refuse(text: str) -> None:
+    try:
+        report = from_json(text)
+    except UsageError as error:
+        assert len(str(error)) < 260
+    else:
+        assert from_json(to_json(report)) == report
+
+
+def test_a_truncated_report_is_a_usage_error_wherever_it_ends() -> None:
+    for end in range(0, len(TEXT) - 2, 997):
+        refusal(TEXT[:end])
+
+
+@many_fields
+@given(st.integers(0, 2**32), st.integers(1, 20))
+def test_a_report_with_damaged_letters_is_read_or_a_usage_error(seed: int, damages: int) -> None:
+    source = random.Random(seed)
+    letters = list(TEXT)
+    for _ in range(damages):
+        letters[source.randrange(len(letters))] = chr(
+            source.choice((0, 34, 44, 45, 48, 58, 91, 93, 101, 123, 125, 0xD800))
+        )
+    read_or_refuse("".join(letters))
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError):
+        from_json(text)

@@ -1,0 +1,98 @@
+"""Tests of what results say of themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from sqlstress.case import Case
+from sqlstress.report import Check, Latency, Run, Trial, Verdict
+from tests.example_report import example_report
+from tests.strategies import histograms
+
+TRIAL = example_report().runs[1].trials[0]
+
+
+def trials(*tps: float) -> tuple[Trial, ...]:
+    return tuple(replace(TRIAL, index=index, tps=value) for index, value in enumerate(tps))
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [
+        ((), "skipped"),
+        (("ok", "skipped"), "ok"),
+        (("ok", "unknown"), "unknown"),
+        (("unknown", "failed", "ok"), "failed"),
+    ],
+)
+def test_a_verdict_is_the_worst_of_its_checks(statuses: tuple[str, ...], status: str) -> None:
+    assert Verdict(tuple(Check("any", each) for each in statuses)).status == status
+
+
+def test_a_verdict_has_the_counterexamples_of_all_its_checks() -> None:
+    checks = (
+        Check("a", "failed", counterexamples=("one",)),
+        Check("b", "failed", counterexamples=("two", "three")),
+    )
+    assert Verdict(checks).counterexamples == ("one", "two", "three")
+
+
+@pytest.mark.parametrize(
+    ("tps", "typical", "median"), [((3, 1, 2), 2, 2), ((4, 1, 3, 2), 2, 2.5), ((7,), 7, 7)]
+)
+def test_the_typical_trial_is_the_lower_median(tps: tuple[float, ...], typical: float, median: float) -> None:
+    run = Run(Case(), trials(*tps))
+    found = run.typical()
+    assert found is not None and found.tps == typical
+    assert run.median_tps() == median
+
+
+def test_a_trial_that_is_not_valid_does_not_count() -> None:
+    slow, fast = trials(1, 9)
+    run = Run(Case(), (replace(slow, error="a worker died"), fast))
+    assert run.valid == (fast,) and run.typical() == fast and run.median_tps() == 9
+
+
+def test_without_a_valid_trial_the_first_is_shown_and_no_figure_is_given() -> None:
+    run = Run(Case(), (replace(TRIAL, error="a worker died"),))
+    assert run.typical() == run.trials[0] and run.median_tps() is None
+    assert Run(Case()).typical() is None
+
+
+def test_the_verdict_of_a_run_covers_trials_that_are_not_valid() -> None:
+    lost = Verdict((Check("last write", "failed"),), seconds=1.0)
+    run = Run(Case(), (TRIAL, replace(TRIAL, error="a worker died", verdict=lost)))
+    assert run.verdict.status == "failed"
+    assert run.verdict.seconds == TRIAL.verdict.seconds + 1.0
+
+
+def test_tps_per_process_shares_the_total_among_the_workers() -> None:
+    assert replace(TRIAL, tps=500.0).tps_per_process == 250.0
+    assert replace(TRIAL, workers=()).tps_per_process == 0.0
+
+
+@given(histograms)
+def test_percentiles_never_fall_and_never_pass_the_slowest(histogram: dict[int, int]) -> None:
+    slowest = 10**14
+    latency = Latency.from_buckets(histogram, slowest)
+    found = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p999_ns]
+    known = [value for value in found if value is not None]
+    assert known == sorted(known) and len(known) >= (3 if histogram else 0)
+    assert latency.count == sum(histogram.values())
+    assert dict(latency.buckets) == histogram and list(latency.buckets) == sorted(latency.buckets)
+
+
+def test_a_percentile_is_cut_to_the_slowest_operation() -> None:
+    assert Latency.from_buckets({18_000: 5}, 3).p99_ns == 3.0
+
+
+def test_the_last_per_mille_is_said_from_ten_thousand_operations_on() -> None:
+    assert Latency.from_buckets({18_000: 9_999}, 10**9).p999_ns is None
+    assert Latency.from_buckets({18_000: 10_000}, 10**9).p999_ns is not None
+
+
+def test_a_pair_is_the_unit_of_the_published_script() -> None:
+    assert (Case().unit, Case(workload="classic").unit) == ("transaction", "pair")

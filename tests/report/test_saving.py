@@ -1,0 +1,221 @@
+"""Tests of write_atomically: what a save replaces, follows, writes into, and how it fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.report import write_atomically
+from sqlstress.report.document import is_stream
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX devices, pipes or descriptors")
+
+
+def failure(path: Path) -> str:
+    with pytest.raises(EnvironmentFailure) as caught:
+        write_atomically(path, "new\n")
+    assert str(path) in str(caught.value) and "choose another file with -o" in str(caught.value)
+    return str(caught.value)
+
+
+def save_in_a_process(path: str, *, redirected_to: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from sqlstress.report import write_atomically\n"
+        "print('before', flush=True)\n"
+        f"write_atomically(Path({path!r}), 'saved\\n')\n"
+        "print('after', flush=True)\n"
+    )
+    with redirected_to.open("wb") as file:
+        subprocess.run([sys.executable, "-c", code], stdout=file, check=True, timeout=60)
+
+
+def test_a_new_file_holds_the_text_with_plain_newlines_and_nothing_lies_beside_it(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "report.json", "first\nsecond é\n")
+    assert (tmp_path / "report.json").read_bytes() == "first\nsecond é\n".encode()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_an_existing_file_is_replaced_not_written_over(tmp_path: Path) -> None:
+    target = tmp_path / "report.json"
+    target.write_text("old", encoding="utf-8")
+    with target.open(encoding="utf-8") as reader:
+        if os.name == "posix":
+            write_atomically(target, "new")
+            assert reader.read() == "old"
+    write_atomically(target, "new")
+    assert target.read_text(encoding="utf-8") == "new"
+
+
+def test_half_characters_are_written_as_escapes(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "report.md", "caf\udce9\n")
+    assert (tmp_path / "report.md").read_text(encoding="utf-8") == "caf\\udce9\n"
+
+
+def test_a_stale_temporary_file_is_cleared_away_by_the_next_save(tmp_path: Path) -> None:
+    target = tmp_path / "report.json"
+    stale = tmp_path / ".report.json.sqlstress-tmp"
+    stale.write_text("half a rep", encoding="utf-8")
+    write_atomically(target, "new")
+    assert target.read_text(encoding="utf-8") == "new"
+    assert not stale.exists()
+
+
+@posix
+def test_a_stale_temporary_name_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious", encoding="utf-8")
+    (tmp_path / ".report.json.sqlstress-tmp").symlink_to(victim)
+    write_atomically(tmp_path / "report.json", "new")
+    assert victim.read_text(encoding="utf-8") == "precious"
+
+
+def test_an_interruption_leaves_the_old_text_and_no_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "report.json"
+    target.write_text("old", encoding="utf-8")
+
+    def interrupt(self: Path, target: Path) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(target, "new")
+    assert target.read_text(encoding="utf-8") == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.json"]
+
+
+@posix
+def test_a_symbolic_link_is_kept_and_its_target_replaced(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    target = tmp_path / "elsewhere" / "real.json"
+    target.write_text("old", encoding="utf-8")
+    link = tmp_path / "report.json"
+    link.symlink_to(Path("elsewhere") / "real.json")
+    write_atomically(link, "new")
+    assert link.is_symlink() and not target.is_symlink()
+    assert target.read_text(encoding="utf-8") == "new"
+    assert [entry.name for entry in target.parent.iterdir()] == ["real.json"]
+
+
+@posix
+def test_a_dangling_link_has_its_target_created(tmp_path: Path) -> None:
+    link = tmp_path / "report.json"
+    link.symlink_to("real.json")
+    write_atomically(link, "new")
+    assert link.is_symlink()
+    assert (tmp_path / "real.json").read_text(encoding="utf-8") == "new"
+
+
+@posix
+def test_links_that_go_round_in_a_circle_are_a_failure_and_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    failure(tmp_path / "a")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a", "b"]
+    assert (tmp_path / "a").is_symlink()
+
+
+# If these were replaced as a superuser, the machine would be broken, so they are reached by a link.
+@posix
+def test_a_device_is_written_into_and_stays_a_device(tmp_path: Path) -> None:
+    link = tmp_path / "null"
+    link.symlink_to("/dev/null")
+    write_atomically(link, "new")
+    write_atomically(link, "again")
+    assert link.is_symlink() and Path("/dev/null").is_char_device()
+    assert not Path("/dev/.null.sqlstress-tmp").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
+def test_a_device_that_is_full_is_a_failure_and_stays_a_device(tmp_path: Path) -> None:
+    link = tmp_path / "full"
+    link.symlink_to("/dev/full")
+    assert "No space left" in failure(link)
+    assert Path("/dev/full").is_char_device()
+
+
+@posix
+def test_a_named_pipe_gets_the_text_and_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    if sys.platform != "win32":
+        os.mkfifo(pipe)
+    got: list[str] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text(encoding="utf-8")), daemon=True)
+    reader.start()
+    write_atomically(pipe, "through\n" * 10_000)
+    reader.join(timeout=30)
+    assert got == ["through\n" * 10_000]
+    assert pipe.is_fifo()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
+
+
+@posix
+@pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1"])
+def test_standard_output_redirected_to_a_file_keeps_what_was_printed_around_the_report(
+    path: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.txt"
+    save_in_a_process(path, redirected_to=out)
+    assert out.read_text(encoding="utf-8") == "before\nsaved\nafter\n"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.txt"]
+
+
+@posix
+def test_a_descriptor_that_is_not_open_is_a_failure() -> None:
+    failure(Path("/dev/fd/9999"))
+
+
+@posix
+def test_streams_are_told_from_files(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    if sys.platform != "win32":
+        os.mkfifo(pipe)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert all(is_stream(path) for path in (pipe, Path("/dev/null"), Path("/dev/stdout"), Path("/dev/fd/1")))
+    assert not any(is_stream(path) for path in (tmp_path, tmp_path / "file", tmp_path / "missing"))
+
+
+def test_a_missing_folder_is_a_failure(tmp_path: Path) -> None:
+    failure(tmp_path / "missing" / "report.json")
+    assert not (tmp_path / "missing").exists()
+
+
+def test_a_file_used_as_a_folder_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept", encoding="utf-8")
+    failure(tmp_path / "file" / "report.json")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "kept"
+
+
+def test_a_folder_given_as_the_file_is_a_failure_and_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "inside").write_text("kept", encoding="utf-8")
+    failure(tmp_path / "folder")
+    assert [str(entry.relative_to(tmp_path)) for entry in sorted(tmp_path.rglob("*"))] == [
+        "folder",
+        str(Path("folder", "inside")),
+    ]
+
+
+def test_a_name_that_is_too_long_is_a_failure(tmp_path: Path) -> None:
+    failure(tmp_path / ("n" * 300))
+
+
+@posix
+def test_a_folder_that_cannot_be_written_is_a_failure_and_keeps_the_old_report(tmp_path: Path) -> None:
+    target = tmp_path / "report.json"
+    target.write_text("old", encoding="utf-8")
+    tmp_path.chmod(0o555)
+    try:
+        if os.access(tmp_path, os.W_OK):
+            pytest.skip("this user may write into a read-only folder")
+        failure(target)
+    finally:
+        tmp_path.chmod(0o755)
+    assert target.read_text(encoding="utf-8") == "old"

@@ -1,0 +1,162 @@
+"""Tests of the published JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from jsonschema import Draft202012Validator
+
+from sqlstress.errors import UsageError
+from sqlstress.report import Report, from_json, schema, to_json
+from tests.example_report import example_report, failed_report
+from tests.strategies import reports
+
+SCHEMA = schema.report_schema()
+VALIDATOR = Draft202012Validator(SCHEMA)
+COMMAND = "python -m sqlstress.report.schema"
+
+
+def plain_example() -> Any:
+    return json.loads(to_json(example_report()))
+
+
+def described(node: Any) -> list[dict[str, Any]]:
+    if not isinstance(node, dict):
+        return []
+    own = list(node.get("properties", {}).values())
+    return own + [found for child in node.get("$defs", {}).values() for found in described(child)]
+
+
+def test_the_shipped_schema_is_the_one_that_the_types_say() -> None:
+    assert schema.schema_text() == schema.generated_text(), f"stale: {COMMAND} rewrites it"
+
+
+def test_the_module_run_as_a_command_rewrites_the_shipped_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    copy = tmp_path / "schema.py"
+    code = Path(schema.__file__).read_text(encoding="utf-8")
+    copy.write_text(code, encoding="utf-8")
+    exec(compile(code, str(copy), "exec"), {"__name__": "__main__", "__file__": str(copy)})
+    assert (tmp_path / schema.FILE_NAME).read_text(encoding="utf-8") == schema.schema_text()
+
+
+def test_the_schema_is_valid_json_schema_of_2020_12() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$schema"].endswith("/2020-12/schema")
+    assert SCHEMA["$id"].startswith("urn:")
+
+
+def test_every_field_of_every_type_is_described() -> None:
+    fields = described(SCHEMA)
+    assert len(fields) > 100
+    assert all(field["description"].strip().endswith((".", "?")) for field in fields)
+
+
+def test_the_example_reports_are_valid() -> None:
+    for report in (example_report(), failed_report()):
+        VALIDATOR.validate(json.loads(to_json(report)))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(reports)
+def test_every_report_that_can_be_written_is_valid(report: Report) -> None:
+    VALIDATOR.validate(json.loads(to_json(report)))
+
+
+def test_unknown_keys_are_valid() -> None:
+    plain = plain_example()
+    plain["unknown"] = plain["runs"][0]["unknown"] = 1
+    VALIDATOR.validate(plain)
+
+
+def test_a_later_minor_version_is_valid_and_another_major_is_not() -> None:
+    assert VALIDATOR.is_valid(plain_example() | {"format_version": "1.7"})
+    assert not VALIDATOR.is_valid(plain_example() | {"format_version": "2.0"})
+
+
+@pytest.mark.parametrize("key", ["created", "command", "environment", "format_version"])
+def test_a_report_without_a_required_key_is_refused_by_schema_and_reader_alike(key: str) -> None:
+    plain = plain_example()
+    del plain[key]
+    assert not VALIDATOR.is_valid(plain)
+    with pytest.raises(UsageError):
+        from_json(json.dumps(plain))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tps", "fast"),
+        ("tps", None),
+        ("busy", 1.5),
+        ("busy", True),
+        ("workers", {}),
+        ("latency", []),
+        ("effective", {"page_size": 4096}),
+        ("verdict", None),
+        ("latency", {"get": {"count": 1}}),
+    ],
+)
+def test_a_wrong_type_is_refused_by_schema_and_reader_alike(name: str, value: Any) -> None:
+    plain = plain_example()
+    plain["runs"][0]["trials"][0][name] = value
+    assert not VALIDATOR.is_valid(plain)
+    with pytest.raises(UsageError):
+        from_json(json.dumps(plain))
+
+
+@pytest.mark.parametrize("pair", [[], [1], [1, 2, 3], [1, "2"]])
+def test_a_histogram_holds_pairs_of_whole_numbers(pair: list[Any]) -> None:
+    plain = plain_example()
+    plain["runs"][0]["trials"][0]["latency"]["get"]["buckets"] = [pair]
+    assert not VALIDATOR.is_valid(plain)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("settings", "journal_mode", "journal"),
+        ("settings", "synchronous", "FULL"),
+        ("settings", "busy", "rude"),
+        ("load", "distribution", "normal"),
+        ("load", "key_type", "float"),
+        ("load", "begin", "exclusive"),
+        ("load", "read_ratio", 1.5),
+    ],
+)
+def test_a_value_outside_an_enumeration_is_not_valid(part: str, name: str, value: Any) -> None:
+    plain = plain_example()
+    plain["runs"][0]["case"][part][name] = value
+    assert not VALIDATOR.is_valid(plain)
+
+
+def test_synchronous_may_be_left_to_the_library() -> None:
+    plain = plain_example()
+    plain["runs"][0]["case"]["settings"]["synchronous"] = None
+    VALIDATOR.validate(plain)
+
+
+def test_every_constraint_names_a_field_that_exists() -> None:
+    known = {f"{name}.{field}" for name, node in SCHEMA["$defs"].items() for field in node["properties"]}
+    known |= {f"Report.{field}" for field in SCHEMA["properties"]}
+    assert schema._CONSTRAINTS.keys() <= known
+
+
+def test_a_field_without_a_docstring_is_the_programmers_error() -> None:
+    with pytest.raises(TypeError, match=r"Undocumented\.bare has no docstring"):
+        schema._object(Undocumented, {})
+
+
+@dataclass
+class Undocumented:
+    """A type whose author forgot one docstring."""
+
+    told: int
+    """Described."""
+    bare: int

@@ -1,0 +1,111 @@
+"""Hypothesis strategies for the types that flow through the program: Case, Trial, Run, Report.
+
+Fields are drawn by their type hints, so a new field is covered without a change here; only what a
+type hint cannot say (an enumeration, a share) is written out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from hypothesis import strategies as st
+
+from sqlstress import case, histogram
+from sqlstress.report import document, environment, results
+
+texts = st.text(st.characters(codec="utf-8"), max_size=12)
+"""Any Unicode text, control characters included; no half surrogates."""
+names = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=12)
+counts = st.integers(0, 2**53)
+quantities = st.floats(0, 1e15)
+"""Finite, zero or more."""
+shares = st.floats(0, 1)
+latencies_ns = st.integers(1, 10**13)
+"""1 ns to 2.8 hours."""
+
+histograms = st.dictionaries(latencies_ns.map(histogram.bucket_of), st.integers(1, 10**6), max_size=5)
+"""{bucket index: count}, as histogram.Recorder makes them."""
+
+_BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
+    str: texts,
+    int: counts,
+    float: quantities,
+    bool: st.booleans(),
+    NoneType: st.none(),
+}
+
+
+def by_type(hint: Any) -> st.SearchStrategy[Any]:
+    """Return the strategy for a type hint, of those that a report's types use."""
+    arguments = get_args(hint)
+    if hint in _BY_TYPE:
+        return _BY_TYPE[hint]
+    if get_origin(hint) is dict:
+        return st.dictionaries(names, by_type(arguments[1]), max_size=2)
+    if get_origin(hint) is tuple and arguments[-1] is Ellipsis:
+        return st.lists(by_type(arguments[0]), max_size=2).map(tuple)
+    if get_origin(hint) is tuple:
+        return st.tuples(*map(by_type, arguments))
+    if NoneType in arguments:
+        return st.one_of(*map(by_type, arguments))
+    raise TypeError(f"no strategy for {hint!r}")
+
+
+def instances(cls: type, **special: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return a strategy for a dataclass and register it for the classes that hold it."""
+    hints = get_type_hints(cls)
+    known = [field.name for field in fields(cls)]
+    if unknown := special.keys() - set(known):
+        raise TypeError(f"{cls.__name__} has no {', '.join(unknown)}")
+    strategy = st.builds(
+        cls, **{name: special[name] if name in special else by_type(hints[name]) for name in known}
+    )
+    _BY_TYPE[cls] = strategy
+    return strategy
+
+
+settings = instances(
+    case.Settings,
+    journal_mode=st.sampled_from(case.JOURNAL_MODES),
+    synchronous=st.sampled_from((*case.SYNCHRONOUS, None)),
+    busy=st.sampled_from(case.BUSY_POLICIES),
+)
+loads = instances(
+    case.Load,
+    read_ratio=shares,
+    update_ratio=shares,
+    distribution=st.sampled_from(case.DISTRIBUTIONS),
+    key_type=st.sampled_from(case.KEY_TYPES),
+    begin=st.sampled_from(case.BEGINS),
+)
+cases = instances(
+    case.Case,
+    workload=st.sampled_from(("kv", "classic")),
+    driver=st.sampled_from(("sqlite3", "apsw", "dry")),
+    concurrency=st.integers(1, case.MAX_CONCURRENCY),
+    buckets=st.integers(1, case.MAX_BUCKETS),
+    verify=st.sampled_from(case.VERIFY_LEVELS),
+)
+
+warnings = instances(environment.Warning)
+hosts = instances(environment.Host)
+file_systems = instances(environment.FileSystem)
+builds = instances(environment.SqliteBuild)
+sync_costs = instances(environment.SyncCost)
+environments = instances(environment.Environment)
+
+latencies = st.builds(results.Latency.from_buckets, histograms, latencies_ns)
+_BY_TYPE[results.Latency] = latencies
+worker_results = instances(results.WorkerResult, harness_share=shares, proof_share=shares)
+checks = instances(results.Check, status=st.sampled_from(results.CHECK_STATUSES))
+verdicts = instances(results.Verdict)
+trials = instances(
+    results.Trial,
+    fairness=st.none() | shares,
+    min_max_share=st.none() | shares,
+    latency=st.dictionaries(st.sampled_from(("get", "replace", "update")), latencies),
+)
+runs = instances(results.Run)
+reports = instances(document.Report, format_version=st.just(document.FORMAT_VERSION))
