@@ -1,0 +1,27 @@
+"""The bindings of SQLite. A driver that is not installed costs nothing until it is chosen."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from sqlstress.drivers.base import Connection, Driver
+from sqlstress.drivers.waiting import Waiting
+from sqlstress.errors import UsageError
+
+DRIVERS = {
+    "sqlite3": "sqlstress.drivers.sqlite3_driver",
+    "apsw": "sqlstress.drivers.apsw_driver",
+}
+
+__all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "load_driver"]
+
+
+def load_driver(name: str) -> Driver:
+    """Import a driver by its name in DRIVERS. Raises UsageError when it is not installed."""
+    try:
+        return cast(Driver, import_module(DRIVERS[name]))
+    except ImportError as error:
+        raise UsageError(
+            f"the driver {name} is not installed ({error}): pip install 'sqlstress[{name}]', or choose another --driver"
+        ) from error

@@ -1,0 +1,58 @@
+"""What a driver is: a module that opens connections and names errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from sqlstress.drivers.waiting import Waiting
+
+Row = tuple[Any, ...]
+
+
+class Connection(Protocol):
+    """One connection in true autocommit: no transaction begins that nobody asked for."""
+
+    def scalar(self, sql: str) -> Callable[[Row], Any]:
+        """Return a function of parameters: the first column of the only row, or None without one.
+
+        The statement has run to its end when the function returns, so no snapshot stays open.
+        """
+
+    def writer(self, sql: str) -> Callable[[Row], Any]:
+        """Return a function of parameters that runs the statement."""
+
+    def rows(self, sql: str, params: Row = ()) -> list[Row]:
+        """Run a statement and return its rows."""
+
+    def iterate(self, sql: str) -> Iterator[Row]:
+        """Run a statement and yield its rows one by one."""
+
+    def run_many(self, sql: str, rows: Iterable[Row]) -> None:
+        """Run a statement once for each row of parameters."""
+
+    def rollback(self) -> None:
+        """End an open transaction, if there is one, and undo it."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Driver(Protocol):
+    """A binding of SQLite. Each driver is a module that has these names."""
+
+    HANDLES_BUSY: bool
+    """Whether a busy handler of ours can run inside SQLite; else operations are begun again."""
+
+    def connect(self, path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> Connection:
+        """Open a database file, created if need be.
+
+        `waiting` takes the place of SQLite's own busy handler; None keeps SQLite's.
+        """
+
+    def result_code(self, error: BaseException) -> int | None:
+        """Return SQLite's (extended) result code of an exception; None if it isn't SQLite's."""
+
+    def versions(self) -> tuple[str, str]:
+        """Return the versions of the binding and of the SQLite library."""

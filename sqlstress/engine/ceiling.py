@@ -1,0 +1,33 @@
+"""The harness's own cost: the same loop, in this process, over a store that does nothing."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from sqlstress.case import Case
+from sqlstress.engine.loop import timed_loop
+from sqlstress.engine.tally import FOREVER_NS, Window
+from sqlstress.stores import DRY
+from sqlstress.units import NS_PER_MS
+from sqlstress.workloads import open_source, open_work
+
+WARM_NS = 10 * NS_PER_MS
+LENGTH_NS = 40 * NS_PER_MS
+
+
+def harness_ns(case: Case) -> float | None:
+    """Return the nanoseconds that one operation of a case costs without a store; None for whole scripts."""
+    if case.workload != "kv":
+        return None
+    dry = replace(case, driver=DRY, concurrency=1, ops=None)
+    nowhere = Path()
+    work = open_work(dry, nowhere, 1, {})
+    source = open_source(dry, nowhere, 1, 1, work.shared)
+    now = time.perf_counter_ns()
+    window = Window(now, now + WARM_NS, now + WARM_NS + LENGTH_NS)
+    totals = timed_loop(source, window, None, [0], [0])
+    done = sum(totals.operations.values())
+    assert window.closes_ns != FOREVER_NS
+    return LENGTH_NS / done if done else None

@@ -1,0 +1,131 @@
+"""A fresh folder of ours for the databases, and the removal of those that a killed run left behind.
+
+A folder is ours if it holds our marker. It has an owner as long as somebody holds the lock on the
+marker: a lock ends with its process, however that ends, and can't be mistaken for another's.
+Only files with our names are ever deleted; whatever else lies there stays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from sqlstress.errors import EnvironmentFailure
+
+PREFIX = "sqlstress-"
+MARKER = "sqlstress-folder.json"
+_OURS = re.compile(r"kv(_\d+)?\.db(-wal|-shm|-journal)?|sync-[0-9a-f]+\.tmp")
+_LOCK_AT = 1 << 30
+_DELETE_TRIES = 20
+
+
+class RunFolder:
+    """The folder of one measurement: made on entering, removed on leaving unless it is kept."""
+
+    def __init__(self, parent: Path, keep: bool) -> None:
+        self.parent, self.keep = parent, keep
+        self.path = parent / f"{PREFIX}{secrets.token_hex(4)}"
+        self._marker: IO[str] | None = None
+
+    def __enter__(self) -> RunFolder:
+        remove_abandoned(self.parent)
+        try:
+            self.path.mkdir()
+            self._marker = (self.path / MARKER).open("w", encoding="utf-8")
+            _lock(self._marker)
+            # Written after the lock is held: an empty marker belongs to somebody who is just starting.
+            json.dump({"made_by": "sqlstress", "pid": os.getpid(), "keep": self.keep}, self._marker)
+            self._marker.flush()
+        except OSError as error:
+            raise EnvironmentFailure(
+                f"cannot make a folder for the databases in {self.parent}: {error.strerror}. Choose another --dir."
+            ) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._marker:
+            self._marker.close()
+        if self.keep:
+            (self.path / MARKER).unlink(missing_ok=True)
+        else:
+            remove_ours(self.path)
+
+
+def remove_abandoned(parent: Path) -> list[Path]:
+    """Remove folders of ours below `parent` that have no owner any more; return those removed."""
+    try:
+        candidates = [path for path in parent.iterdir() if path.name.startswith(PREFIX)]
+    except OSError:
+        return []
+    return [path for path in candidates if _is_abandoned(path) and remove_ours(path)]
+
+
+def _is_abandoned(path: Path) -> bool:
+    marker = path / MARKER
+    if path.is_symlink() or marker.is_symlink() or not marker.is_file():
+        return False
+    try:
+        with marker.open("r+", encoding="utf-8") as stream:
+            _lock(stream)
+            told = json.load(stream)
+    except (OSError, ValueError):
+        return False
+    return isinstance(told, dict) and told.get("made_by") == "sqlstress" and told.get("keep") is False
+
+
+def remove_ours(path: Path) -> bool:
+    """Delete our files in a folder of ours, and the folder when nothing else is in it."""
+    if not path.is_dir():
+        return False
+    for entry in sorted(path.iterdir(), key=lambda entry: entry.name == MARKER):
+        if entry.name == MARKER or _OURS.fullmatch(entry.name):
+            _unlink(entry)
+    try:
+        path.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+def _unlink(path: Path) -> None:
+    # Windows keeps a file for a moment after its last handle was closed.
+    for attempt in range(_DELETE_TRIES):
+        try:
+            path.unlink(missing_ok=True)
+            return
+        except PermissionError:
+            if attempt == _DELETE_TRIES - 1:
+                return
+            time.sleep(0.05)
+        except OSError:
+            return
+
+
+def _lock(stream: IO[str]) -> None:
+    """Take the lock of a marker for this process, or raise OSError if another one holds it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        # A locked byte can't be read by others on Windows, so it lies far behind the text.
+        stream.seek(_LOCK_AT)
+        msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
+        stream.seek(0)
+    else:
+        import fcntl
+
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def free_bytes(path: Path) -> int:
+    """Return the free space on the file system of a folder."""
+    return shutil.disk_usage(path).free

@@ -1,0 +1,39 @@
+"""File descriptors: every worker holds three for each bucket."""
+
+from __future__ import annotations
+
+import sys
+
+from sqlstress.case import Case
+from sqlstress.errors import EnvironmentFailure
+
+PER_BUCKET = 3
+"""The database, its WAL, and the wal-index."""
+SPARE = 64
+
+
+def needed(case: Case) -> int:
+    """Return how many descriptors the parent or a worker of this case needs, at most."""
+    return max(PER_BUCKET * case.buckets, 2 * case.concurrency) + SPARE
+
+
+def provide(count: int) -> None:
+    """Raise this process's soft limit, which its children inherit. Raises EnvironmentFailure if it can't be."""
+    if sys.platform == "win32":
+        return  # handles are not limited there
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= count:
+        return
+    if hard != resource.RLIM_INFINITY and hard < count:
+        raise EnvironmentFailure(
+            f"{count} open files are needed for each process and {hard} are allowed here: "
+            f"use fewer --buckets, or raise the limit (ulimit -Hn {count})."
+        )
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+    except (OSError, ValueError) as error:
+        raise EnvironmentFailure(
+            f"{count} open files are needed for each process, and the limit of {soft} can't be raised: {error}."
+        ) from error

@@ -1,0 +1,87 @@
+"""The timed loop: one function of a source, a window and shared words.
+
+Between two stamps there is one call into the store. Everything else (drawing keys, counting,
+acknowledging, checking) is done for a whole chunk at once, between the chunks, so it is in no
+operation's latency. What it costs is measured and reported.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sqlstress.engine.tally import Tally, Totals, Window
+from sqlstress.workloads.base import Chunk, Source
+
+FIRST_CHUNK = 8
+SHORT_NS = 8_000_000
+LONG_NS = 32_000_000
+
+
+def timed_loop(
+    source: Source,
+    window: Window,
+    limit: int | None,
+    progress: Any,
+    stop: Any,
+    clock: Callable[[], int] = time.perf_counter_ns,
+) -> Totals:
+    """Work until the window closes, `limit` operations are done, the source is dry, or stop[0] is set.
+
+    progress[0] is raised by the operations done, after every chunk.
+    """
+    tally = Tally(window, tuple(source.row_weights))
+    size, left = FIRST_CHUNK, limit
+    busy = source.busy_counts()
+    last = clock()
+    while last < window.closes_ns and not stop[0] and left != 0:
+        chunk = source.next_chunk(size if left is None else min(size, left))
+        if chunk is None:
+            break
+        results = run_chunk(source, chunk, window.closes_ns, clock)
+        done = len(results)
+        stamps = source.stamps[: done + 1].tolist()
+        tally.add(chunk.kinds, stamps)
+        settling = clock()
+        source.settle(chunk, done, results, stamps)
+        progress[0] += done
+        left = None if left is None else left - done
+        size = next_size(size, done, stamps[-1] - stamps[0], source.largest_chunk)
+        busy_before, busy = busy, source.busy_counts()
+        now = clock()
+        if window.opens_ns <= stamps[-1] < window.closes_ns:
+            totals = tally.totals
+            totals.harness_ns += stamps[0] - last + now - stamps[-1]
+            totals.proof_ns += now - settling
+            totals.busy += busy[0] - busy_before[0]
+            totals.busy_snapshot += busy[1] - busy_before[1]
+        last = now
+    return tally.finish()
+
+
+def run_chunk(source: Source, chunk: Chunk, closes_ns: int, clock: Callable[[], int]) -> list[Any]:
+    """Run a chunk's operations until the window closes; return their results."""
+    results: list[Any] = []
+    keep, stamps, done = results.append, source.stamps, 0
+    stamps[0] = clock()
+    for call, params in zip(chunk.calls, chunk.params):  # noqa: B905 - calls may be an endless repeat()
+        try:
+            keep(call(params))
+        except Exception as error:
+            source.give_up(chunk, done, error)
+            keep(None)
+        done += 1
+        stamps[done] = now = clock()
+        if now >= closes_ns:
+            break
+    return results
+
+
+def next_size(size: int, done: int, took_ns: int, largest: int) -> int:
+    """Return the next chunk's size: long enough to cost little, short enough to be seen and stopped."""
+    if done < size:
+        return size
+    if took_ns < SHORT_NS:
+        return min(2 * size, largest)
+    return max(size // 2, FIRST_CHUNK) if took_ns > LONG_NS else size

@@ -1,0 +1,169 @@
+"""The worker processes of one trial: start, common start, results, and their end.
+
+Always spawned: a forked child would share the parent's connections and locks. Each worker has a
+pipe of its own, waited for in groups, since Windows waits for at most 63 things at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import connection, get_context
+from multiprocessing.context import SpawnProcess
+from multiprocessing.sharedctypes import RawArray
+from pathlib import Path
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.engine import worker
+from sqlstress.engine.interrupt import held_back
+from sqlstress.engine.tally import Window
+from sqlstress.engine.worker import SLOT_WORDS, Done, Failed, Job, Ready
+
+GROUP = 60
+TICK_S = 0.1
+GRACE_S = 2.0
+
+Pipe = connection.Connection
+Pulse = Callable[[], None]
+
+
+@dataclass(slots=True)
+class Ended:
+    """How one worker ended."""
+
+    worker: int
+    done: Done | None = None
+    reason: str | None = None
+    """Why there are no results; None when there are."""
+
+
+class Pool:
+    """Worker processes 1 to the case's concurrency."""
+
+    def __init__(self, case: Case, folder: Path, salt: int, shared: tuple[Any, ...]) -> None:
+        self.case = case
+        self.counters = RawArray("q", SLOT_WORDS * (case.concurrency + 1))
+        self._words = memoryview(self.counters).cast("B").cast("q")
+        self._jobs = [
+            Job(case, folder, number, salt, self.counters, shared) for number in range(1, case.concurrency + 1)
+        ]
+        self._processes: list[SpawnProcess] = []
+        self._pipes: dict[Pipe, int] = {}
+        self.started_ns = 0
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def start(self, pulse: Pulse) -> None:
+        """Start every process."""
+        context = get_context("spawn")
+        self.started_ns = time.perf_counter_ns()
+        for job in self._jobs:
+            ours, theirs = context.Pipe()
+            process = context.Process(target=worker.main, args=(job, theirs), daemon=True)
+            with held_back():
+                process.start()
+            theirs.close()
+            self._processes.append(process)
+            self._pipes[ours] = job.worker
+            pulse()
+
+    def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
+        """Wait until all workers are connected; return those that failed instead."""
+        failed = []
+        for number, message in self._messages(time.monotonic() + timeout_s, pulse, "did not get ready"):
+            if isinstance(message, Ended):
+                failed.append(message)
+            elif isinstance(message, Ready) and not self.started_ns <= message.stamp_ns <= time.perf_counter_ns():
+                failed.append(Ended(number, reason="its clock is not the parent's"))
+        return failed
+
+    def go(self, window: Window) -> None:
+        """Tell every worker the window."""
+        for pipe in self._pipes:
+            try:
+                pipe.send(window)
+            except OSError:
+                pass  # it died meanwhile; gathering the results says so
+
+    def gather(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
+        """Wait for all results. A worker is given up when no worker has done anything for `timeout_s`."""
+        ended = []
+        for number, message in self._messages(None, pulse, "hung", timeout_s):
+            ended.append(message if isinstance(message, Ended) else Ended(number, message))
+        return sorted(ended, key=lambda one: one.worker)
+
+    def done_so_far(self) -> int:
+        """Return the operations that all workers have done."""
+        return sum(self._words[SLOT_WORDS::SLOT_WORDS].tolist())
+
+    def _messages(
+        self, until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (worker, message) once for every worker; an Ended when it died, failed or took too long."""
+        waiting = dict(self._pipes)
+        seen, moved = -1, time.monotonic()
+        while waiting:
+            for pipe in wait_some(list(waiting), TICK_S):
+                yield waiting[pipe], self._receive(pipe, waiting.pop(pipe))
+            pulse()
+            now = time.monotonic()
+            if (count := self.done_so_far()) != seen:
+                seen, moved = count, now
+            if now > (moved + stall_s if until is None else until):
+                for number in waiting.values():
+                    yield number, Ended(number, reason=f"{fault} within the time-out, and was ended")
+                return
+
+    def _receive(self, pipe: Pipe, number: int) -> Any:
+        try:
+            message = pipe.recv()
+        except (EOFError, OSError):
+            process = self._processes[number - 1]
+            process.join(GRACE_S)
+            return Ended(number, reason=death(process.exitcode))
+        return Ended(number, reason=message.reason) if isinstance(message, Failed) else message
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait until all processes have ended; return whether they did."""
+        until = time.monotonic() + timeout_s
+        for process in self._processes:
+            process.join(max(0.0, until - time.monotonic()))
+        return all(process.exitcode is not None for process in self._processes)
+
+    def end(self) -> None:
+        """Leave no process behind: ask, then terminate, then kill."""
+        self._words[0] = 1
+        for pipe in self._pipes:
+            pipe.close()
+        if not self.join(GRACE_S):
+            self._each_alive(SpawnProcess.terminate)
+            if not self.join(GRACE_S):
+                self._each_alive(SpawnProcess.kill)
+                self.join(GRACE_S)
+
+    def _each_alive(self, act: Callable[[SpawnProcess], None]) -> None:
+        for process in self._processes:
+            if process.exitcode is None:
+                act(process)
+
+
+def wait_some(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
+    """Return the pipes that have something to read, waiting at most about `timeout_s` for any."""
+    groups = [pipes[start : start + GROUP] for start in range(0, len(pipes), GROUP)]
+    ready = [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]
+    return ready  # type: ignore[return-value]
+
+
+def death(exitcode: int | None) -> str:
+    """Say how a process ended that sent no result."""
+    if exitcode is None:
+        return "closed its pipe without a result"
+    if exitcode < 0:
+        return f"was killed by signal {-exitcode}"
+    return f"ended with exit code {exitcode} and no result"

@@ -1,0 +1,100 @@
+"""A whole measurement: every case of a plan, the report saved after each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlstress.case import Case
+from sqlstress.drivers.build import describe
+from sqlstress.engine import limits
+from sqlstress.engine.ceiling import harness_ns
+from sqlstress.engine.folder import RunFolder
+from sqlstress.engine.interrupt import StopSignals
+from sqlstress.engine.observer import Observer
+from sqlstress.engine.trial import TrialRunner
+from sqlstress.environment import fingerprint
+from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
+from sqlstress.report import Environment, Report, Run, Trial
+from sqlstress.stores import DRY
+
+Save = Callable[[Report], None]
+
+
+class Session:
+    """Measures cases in their order, below one fresh folder."""
+
+    def __init__(self, cases: tuple[Case, ...], directory: Path, keep: bool, command: tuple[str, ...]) -> None:
+        self.cases, self.directory, self.keep, self.command = cases, directory, keep, command
+        self.kept_folder: Path | None = None
+
+    def measure(self, save: Save, observer: Observer) -> Report:
+        """Measure everything; the report says whether it was interrupted.
+
+        Raises SqlstressError when nothing could be measured at all.
+        """
+        with StopSignals() as signals:
+            limits.provide(max(map(limits.needed, self.cases)))
+            with RunFolder(self.directory, self.keep) as folder:
+                self.kept_folder = folder.path if self.keep else None
+                report = Report(
+                    created=datetime.now(UTC).isoformat(timespec="seconds"),
+                    command=self.command,
+                    environment=self._environment(folder.path),
+                    planned=len(self.cases),
+                )
+                runner = TrialRunner(folder.path, signals, observer, self.cases[0].seed)
+                return self._measure_cases(report, runner, save)
+
+    def _environment(self, folder: Path) -> Environment:
+        drivers = dict.fromkeys(case.driver for case in self.cases if case.driver != DRY)
+        return fingerprint(
+            folder,
+            [describe(name) for name in drivers],
+            [case.settings for case in self.cases],
+            max(case.concurrency for case in self.cases),
+        )
+
+    def _measure_cases(self, report: Report, runner: TrialRunner, save: Save) -> Report:
+        try:
+            for index, case in enumerate(self.cases):
+                runner.signals.check()
+                runner.observer.case_begins(index, len(self.cases), case)
+                run = self._measure_case(case, runner, not report.runs)
+                report = replace(report, runs=(*report.runs, run))
+                save(report)
+                runner.observer.case_ends(run)
+        except Interrupted:
+            report = replace(report, interrupted=True)
+            if report.runs:
+                save(report)
+        return report
+
+    def _measure_case(self, case: Case, runner: TrialRunner, first: bool) -> Run:
+        trials: list[Trial] = []
+        error = None
+        try:
+            ceiling = harness_ns(case)
+            for index in range(case.repeat):
+                trials.append(runner.run(case, index))
+        except Interrupted:
+            raise
+        except Exception as problem:
+            if first and not trials:
+                raise as_failure(problem) from problem
+            error, ceiling = str(as_failure(problem)), None
+        failed = next((trial.error for trial in trials if trial.error), None)
+        return Run(case, tuple(trials), (), ceiling, error or failed)
+
+
+def as_failure(problem: Exception) -> SqlstressError:
+    """Return any exception as one of ours, which says what happened."""
+    if isinstance(problem, SqlstressError):
+        return problem
+    kind = type(problem)
+    known = isinstance(problem, OSError) or kind.__module__ in ("sqlite3", "apsw")
+    hint = "" if known else f" (unexpected: please report it, with Python {sys.version.split()[0]})"
+    return EnvironmentFailure(f"{kind.__name__}: {problem}{hint}")

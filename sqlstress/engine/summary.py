@@ -1,0 +1,132 @@
+"""From what the workers sent to a Trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from sqlstress import histogram, statistics
+from sqlstress.case import Case
+from sqlstress.engine.pool import Ended
+from sqlstress.engine.tally import FOREVER_NS, Totals, Window
+from sqlstress.report import Latency, Trial, Verdict, WorkerResult
+from sqlstress.units import NS_PER_S
+
+
+def window_seconds(case: Case, window: Window, ended: Sequence[Ended], whole_s: float) -> float:
+    """Return the time in which a trial's transactions were counted.
+
+    `whole_s` is the time from starting the processes to the last one's end, as the published script
+    takes it.
+    """
+    if case.unit == "pair":
+        return whole_s
+    if window.closes_ns != FOREVER_NS:
+        return case.duration_s
+    last = max((one.done.totals.last_ns for one in ended if one.done), default=window.starts_ns)
+    return max(last - window.starts_ns, 1) / NS_PER_S
+
+
+def worker_result(case: Case, one: Ended, window: Window, seconds: float) -> WorkerResult:
+    """Return what one process did."""
+    if one.done is None:
+        return WorkerResult(one.worker, 0, 0, seconds, error=one.reason)
+    totals = one.done.totals
+    own = seconds
+    if window.closes_ns == FOREVER_NS:
+        own = max(totals.last_ns - window.starts_ns, 1) / NS_PER_S
+    return WorkerResult(
+        worker=one.worker,
+        transactions=_units(case, totals),
+        rows=totals.rows,
+        seconds=own,
+        operations=dict(totals.operations),
+        busy=totals.busy,
+        busy_snapshot=totals.busy_snapshot,
+        failed=totals.failed,
+        longest_wait_ns=totals.longest_wait_ns,
+        bins=tuple(totals.bins),
+        harness_share=totals.harness_ns / NS_PER_S / own,
+        proof_share=totals.proof_ns / NS_PER_S / own,
+        peak_memory_bytes=totals.peak_memory_bytes,
+    )
+
+
+def _units(case: Case, totals: Totals) -> int:
+    done = sum(totals.operations.values())
+    return done // 2 if case.unit == "pair" else done
+
+
+def summarise(
+    case: Case, index: int, window: Window, ended: Sequence[Ended], whole_s: float, start_s: float
+) -> Trial:
+    """Return the Trial, not yet verified."""
+    seconds = window_seconds(case, window, ended, whole_s)
+    workers = tuple(worker_result(case, one, window, seconds) for one in ended)
+    transactions, rows = (sum(getattr(one, name) for one in workers) for name in ("transactions", "rows"))
+    # In a fixed-count trial all do the same number; what they share unequally is time.
+    shares = [one.transactions / one.seconds if one.transactions else 0 for one in workers]
+    bins = total_bins(window, workers)
+    return Trial(
+        index=index,
+        seconds=seconds,
+        transactions=transactions,
+        rows=rows,
+        tps=transactions / seconds,
+        rows_per_s=rows / seconds,
+        fairness=statistics.jain(shares),
+        min_max_share=statistics.min_max_share(shares),
+        longest_wait_ns=max((one.longest_wait_ns for one in workers), default=0),
+        busy=sum(one.busy for one in workers),
+        busy_snapshot=sum(one.busy_snapshot for one in workers),
+        failed=sum(one.failed for one in workers),
+        latency=merged_latency(ended),
+        workers=workers,
+        effective=effective(ended),
+        verdict=Verdict(),
+        half_ratio=statistics.half_ratio(bins) if window.closes_ns != FOREVER_NS else None,
+        start_s=start_s,
+        error=trouble(workers),
+    )
+
+
+def total_bins(window: Window, workers: Sequence[WorkerResult]) -> list[int]:
+    """Return the transactions of all workers in each bin of the window; empty bins at its end count."""
+    bins = [sum(values) for values in zip_longest(*(one.bins for one in workers), fillvalue=0)]
+    if window.closes_ns == FOREVER_NS:
+        return bins
+    whole = (window.closes_ns - window.opens_ns) // window.bin_ns
+    return bins[:whole] + [0] * (whole - len(bins))
+
+
+def merged_latency(ended: Sequence[Ended]) -> dict[str, Latency]:
+    """Merge the workers' histograms by kind of operation."""
+    totals = [one.done.totals for one in ended if one.done]
+    kinds = dict.fromkeys(kind for one in totals for kind in one.buckets)
+    return {
+        kind: Latency.from_buckets(
+            histogram.merge(one.buckets.get(kind, {}) for one in totals),
+            max(one.largest_ns.get(kind, 0) for one in totals),
+        )
+        for kind in kinds
+    }
+
+
+def effective(ended: Sequence[Ended]) -> dict[str, str]:
+    """Return the settings read back; where workers differ, all answers."""
+    answers = [one.done.findings.effective for one in ended if one.done]
+    names = dict.fromkeys(name for answer in answers for name in answer)
+    return {name: " / ".join(dict.fromkeys(answer.get(name, "") for answer in answers)) for name in names}
+
+
+def trouble(workers: Sequence[WorkerResult]) -> str | None:
+    """Say in a line which workers failed; None when none did."""
+    failed = [one for one in workers if one.error]
+    if not failed:
+        return None
+    others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f"worker {failed[0].worker} {_clause(failed[0].error or '')}{others}; the others' figures are kept"
+
+
+def _clause(reason: str) -> str:
+    return reason if reason.startswith(("was ", "did ", "hung", "ended", "closed", "its ")) else f"failed: {reason}"

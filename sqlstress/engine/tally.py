@@ -1,0 +1,119 @@
+"""What one worker counts: only what completes inside the window, found by bisection of its stamps."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from itertools import compress
+from operator import sub
+
+from sqlstress.histogram import Recorder
+from sqlstress.workloads.base import FAILED, KINDS
+
+FOREVER_NS = 1 << 62
+BIN_NS = 100_000_000
+MOST_BINS = 600
+
+_SELECT = [bytes(value == kind for value in range(256)) for kind in range(len(KINDS))]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """When what completes is counted, in perf_counter_ns of the machine's common clock."""
+
+    starts_ns: int
+    """The common start of the load."""
+    opens_ns: int
+    closes_ns: int
+    """FOREVER_NS when a fixed number of operations is done instead."""
+
+    @property
+    def bin_ns(self) -> int:
+        """A tenth of a second, or more in a long window, so that no series has over 600 values."""
+        if self.closes_ns == FOREVER_NS:
+            return BIN_NS
+        return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MOST_BINS))
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a worker reports when it is done: plain data for the pipe."""
+
+    first_ns: int = 0
+    """Begin of its first operation."""
+    last_ns: int = 0
+    """End of its last operation."""
+    operations: dict[str, int] = field(default_factory=dict)
+    rows: int = 0
+    buckets: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Latency histogram of each kind of operation."""
+    largest_ns: dict[str, int] = field(default_factory=dict)
+    longest_wait_ns: int = 0
+    bins: list[int] = field(default_factory=list)
+    busy: int = 0
+    busy_snapshot: int = 0
+    failed: int = 0
+    harness_ns: int = 0
+    proof_ns: int = 0
+    peak_memory_bytes: int | None = None
+
+
+class Tally:
+    """Counts chunks of operations."""
+
+    def __init__(self, window: Window, row_weights: tuple[int, ...]) -> None:
+        self.window = window
+        self.totals = Totals()
+        self._weights = row_weights
+        self._recorders = [Recorder() for _ in KINDS]
+        self._largest = [0] * len(KINDS)
+
+    def add(self, kinds: bytearray, stamps: list[int]) -> None:
+        """Count the operations of a chunk: stamps[i] and stamps[i + 1] are begin and end of number i."""
+        window, totals = self.window, self.totals
+        ends = stamps[1:]
+        totals.first_ns = totals.first_ns or stamps[0]
+        totals.last_ns = stamps[-1]
+        low = bisect_left(ends, window.opens_ns)
+        high = bisect_left(ends, window.closes_ns)
+        began = min(len(ends), bisect_left(stamps, window.closes_ns))
+        durations = list(map(sub, ends, stamps))
+        if low < began:
+            totals.longest_wait_ns = max(totals.longest_wait_ns, max(durations[low:began]))
+        if low < high:
+            self._count(kinds[low:high], durations[low:high])
+            self._fill_bins(ends, low, high)
+
+    def _count(self, kinds: bytearray, durations: list[int]) -> None:
+        for kind, select in enumerate(_SELECT):
+            chosen = kinds.translate(select)
+            count = chosen.count(1)
+            if not count:
+                continue
+            latencies = durations if count == len(durations) else list(compress(durations, chosen))
+            self._recorders[kind].record(latencies)
+            self._largest[kind] = max(self._largest[kind], max(latencies))
+            name = KINDS[kind]
+            self.totals.operations[name] = self.totals.operations.get(name, 0) + count
+            self.totals.rows += count * self._weights[kind]
+        self.totals.failed += kinds.count(FAILED)
+
+    def _fill_bins(self, ends: list[int], low: int, high: int) -> None:
+        opens, width, bins = self.window.opens_ns, self.window.bin_ns, self.totals.bins
+        last = (ends[high - 1] - opens) // width
+        if last >= MOST_BINS:
+            return
+        bins.extend([0] * (last + 1 - len(bins)))
+        while low < high:
+            number = (ends[low] - opens) // width
+            following = bisect_left(ends, opens + (number + 1) * width, low, high)
+            bins[number] += following - low
+            low = following
+
+    def finish(self) -> Totals:
+        """Return the totals, histograms folded."""
+        for kind, name in enumerate(KINDS):
+            if name in self.totals.operations:
+                self.totals.buckets[name] = self._recorders[kind].buckets()
+                self.totals.largest_ns[name] = self._largest[kind]
+        return self.totals

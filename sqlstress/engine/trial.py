@@ -1,0 +1,115 @@
+"""One trial, in its order: prepare, start, common window, verify, discard."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.engine.interrupt import StopSignals
+from sqlstress.engine.observer import Observer
+from sqlstress.engine.pool import Ended, Pool
+from sqlstress.engine.summary import summarise
+from sqlstress.engine.tally import FOREVER_NS, Window
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.report import Trial
+from sqlstress.units import NS_PER_S
+from sqlstress.workloads import open_work
+from sqlstress.workloads.base import Outcome, Work
+
+ATTEMPTS = 3
+LEAD_S = 0.2
+READY_S = 30.0
+READY_EACH_S = 0.5
+STALL_S = 30.0
+
+
+class TrialRunner:
+    """Runs the trials of one measurement: it knows the folder, and gives each trial a salt of its own."""
+
+    def __init__(self, folder: Path, signals: StopSignals, observer: Observer, first_salt: int) -> None:
+        self.folder, self.signals, self.observer = folder, signals, observer
+        self._salt = first_salt
+        self._carry: dict[Any, Any] = {}
+
+    def run(self, case: Case, index: int) -> Trial:
+        """Run one trial; one in which a worker came late is run again, at most three times."""
+        for attempt in range(1, ATTEMPTS + 1):
+            trial, late = self._attempt(case, index)
+            if not late:
+                break
+        if late:
+            trial = replace(trial, error=f"a worker came late to the window {ATTEMPTS} times: give a longer --warmup")
+        return replace(trial, attempts=attempt)
+
+    def _attempt(self, case: Case, index: int) -> tuple[Trial, bool]:
+        self._salt += 1
+        work = open_work(case, self.folder, self._salt, self._carry)
+        try:
+            self.observer.phase("preparing")
+            work.prepare(self.signals.check)
+            trial, late, ended = self._measure(case, index, work)
+            if late:
+                return trial, True
+            self.observer.phase("verifying")
+            return replace(trial, verdict=work.verify(outcomes(ended), self.signals.check)), False
+        finally:
+            work.discard()
+
+    def _measure(self, case: Case, index: int, work: Work) -> tuple[Trial, bool, list[Ended]]:
+        with Pool(case, self.folder, self._salt, work.shared) as pool:
+            self.observer.phase("starting")
+            pool.start(self.signals.check)
+            window = None
+            if case.unit == "pair":
+                # The published script has no barrier: each process begins when it is up.
+                window = Window(pool.started_ns, pool.started_ns, FOREVER_NS)
+                pool.go(window)
+            self._wait_ready(case, pool)
+            start_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
+            if window is None:
+                window = plan_window(case, time.perf_counter_ns())
+                pool.go(window)
+            self.observer.phase("measuring")
+            ended = pool.gather(2 * case.settings.busy_timeout_ms / 1000 + STALL_S, lambda: self._pulse(pool))
+            pool.join(STALL_S)
+            whole_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
+        trial = summarise(case, index, window, ended, whole_s, start_s)
+        return trial, is_late(case, window, ended), ended
+
+    def _wait_ready(self, case: Case, pool: Pool) -> None:
+        failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self.signals.check)
+        if failed:
+            raise EnvironmentFailure(f"worker {failed[0].worker} could not start: {failed[0].reason}")
+
+    def _pulse(self, pool: Pool) -> None:
+        self.signals.check()
+        self.observer.tick(pool.done_so_far())
+
+
+def plan_window(case: Case, now_ns: int) -> Window:
+    """Return the window, far enough ahead that every worker hears of it in time."""
+    starts = now_ns + int(LEAD_S * max(1.0, case.concurrency / 8) * NS_PER_S)
+    if case.ops is not None:
+        return Window(starts, starts, FOREVER_NS)
+    opens = starts + int(case.warmup_s * NS_PER_S)
+    return Window(starts, opens, opens + int(case.duration_s * NS_PER_S))
+
+
+def is_late(case: Case, window: Window, ended: Sequence[Ended]) -> bool:
+    """Return whether a worker reached its loop after the window had opened for the others."""
+    if window.closes_ns == FOREVER_NS:
+        return False
+    # Without a warm-up the window opens at the common start itself, which nobody meets to the nanosecond.
+    tolerance = 0 if case.warmup_s else max(0.02, case.duration_s / 50)
+    latest = max((one.done.totals.first_ns for one in ended if one.done), default=0)
+    never = any(one.done and not one.done.totals.first_ns for one in ended)
+    return never or latest > window.opens_ns + tolerance * NS_PER_S
+
+
+def outcomes(ended: Sequence[Ended]) -> list[Outcome]:
+    """Return what a verdict must know of each worker."""
+    return [Outcome(one.worker, one.done is None, one.done.findings if one.done else None) for one in ended]

@@ -1,0 +1,125 @@
+"""A worker process: connect, report ready, wait for the common start, run the timed loop, report.
+
+It imports the least it can; it never opens a database file but through SQLite (closing a file would
+drop the process's POSIX locks on it); it ends when its parent does.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from multiprocessing import connection, parent_process
+from pathlib import Path
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.engine.loop import timed_loop
+from sqlstress.engine.tally import Totals, Window
+from sqlstress.workloads import open_source
+from sqlstress.workloads.base import Findings, Source
+
+SLOT_WORDS = 8
+"""64 bytes for each worker's counter, so that no two share a cache line; slot 0 is the stop flag."""
+POLL_NS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker is told when it is started."""
+
+    case: Case
+    folder: Path
+    worker: int
+    """1 to the concurrency."""
+    salt: int
+    counters: Any
+    """Shared words: SLOT_WORDS for the parent, then as many for each worker."""
+    shared: tuple[Any, ...]
+    """The workload's shared arrays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The worker is connected."""
+
+    stamp_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The worker has finished."""
+
+    totals: Totals
+    findings: Findings
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The worker met something that it can't go on after."""
+
+    reason: str
+
+
+def main(job: Job, pipe: connection.Connection) -> None:
+    """Run a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    source: Source | None = None
+    try:
+        source = open_source(job.case, job.folder, job.worker, job.salt, job.shared)
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        pipe.send(Ready(time.perf_counter_ns()))
+        window: Window = pipe.recv()
+        pipe.send(_work(job, source, window))
+    except (EOFError, BrokenPipeError):
+        return  # the parent has given the trial up
+    except Exception as error:
+        pipe.send(Failed(source.explain(error) if source else f"{type(error).__name__}: {error}"))
+    finally:
+        pipe.close()
+
+
+def _work(job: Job, source: Source, window: Window) -> Done:
+    words = memoryview(job.counters).cast("B").cast("q")
+    place = job.worker * SLOT_WORDS
+    wait_until(window.starts_ns)
+    limit = job.case.ops if job.case.workload == "kv" else None
+    totals = timed_loop(source, window, limit, words[place : place + SLOT_WORDS], words[:SLOT_WORDS])
+    totals.peak_memory_bytes = peak_memory_bytes()
+    findings = source.findings()
+    source.close()
+    return Done(totals, findings)
+
+
+def wait_until(start_ns: int) -> None:
+    """Sleep until shortly before the common start, then poll the clock."""
+    left = start_ns - time.perf_counter_ns()
+    if left > POLL_NS:
+        time.sleep((left - POLL_NS) / 1e9)
+    while time.perf_counter_ns() < start_ns:
+        pass
+
+
+def peak_memory_bytes() -> int | None:
+    """Return the process's peak resident memory; None on Windows."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _end_with_parent() -> None:
+    # daemon=True does not survive the parent's SIGKILL; its sentinel does.
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)

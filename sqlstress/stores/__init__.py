@@ -1,0 +1,24 @@
+"""Key-value views over one database file, over hash-partitioned files, or over nothing at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.stores.base import COUNTERS, Operation, Store
+
+DRY = "dry"
+
+__all__ = ["COUNTERS", "DRY", "Operation", "Store", "open_store"]
+
+
+def open_store(case: Case, folder: Path, worker: int, dry_value: Any) -> Store:
+    """Open the store of a case for one worker; `dry_value` is what a store that does nothing answers."""
+    if case.driver == DRY:
+        from sqlstress.stores.dry import DryStore
+
+        return DryStore(case.buckets, dry_value)
+    from sqlstress.stores.sqlite import SqliteStore
+
+    return SqliteStore(case, folder, worker)

@@ -1,0 +1,125 @@
+"""The files of a store, as the parent handles them: create, fill, examine, remove."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from sqlstress.case import Case
+from sqlstress.drivers import Connection, load_driver
+from sqlstress.drivers import settings as pragmas
+from sqlstress.drivers.base import Row
+from sqlstress.stores.base import COUNTERS
+from sqlstress.stores.partition import file_names
+from sqlstress.stores.sqlite import PUT
+
+SUFFIXES = ("", "-wal", "-shm", "-journal")
+DEFAULT_AUTOCHECKPOINT = 1000
+_FRAME_HEADER = 24
+_WAL_BUDGET = 128 << 20
+"""Bytes of WAL that preloading fills at most, over all buckets."""
+
+SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
+
+
+def paths(case: Case, folder: Path) -> list[Path]:
+    """Return the database files of a case, by bucket."""
+    return [folder / name for name in file_names(case.buckets)]
+
+
+def remove(case: Case, folder: Path) -> None:
+    """Delete the database files of a case and what SQLite puts beside them."""
+    for path in paths(case, folder):
+        for suffix in SUFFIXES:
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(case: Case, path: Path) -> Iterator[Connection]:
+    """Open one file with the case's driver, SQLite's own busy handler and its default settings."""
+    connection = load_driver(case.driver).connect(path, case.settings.busy_timeout_ms, None)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def create(case: Case, path: Path, rows: Iterable[Row]) -> None:
+    """Create one bucket's file, fill its table, and leave its WAL at the size that it works at.
+
+    Filling is not what is measured, so it syncs only at its end.
+    """
+    hasty = replace(case.settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
+    with opened(case, path) as connection:
+        pragmas.apply(connection, hasty)
+        _create_table(case, connection)
+        connection.rows("BEGIN IMMEDIATE")
+        connection.run_many(PUT, rows)
+        if case.load.update_ratio:
+            connection.rows("CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
+            connection.run_many("INSERT INTO counter VALUES (?, 0)", ((n,) for n in range(COUNTERS)))
+        connection.rows("COMMIT")
+        if case.settings.journal_mode == "wal":
+            _grow_wal(case, path, connection)
+            connection.rows("PRAGMA synchronous=full")
+            connection.rows("PRAGMA wal_checkpoint(RESTART)")
+
+
+def create_empty(case: Case, path: Path) -> None:
+    """Create one bucket's file with an empty table and the case's settings."""
+    with opened(case, path) as connection:
+        pragmas.apply(connection, case.settings)
+        _create_table(case, connection)
+        pragmas.check(case.settings, pragmas.read_back(connection, case.settings))
+
+
+def _create_table(case: Case, connection: Connection) -> None:
+    key, value = SQL_TYPES[case.load.key_type], "INTEGER" if case.load.value_size == 8 else "BLOB"
+    connection.rows(f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID")
+
+
+def _grow_wal(case: Case, path: Path, connection: Connection) -> None:
+    # The first fill of a WAL extends the file and costs several times more than writing over it.
+    frames = case.settings.wal_autocheckpoint
+    frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
+    page_size = int(connection.rows("PRAGMA page_size")[0][0])
+    target = min(frames * (page_size + _FRAME_HEADER), _WAL_BUDGET // case.buckets)
+    wal = path.with_name(path.name + "-wal")
+    version = 0
+    while os.stat(wal).st_size < target:
+        for _ in range(16):
+            version += 1
+            connection.rows(f"PRAGMA user_version={version}")
+    if version:
+        connection.rows("PRAGMA user_version=0")
+
+
+def first_write(case: Case, path: Path) -> dict[str, str]:
+    """Open one file as a worker does, commit once, and return the settings read back after it."""
+    with opened(case, path) as connection:
+        pragmas.apply(connection, case.settings)
+        connection.rows("PRAGMA user_version=1")
+        answers = pragmas.read_back(connection, case.settings)
+        pragmas.check(case.settings, answers)
+        return answers
+
+
+def integrity(case: Case, path: Path) -> list[str]:
+    """Return what PRAGMA quick_check, or integrity_check for verify=full, complains of."""
+    pragma = "integrity_check" if case.verify == "full" else "quick_check"
+    with opened(case, path) as connection:
+        answers = [str(row[0]) for row in connection.rows(f"PRAGMA {pragma}")]
+    return [] if answers == ["ok"] else answers
+
+
+def size_bytes(case: Case, folder: Path) -> int:
+    """Return the bytes on disk of all files of a case, WAL included."""
+    total = 0
+    for path in paths(case, folder):
+        for suffix in SUFFIXES:
+            beside = path.with_name(path.name + suffix)
+            total += beside.stat().st_size if beside.exists() else 0
+    return total

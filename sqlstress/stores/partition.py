@@ -1,0 +1,40 @@
+"""Which file a key lies in: stable across processes, Python runs and drivers.
+
+Python's hash() is salted in every process, so it is never used. CRC-32 of the key's bytes spreads
+any keys evenly over any number of buckets; the published script partitions by `key % n`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from zlib import crc32
+
+Key = int | str | bytes
+
+
+def key_bytes(key: Key) -> bytes:
+    """Return the bytes that are hashed: big-endian two's complement, UTF-8, or the blob itself."""
+    if isinstance(key, int):
+        return key.to_bytes(8, "big", signed=True)
+    return key.encode() if isinstance(key, str) else key
+
+
+def bucket_of(key: Key, buckets: int) -> int:
+    """Return the bucket, 0 to buckets - 1, of a key."""
+    return crc32(key_bytes(key)) % buckets
+
+
+def modulo(key: int, buckets: int) -> int:
+    """Return the bucket of a key as the published script chooses it."""
+    return key % buckets
+
+
+def table(keys: Iterable[Key], buckets: int, partition: Callable[[Key, int], int] = bucket_of) -> array[int]:
+    """Return the buckets of many keys, two bytes each."""
+    return array("H", (partition(key, buckets) for key in keys))
+
+
+def file_names(buckets: int) -> list[str]:
+    """Return the names of the database files, one for each bucket."""
+    return ["kv.db"] if buckets == 1 else [f"kv_{bucket}.db" for bucket in range(buckets)]

@@ -1,0 +1,153 @@
+"""Acknowledgements in shared memory, so that those of a killed worker count too.
+
+Every worker has an area of 64-bit words that nobody else writes:
+
+    meta    operations in the current chunk, sequence number of its first write
+    stamps  begin of the chunk, then the end of each of its operations; 0: not done yet
+    rows    what each operation of the chunk writes: slots, or a mark below zero
+    sequences, begins, ends
+            for each slot, the worker's last acknowledged write to it; sequence 0: none
+    counts  for each counter, the worker's acknowledged updates
+
+A slot is a key, or the place of a key in a hash-selected subset when all keys × workers would take
+too much memory. When a chunk is done its writes are folded into the last three arrays; of a worker
+that died, the parent folds the chunk that was under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from math import gcd
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.stores import COUNTERS
+
+MEMORY_BUDGET = 256 << 20
+"""Bytes of acknowledgements, all workers together."""
+CHUNK_ROWS = 1024
+META = 8
+
+READ = -1
+UNTRACKED = -2
+FAILED = -3
+
+Words = Any
+"""A writable sequence of 64-bit integers that can be sliced: a memoryview of format "q"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many words of each kind a worker's area has."""
+
+    width: int
+    """Rows of one operation."""
+    operations: int
+    """Operations of a chunk, at most."""
+    slots: int
+    """Tracked keys."""
+    counters: int
+    """Counters of all files together."""
+
+    @property
+    def words(self) -> int:
+        """Words of one worker's area."""
+        return META + self.operations + 1 + self.operations * self.width + 3 * self.slots + self.counters
+
+
+def shape_of(case: Case, keys: int) -> Shape:
+    """Return the shape for a case whose workers write to this many different keys."""
+    width = case.load.batch
+    slots = min(keys, MEMORY_BUDGET // (24 * case.concurrency))
+    counters = case.buckets * COUNTERS if case.load.update_ratio else 0
+    return Shape(width, max(8, CHUNK_ROWS // width), slots, counters)
+
+
+class Area:
+    """One worker's area, as named slices of the shared words."""
+
+    def __init__(self, words: Words, shape: Shape, worker: int) -> None:
+        start = (worker - 1) * shape.words
+        self.shape = shape
+        self._words = words[start : start + shape.words]
+        lengths = (META, shape.operations + 1, shape.operations * shape.width)
+        self.meta, self.stamps, self.rows = self._split(0, lengths)
+        self.sequences, self.begins, self.ends, self.counts = self._split(
+            sum(lengths), (shape.slots, shape.slots, shape.slots, shape.counters)
+        )
+
+    def _split(self, start: int, lengths: Sequence[int]) -> Iterator[Words]:
+        for length in lengths:
+            yield self._words[start : start + length]
+            start += length
+
+    def announce(self, rows: Any, first: int, operations: int) -> None:
+        """Say what the next chunk will write, before any of it is written; `rows` is an array("q")."""
+        self.stamps[: operations + 1] = memoryview(bytes(8 * (operations + 1))).cast("q")
+        self.rows[: len(rows)] = rows
+        self.meta[1] = first
+        self.meta[0] = operations
+
+    def fold(self, rows: Iterable[int], stamps: Sequence[int]) -> None:
+        """Enter the writes of done operations; entering them twice does no harm."""
+        sequences, begins, ends = self.sequences, self.begins, self.ends
+        width = self.shape.width
+        sequence = self.meta[1]
+        starts, finishes = _spread(stamps, width), _spread(stamps[1:], width)
+        for slot, begin, end in zip(rows, starts, finishes, strict=False):
+            if slot >= 0:
+                sequences[slot] = sequence
+                begins[slot] = begin
+                ends[slot] = end
+                sequence += 1
+            elif slot != READ:
+                sequence += 1
+
+    def settled(self) -> None:
+        """Say that the chunk is done and folded."""
+        self.meta[0] = 0
+
+    def settle_after_death(self) -> range:
+        """Fold what a dead worker had been told of its last chunk.
+
+        Returns the sequence numbers of the operation that was under way: whether those were written
+        nobody knows.
+        """
+        operations, width = self.meta[0], self.shape.width
+        stamps = self.stamps[: operations + 1].tolist()
+        done = next((index for index in range(operations) if not stamps[index + 1]), operations)
+        rows = self.rows[: operations * width].tolist()
+        self.fold(rows[: done * width], stamps[: done + 1])
+        before = sum(slot != READ for slot in rows[: done * width])
+        under_way = sum(slot != READ for slot in rows[done * width : (done + 1) * width])
+        first = self.meta[1] + before
+        return range(first, first + under_way)
+
+
+def _spread(stamps: Sequence[int], width: int) -> Iterable[int]:
+    """Repeat each stamp for every row of its operation."""
+    return stamps if width == 1 else chain.from_iterable(map(repeat, stamps, repeat(width)))
+
+
+class Slots:
+    """Which slot a key has. With room for all keys a key's number is its slot."""
+
+    def __init__(self, keys: int, slots: int) -> None:
+        self.keys = keys
+        self.slots = slots
+        self.all_tracked = slots >= keys
+        # A multiplication modulo the number of keys is a permutation, and so a hash without collisions.
+        self._step = next(step for step in range(int(keys * 0.618) | 1, 3 * keys + 3, 2) if gcd(step, keys) == 1)
+
+    def slot(self, number: int) -> int:
+        """Return the slot of a key's number, or UNTRACKED."""
+        if self.all_tracked:
+            return number
+        place = number * self._step % self.keys
+        return place if place < self.slots else UNTRACKED
+
+    def covered(self) -> float:
+        """Return the share of the keys that are tracked."""
+        return self.slots / self.keys

@@ -1,0 +1,75 @@
+"""What every key-value verdict has in common: checks of the files, and of what the workers read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sqlstress.case import Case
+from sqlstress.drivers import load_driver
+from sqlstress.errors import SqlstressError
+from sqlstress.report import Check, Verdict
+from sqlstress.stores import DRY, files
+from sqlstress.workloads.base import Outcome
+from sqlstress.workloads.kv.proof import EXAMPLES, Tally
+
+
+def unverified(case: Case) -> Verdict:
+    """Return the verdict of a case that is not verified, with the reason."""
+    reason = "the dry driver stores nothing" if case.driver == DRY else "--verify none"
+    return Verdict((Check("verification", "skipped", note=reason),))
+
+
+def examined(name: str, check: Callable[[], Check]) -> Check:
+    """Run a check that reads the database; one that SQLite refuses to read has failed."""
+    try:
+        return check()
+    except SqlstressError:
+        raise
+    except Exception as error:
+        return Check(name, "failed", 0, 1, (f"the database can't be read: {error}",))
+
+
+def integrity_check(case: Case, folder: Path, pulse: Callable[[], None]) -> Check:
+    """Run quick_check or integrity_check on every file."""
+    name = "integrity_check" if case.verify == "full" else "quick_check"
+    tally = Tally(name)
+    for path in files.paths(case, folder):
+        pulse()
+        tally.checked += 1
+        for complaint in _complaints(case, path):
+            tally.problem(f"{path.name}: {complaint}")
+    return tally.check()
+
+
+def _complaints(case: Case, path: Path) -> list[str]:
+    if not path.exists():
+        return ["the file is gone"]
+    try:
+        return files.integrity(case, path)
+    except Exception as error:
+        if load_driver(case.driver).result_code(error) is None:
+            raise
+        return [str(error)]
+
+
+def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
+    """Add up what the workers found wrong in what they read."""
+    found = [outcome.findings for outcome in outcomes if outcome.findings]
+    reads = Check(
+        "values read",
+        "failed" if any(one.bad_reads for one in found) else "ok" if found else "skipped",
+        sum(one.reads_checked for one in found),
+        sum(one.bad_reads for one in found),
+        tuple(text for one in found for text in one.bad_read_examples)[:EXAMPLES],
+    )
+    if not any(one.pairs_checked for one in found):
+        return [reads]
+    torn = Check(
+        "torn transactions",
+        "failed" if any(one.torn for one in found) else "ok",
+        sum(one.pairs_checked for one in found),
+        sum(one.torn for one in found),
+        tuple(text for one in found for text in one.torn_examples)[:EXAMPLES],
+    )
+    return [reads, torn]

@@ -1,0 +1,113 @@
+"""The proof, as pure functions: from what the workers were told to what the database says.
+
+For each key, the value found must be some worker's last acknowledged write to it, and no other
+acknowledged write to that key may have begun after that one completed. Overlapping writes may end
+either way, and a write that was under way when its worker died may be there or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlstress.report import Check
+from sqlstress.workloads.kv.values import Stamp
+
+EXAMPLES = 5
+PRELOADED = Stamp(0, 0)
+"""Stands for the value that the key had before the trial."""
+
+
+@dataclass(slots=True)
+class History:
+    """What the workers were told: by worker (from 0: worker 1) and slot; times on one shared clock."""
+
+    sequences: Sequence[Sequence[int]]
+    """Sequence number of the last acknowledged write; 0: none."""
+    begins: Sequence[Sequence[int]]
+    ends: Sequence[Sequence[int]]
+    unknown: frozenset[Stamp] = frozenset()
+    """Writes of which nobody knows whether they were done."""
+    latest: list[int] = field(init=False)
+    """The latest begin of any acknowledged write, by slot."""
+
+    def __post_init__(self) -> None:
+        columns = self.begins
+        self.latest = list(map(max, *columns)) if len(columns) > 1 else list(columns[0])
+
+    def objection(self, slot: int, found: Stamp) -> str | None:
+        """Say what is wrong with the write found at a slot; None when nothing is."""
+        if found in self.unknown:
+            return None
+        if found == PRELOADED:
+            return f"holds its earlier value, but {self._last(slot)} was acknowledged" if self.latest[slot] else None
+        worker, sequence = found
+        if worker > len(self.sequences):
+            return f"holds a value of worker {worker}, who does not exist"
+        last = self.sequences[worker - 1][slot]
+        if sequence != last:
+            told = f"write {last} is its last acknowledged one" if last else "none of its writes was acknowledged"
+            return f"holds worker {worker}'s write {sequence}, but {told}"
+        if self.ends[worker - 1][slot] < self.latest[slot]:
+            return f"holds worker {worker}'s write {sequence}, but {self._last(slot)} began after that one completed"
+        return None
+
+    def _last(self, slot: int) -> str:
+        begins = [column[slot] for column in self.begins]
+        worker = begins.index(max(begins))
+        return f"worker {worker + 1}'s write {self.sequences[worker][slot]}"
+
+
+class Tally:
+    """Collects one check's problems and its first counter-examples."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.checked = 0
+        self.problems = 0
+        self.counterexamples: list[str] = []
+
+    def problem(self, text: str) -> None:
+        """Count a problem."""
+        self.problems += 1
+        if len(self.counterexamples) < EXAMPLES:
+            self.counterexamples.append(text)
+
+    def check(self, note: str = "") -> Check:
+        """Return the check, failed when there was a problem, skipped when nothing was looked at."""
+        status = "failed" if self.problems else "ok" if self.checked else "skipped"
+        return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
+
+
+def check_keys(
+    history: History, found: Iterable[tuple[str, int | None, Stamp | None]], missing: Iterable[str], note: str = ""
+) -> Check:
+    """Judge every row that was found: (key in words, slot or None if not tracked, its write or None if foreign)."""
+    tally = Tally("last write")
+    for key, slot, stamp in found:
+        tally.checked += 1
+        if stamp is None:
+            tally.problem(f"key {key} holds a value that nobody wrote")
+        elif slot is not None and (text := history.objection(slot, stamp)):
+            tally.problem(f"key {key} {text}")
+    for key in missing:
+        tally.problem(f"key {key} is gone")
+    return tally.check(note)
+
+
+def check_counters(found: Mapping[str, int | None], told: Mapping[str, int], maybe: int) -> Check:
+    """Compare counters with the acknowledged updates; `maybe` updates of dead workers may be there too."""
+    tally = Tally("lost updates")
+    extra = 0
+    for name, acknowledged in told.items():
+        tally.checked += 1
+        value = found.get(name)
+        if value is None:
+            tally.problem(f"counter {name} is gone")
+        elif value < acknowledged:
+            tally.problem(f"counter {name} is {value} after {acknowledged} acknowledged updates")
+        else:
+            extra += value - acknowledged
+    if extra > maybe:
+        tally.problem(f"the counters hold {extra} more than was acknowledged; at most {maybe} are accounted for")
+    return tally.check()

@@ -1,0 +1,132 @@
+"""A worker's half of the key-value workload: random gets and replaces, prepared chunk by chunk.
+
+Everything that can be done for many operations at once is done so, in C: drawing keys, choosing
+kinds, checking what was read. Between two time stamps there is one call into the store.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import compress, repeat
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.stores import open_store
+from sqlstress.workloads.base import FAILED, GET, REPLACE, Chunk, Findings
+from sqlstress.workloads.kv import acks
+from sqlstress.workloads.kv.checks import ReadCheck
+from sqlstress.workloads.kv.keys import drawer, encoder
+from sqlstress.workloads.kv.placement import Placement
+from sqlstress.workloads.kv.values import Values
+
+_IS_GET = bytes(kind == GET for kind in range(256))
+_RESOLUTION = 1 << 16
+
+
+class KeyValueSource:
+    """Gets and single replaces; subclassed for transactions of several statements."""
+
+    row_weights: tuple[int, ...] = (1, 1, 1, 2)
+
+    def __init__(self, case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
+        words, bucket_table, order = shared
+        load = case.load
+        self._open(case, folder, worker, salt, words, acks.shape_of(case, load.key_space))
+        self.placement = Placement(case, bucket_table, order)
+        self.random = Random(f"{case.seed}:{salt}:{worker}")
+        self.draw = drawer(load, self.random, worker - 1, case.concurrency)
+        self.encode = encoder(load.key_type)
+        self.slots = acks.Slots(load.key_space, self.shape.slots)
+        self._gets_only = load.read_ratio == 1
+        if self._gets_only:
+            # Acknowledgements must outlive the process; a worker that only reads has none.
+            self.stamps = array("q", bytes(8 * (self.largest_chunk + 1)))
+
+    def _open(self, case: Case, folder: Path, worker: int, salt: int, words: Any, shape: acks.Shape) -> None:
+        self.case, self.worker, self.shape = case, worker, shape
+        self.values = Values(salt, case.load.value_size)
+        self.store = open_store(case, folder, worker, self.values.maker(0)(0))
+        self.area = acks.Area(memoryview(words).cast("B").cast("q"), shape, worker)
+        self.stamps: Any = self.area.stamps
+        self.largest_chunk = shape.operations
+        self.proves = case.verify != "none"
+        self.check = ReadCheck(self.values, case.load.batch)
+        self.sequence = 1
+        self._make_value = self.values.maker(worker)
+        self._gets_only = False
+
+    def next_chunk(self, size: int) -> Chunk:
+        numbers = self.draw(size)
+        keys = numbers if self.encode is int else list(map(self.encode, numbers))
+        if self._gets_only:
+            return Chunk(bytearray(size), self._gets_for(numbers), list(zip(keys)))
+        kinds = self._kinds(size)
+        rows = self._rows(numbers, kinds)
+        written = kinds.count(REPLACE)
+        values = map(self._make_value, range(self.sequence, self.sequence + written))
+        params = [
+            (key, next(values)) if kind else (key,) for key, kind in zip(keys, kinds, strict=True)
+        ]
+        self.area.announce(rows, self.sequence, size)
+        self.sequence += written
+        return Chunk(kinds, self._calls(numbers, kinds), params, rows)
+
+    def _kinds(self, size: int) -> bytearray:
+        limit = round(self.case.load.read_ratio * _RESOLUTION)
+        return bytearray(map(limit.__le__, array("H", self.random.randbytes(2 * size))))
+
+    def _rows(self, numbers: list[int], kinds: bytearray) -> Any:
+        if self.slots.all_tracked:
+            return array("q", [number if kind else acks.READ for number, kind in zip(numbers, kinds, strict=True)])
+        slot = self.slots.slot
+        return array("q", [slot(number) if kind else acks.READ for number, kind in zip(numbers, kinds, strict=True)])
+
+    def _gets_for(self, numbers: list[int]) -> Any:
+        if self.placement.table is None:
+            return repeat(self.store.gets[0])
+        return map(self.store.gets.__getitem__, map(self.placement.table.__getitem__, numbers))
+
+    def _calls(self, numbers: list[int], kinds: bytearray) -> Any:
+        if self.placement.table is None:
+            return map((self.store.gets[0], self.store.puts[0]).__getitem__, kinds)
+        gets, puts, buckets = self.store.gets, self.store.puts, map(self.placement.table.__getitem__, numbers)
+        return [puts[bucket] if kind else gets[bucket] for bucket, kind in zip(buckets, kinds, strict=True)]
+
+    def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
+        if not self.store.was_busy(error):
+            raise error
+        if chunk.kinds[index] == REPLACE:
+            width = self.shape.width
+            self.area.rows[index * width : (index + 1) * width] = array("q", [acks.FAILED] * width)
+        chunk.kinds[index] = FAILED
+
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
+        if self.proves:
+            self._check_reads(chunk, done, results)
+        if self._gets_only:
+            return
+        if self.proves:
+            self.area.fold(self.area.rows[: done * self.shape.width].tolist(), stamps)
+        self.area.settled()
+
+    def _check_reads(self, chunk: Chunk, done: int, results: list[Any]) -> None:
+        if self._gets_only:
+            self.check.values_read(results, chunk.params)
+            return
+        is_get = chunk.kinds[:done].translate(_IS_GET)
+        self.check.values_read(list(compress(results, is_get)), list(compress(chunk.params, is_get)))
+
+    def explain(self, error: Exception) -> str:
+        return self.store.explain(error)
+
+    def busy_counts(self) -> tuple[int, int]:
+        return self.store.busy_counts()
+
+    def findings(self) -> Findings:
+        self.check.findings.effective = self.store.effective()
+        return self.check.findings
+
+    def close(self) -> None:
+        self.store.close()

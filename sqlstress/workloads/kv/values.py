@@ -1,0 +1,77 @@
+"""Values that say who wrote them.
+
+A value's first eight bytes are one positive integer: 15 bits of salt (one salt a trial, its highest
+bit set, so SQLite always stores eight bytes), 12 bits of worker (0 is the preload) and 36 bits of
+sequence number. With a value size of 8 the value is that integer; longer values are blobs, padded
+with bytes derived from the same three numbers. No two writes write the same value, so no REPLACE
+can be optimised away, and any value that is read names its write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+SEQUENCE_BITS = 36
+WORKER_BITS = 12
+SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
+SALTS = 1 << 14
+_HEADER = 8
+_STRETCH = 256
+
+Value = int | bytes
+
+
+class Stamp(NamedTuple):
+    """Who wrote a value: worker (0: the preload) and sequence number."""
+
+    worker: int
+    sequence: int
+
+
+class Values:
+    """Makes and reads the values of the trial with this number; consecutive trials have different salts."""
+
+    def __init__(self, trial: int, size: int) -> None:
+        self.salt = SALTS | trial % SALTS
+        self.size = size
+        self._pads: dict[int, bytes] = {}
+
+    def base(self, worker: int) -> int:
+        """Return the integer to which a worker's sequence numbers are added."""
+        return self.salt << SALT_SHIFT | worker << SEQUENCE_BITS
+
+    def maker(self, worker: int) -> Callable[[int], Value]:
+        """Return the function that makes a worker's value from a sequence number."""
+        base = self.base(worker)
+        if self.size == _HEADER:
+            return base.__add__
+        pad, length = self._pad(worker), self.size - _HEADER
+
+        def make(sequence: int) -> bytes:
+            start = sequence % _STRETCH
+            return (base + sequence).to_bytes(_HEADER, "big") + pad[start : start + length]
+
+        return make
+
+    def _pad(self, worker: int) -> bytes:
+        if worker not in self._pads:
+            source = f"{self.salt}:{worker}".encode()
+            self._pads[worker] = hashlib.shake_128(source).digest(self.size + _STRETCH)
+        return self._pads[worker]
+
+    def read(self, value: object) -> Stamp | None:
+        """Return who wrote a value in this trial; None when nobody can have."""
+        if self.size == _HEADER:
+            number = value if isinstance(value, int) else -1
+        elif isinstance(value, bytes) and len(value) == self.size:
+            number = int.from_bytes(value[:_HEADER], "big")
+        else:
+            return None
+        if number < 0 or number >> SALT_SHIFT != self.salt:
+            return None
+        stamp = Stamp(number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1, number & (1 << SEQUENCE_BITS) - 1)
+        if self.size > _HEADER and self.maker(stamp.worker)(stamp.sequence) != value:
+            return None
+        return stamp

@@ -1,0 +1,135 @@
+"""The parent's half of the key-value workload: files, preload, verification."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.sharedctypes import RawArray
+from pathlib import Path
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.report import Check, Verdict
+from sqlstress.stores import COUNTERS, DRY, files
+from sqlstress.workloads.base import Outcome
+from sqlstress.workloads.kv import acks, proof
+from sqlstress.workloads.kv.examine import examined, integrity_check, reading_checks, unverified
+from sqlstress.workloads.kv.keys import encoder, number_of
+from sqlstress.workloads.kv.placement import Placement, check_room, shared_arrays
+from sqlstress.workloads.kv.values import Stamp, Values
+
+Pulse = Callable[[], None]
+_PULSE_ROWS = 10_000
+
+
+class KeyValueWork:
+    """One trial's files, shared memory and verdict."""
+
+    def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
+        self.case, self.folder = case, folder
+        load = case.load
+        bucket_table, order = shared_arrays(case)
+        self.placement = Placement(case, bucket_table, order)
+        if load.batch > 1:
+            check_room(case, self.placement)
+        self.shape = acks.shape_of(case, load.key_space)
+        words = RawArray("q", self.shape.words * case.concurrency)
+        self._words = memoryview(words).cast("B").cast("q")
+        self.shared = (words, bucket_table, order)
+        self.values = Values(salt, load.value_size)
+        self.slots = acks.Slots(load.key_space, self.shape.slots)
+
+    def prepare(self, pulse: Pulse) -> None:
+        """Create every bucket's file, preload its keys, and see that the settings were taken."""
+        if self.case.driver == DRY:
+            return
+        numbers = self.placement.by_bucket()
+        for path, of_bucket in zip(files.paths(self.case, self.folder), numbers, strict=True):
+            files.create(self.case, path, self._preload(of_bucket, pulse))
+            files.first_write(self.case, path)
+            pulse()
+
+    def _preload(self, numbers: Sequence[int], pulse: Pulse) -> Iterator[tuple[Any, Any]]:
+        encode, make = encoder(self.case.load.key_type), self.values.maker(0)
+        for index, number in enumerate(numbers):
+            if index % _PULSE_ROWS == 0:
+                pulse()
+            yield encode(number), make(number)
+
+    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
+        """Say whether the data is what the workers were told it is."""
+        if self.case.driver == DRY or self.case.verify == "none":
+            return unverified(self.case)
+        begun = time.perf_counter()
+        areas = [acks.Area(self._words, self.shape, outcome.worker) for outcome in outcomes]
+        unknown = self._unknown(outcomes, areas)
+        checks = [*reading_checks(outcomes), integrity_check(self.case, self.folder, pulse)]
+        checks.append(examined("last write", lambda: self._check_keys(areas, unknown, pulse)))
+        if self.case.load.update_ratio:
+            deaths = sum(outcome.died for outcome in outcomes)
+            checks.append(examined("lost updates", lambda: self._check_counters(areas, deaths)))
+        return Verdict(tuple(checks), time.perf_counter() - begun)
+
+    @staticmethod
+    def _unknown(outcomes: Sequence[Outcome], areas: Sequence[acks.Area]) -> frozenset[Stamp]:
+        return frozenset(
+            Stamp(outcome.worker, sequence)
+            for outcome, area in zip(outcomes, areas, strict=True)
+            if outcome.died
+            for sequence in area.settle_after_death()
+        )
+
+    def _check_keys(self, areas: Sequence[acks.Area], unknown: frozenset[Stamp], pulse: Pulse) -> Check:
+        history = proof.History(
+            [area.sequences.tolist() for area in areas],
+            [area.begins.tolist() for area in areas],
+            [area.ends.tolist() for area in areas],
+            unknown,
+        )
+        seen = bytearray(self.case.load.key_space)
+        missing = (repr(self._key(number)) for number, times in enumerate(seen) if not times)
+        covered = self.slots.covered()
+        note = "" if covered == 1 else f"last writes tracked for {covered:.0%} of the keys"
+        return proof.check_keys(history, self._found(seen, pulse), missing, note)
+
+    def _key(self, number: int) -> Any:
+        return encoder(self.case.load.key_type)(number)
+
+    def _found(self, seen: bytearray, pulse: Pulse) -> Iterator[tuple[str, int | None, Stamp | None]]:
+        """Yield every row of every file: key in words, slot, write. A key in the wrong bucket is foreign."""
+        load = self.case.load
+        for bucket, path in enumerate(files.paths(self.case, self.folder)):
+            pulse()
+            with files.opened(self.case, path) as connection:
+                for key, value in connection.iterate("SELECT key, value FROM kv"):
+                    number = number_of(key, load.key_type)
+                    if number is None or number >= load.key_space or self.placement.bucket(number) != bucket:
+                        yield f"{key!r:.60} (which does not belong into {path.name})", None, None
+                        continue
+                    seen[number] = 1
+                    slot = self.slots.slot(number)
+                    yield repr(key), None if slot < 0 else slot, self._writer(number, value)
+
+    def _writer(self, number: int, value: object) -> Stamp | None:
+        stamp = self.values.read(value)
+        if stamp is None or stamp.worker > self.case.concurrency:
+            return None
+        if stamp.worker == 0:
+            return proof.PRELOADED if stamp.sequence == number else None
+        return stamp
+
+    def _check_counters(self, areas: Sequence[acks.Area], deaths: int) -> Check:
+        paths = files.paths(self.case, self.folder)
+        told, found = {}, {}
+        for bucket, path in enumerate(paths):
+            with files.opened(self.case, path) as connection:
+                counters = dict(connection.rows("SELECT id, n FROM counter"))
+            for counter in range(COUNTERS):
+                name = f"{path.name}:{counter}"
+                told[name] = sum(area.counts[bucket * COUNTERS + counter] for area in areas)
+                found[name] = counters.get(counter)
+        return proof.check_counters(found, told, deaths)
+
+    def discard(self) -> None:
+        """Remove the files."""
+        files.remove(self.case, self.folder)
