@@ -23,7 +23,6 @@ from sqlstress.report.results import Run
 FORMAT_VERSION = "1.0"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
-_MESSAGE_LENGTH = 200
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
 _STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
@@ -65,8 +64,7 @@ def from_json(text: str) -> Report:
         _check_version(plain)
         return jsonable.from_plain(Report, plain)
     except (ValueError, RecursionError) as error:
-        reason = str(error) if len(str(error)) <= _MESSAGE_LENGTH else f"{str(error)[:_MESSAGE_LENGTH]}..."
-        raise UsageError(f"not a sqlstress report: {reason}") from error
+        raise UsageError(f"not a sqlstress report: {error}") from error
 
 
 def _refuse_constant(name: str) -> NoReturn:

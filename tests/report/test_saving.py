@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -22,6 +23,20 @@ def failure(path: Path) -> str:
         write_atomically(path, "new\n")
     assert str(path) in str(caught.value) and "choose another file with -o" in str(caught.value)
     return str(caught.value)
+
+
+def harmless_device(name: str, folder: Path) -> Path:
+    """Return a device like `name`, a copy for whoever could replace the machine's own by a broken save."""
+    if not os.access("/dev", os.W_OK):
+        return Path(name)
+    device = folder / "device"
+    if sys.platform != "win32":
+        try:
+            os.mknod(device, stat.S_IFCHR | 0o666, Path(name).stat().st_rdev)
+            device.write_bytes(b"")
+        except OSError:
+            pytest.skip("devices cannot be made here")
+    return device
 
 
 def save_in_a_process(path: str, *, redirected_to: Path) -> None:
@@ -122,23 +137,29 @@ def test_links_that_go_round_in_a_circle_are_a_failure_and_are_kept(tmp_path: Pa
     assert (tmp_path / "a").is_symlink()
 
 
-# If these were replaced as a superuser, the machine would be broken, so they are reached by a link.
 @posix
 def test_a_device_is_written_into_and_stays_a_device(tmp_path: Path) -> None:
-    link = tmp_path / "null"
-    link.symlink_to("/dev/null")
+    device = harmless_device("/dev/null", tmp_path)
+    write_atomically(device, "new")
+    write_atomically(device, "again")
+    assert device.is_char_device()
+    assert not list(device.parent.glob(".*.sqlstress-tmp"))
+
+
+@posix
+def test_a_link_to_a_device_is_followed_and_both_are_kept(tmp_path: Path) -> None:
+    device = harmless_device("/dev/null", tmp_path)
+    link = tmp_path / "link"
+    link.symlink_to(device)
     write_atomically(link, "new")
-    write_atomically(link, "again")
-    assert link.is_symlink() and Path("/dev/null").is_char_device()
-    assert not Path("/dev/.null.sqlstress-tmp").exists()
+    assert link.is_symlink() and device.is_char_device()
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
 def test_a_device_that_is_full_is_a_failure_and_stays_a_device(tmp_path: Path) -> None:
-    link = tmp_path / "full"
-    link.symlink_to("/dev/full")
-    assert "No space left" in failure(link)
-    assert Path("/dev/full").is_char_device()
+    device = harmless_device("/dev/full", tmp_path)
+    assert "No space left" in failure(device)
+    assert device.is_char_device()
 
 
 @posix
