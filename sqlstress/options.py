@@ -161,7 +161,15 @@ SWEEP, LOAD, SQLITE, TRUST = "What is swept", "The load", "SQLite", "Trust"
 _BIG = 1 << 40
 
 OPTIONS = (
-    Option("concurrency", ranges(cases.MAX_CONCURRENCY), "1-8", SWEEP, "Processes: 4, 1-8 or 1,2,4-6.", "c", "LIST"),
+    Option(
+        "concurrency",
+        ranges(cases.MAX_CONCURRENCY),
+        "1-8",
+        SWEEP,
+        "Processes: 4, 1-8 or 1,2,4-6.",
+        "c",
+        "LIST",
+    ),
     Option(
         "buckets",
         ranges(cases.MAX_BUCKETS),
@@ -185,25 +193,54 @@ OPTIONS = (
         metavar="SHARE",
     ),
     Option("key-space", whole(1, 10**8), 100_000, LOAD, "Number of keys, all preloaded."),
-    Option("distribution", choice(*cases.DISTRIBUTIONS), "uniform", LOAD, "How keys are drawn.", metavar="NAME"),
+    Option(
+        "distribution", choice(*cases.DISTRIBUTIONS), "uniform", LOAD, "How keys are drawn.", metavar="NAME"
+    ),
     Option("key-type", choice(*cases.KEY_TYPES), "int", LOAD, "Type of the keys.", metavar="TYPE"),
     Option("value-size", whole(8, 1 << 20), 8, LOAD, "Bytes in a value, 8 or more.", metavar="BYTES"),
     Option("batch", whole(1, 100_000), 1, LOAD, "Replaces in a transaction."),
     Option(
-        "begin", choice(*cases.BEGINS), "immediate", LOAD, "How a transaction of several statements begins.", metavar="HOW"
+        "begin",
+        choice(*cases.BEGINS),
+        "immediate",
+        LOAD,
+        "How a transaction of several statements begins.",
+        metavar="HOW",
     ),
-    Option("journal-mode", choice(*cases.JOURNAL_MODES), "wal", SQLITE, "PRAGMA journal_mode.", metavar="MODE"),
+    Option(
+        "journal-mode", choice(*cases.JOURNAL_MODES), "wal", SQLITE, "PRAGMA journal_mode.", metavar="MODE"
+    ),
     Option("synchronous", choice(*cases.SYNCHRONOUS), "full", SQLITE, "PRAGMA synchronous.", metavar="LEVEL"),
-    Option("fullfsync", switch, None, SQLITE, "PRAGMA fullfsync; has an effect on macOS only.", metavar="on|off"),
-    Option("wal-autocheckpoint", whole(0, 10**9), None, SQLITE, "PRAGMA wal_autocheckpoint; 0 is never.", metavar="FRAMES"),
+    Option(
+        "fullfsync", switch, None, SQLITE, "PRAGMA fullfsync; has an effect on macOS only.", metavar="on|off"
+    ),
+    Option(
+        "wal-autocheckpoint",
+        whole(0, 10**9),
+        None,
+        SQLITE,
+        "PRAGMA wal_autocheckpoint; 0 is never.",
+        metavar="FRAMES",
+    ),
     Option("page-size", power_of_two(512, 65536), None, SQLITE, "PRAGMA page_size.", metavar="BYTES"),
     Option("cache-size", whole(-_BIG, _BIG), None, SQLITE, "PRAGMA cache_size: pages, or KiB below 0."),
     Option("mmap-size", whole(0, _BIG), None, SQLITE, "PRAGMA mmap_size.", metavar="BYTES"),
     Option(
-        "pragma", pragmas, (), SQLITE, "Any other PRAGMA; may be repeated.", metavar="NAME=VALUE", multiple=True
+        "pragma",
+        pragmas,
+        (),
+        SQLITE,
+        "Any other PRAGMA; may be repeated.",
+        metavar="NAME=VALUE",
+        multiple=True,
     ),
     Option(
-        "busy-timeout", duration(0.0), "60s", SQLITE, "How long an operation waits for a lock.", metavar="TIME"
+        "busy-timeout",
+        duration(0.0),
+        "60s",
+        SQLITE,
+        "How long an operation waits for a lock.",
+        metavar="TIME",
     ),
     Option(
         "busy",
@@ -229,8 +266,21 @@ OPTIONS = (
         "Proof after each trial: none, quick, full (integrity_check).",
         metavar="LEVEL",
     ),
-    Option("preset", choice("classic"), None, TRUST, "classic: the published script's measurement.", metavar="NAME"),
-    Option("seed", whole(0, (1 << 32) - 1), None, TRUST, "Seed of the random streams; drawn and reported if not given."),
+    Option(
+        "preset",
+        choice("classic"),
+        None,
+        TRUST,
+        "classic: the published script's measurement.",
+        metavar="NAME",
+    ),
+    Option(
+        "seed",
+        whole(0, (1 << 32) - 1),
+        None,
+        TRUST,
+        "Seed of the random streams; drawn and reported if not given.",
+    ),
 )
 
 BY_NAME = {option.name: option for option in OPTIONS}

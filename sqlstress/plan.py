@@ -63,7 +63,9 @@ def cases_of(given: Mapping[str, Any]) -> list[Case]:
         values = {**_defaults(), **asked}
         _check_together(values, asked)
     return [
-        _case(values, concurrency, buckets) for buckets in values["buckets"] for concurrency in values["concurrency"]
+        _case(values, concurrency, buckets)
+        for buckets in values["buckets"]
+        for concurrency in values["concurrency"]
     ]
 
 
@@ -76,9 +78,7 @@ def _defaults() -> dict[str, Any]:
 def _refuse_contradictions(asked: Mapping[str, Any]) -> None:
     for name, value in asked.items():
         if name in CLASSIC and value != CLASSIC[name]:
-            raise UsageError(
-                f"--{name} contradicts --preset classic, which fixes it. Leave one of them out."
-            )
+            raise UsageError(f"--{name} contradicts --preset classic, which fixes it. Leave one of them out.")
 
 
 def _check_together(values: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
@@ -93,7 +93,9 @@ def _check_together(values: Mapping[str, Any], asked: Mapping[str, Any]) -> None
             raise UsageError(f"--ops takes the place of a window: leave out --ops or --{name}.")
     for name, value in values["pragma"]:
         if name == "locking_mode" and value.lower() == "exclusive" and max(values["concurrency"]) > 1:
-            raise UsageError("PRAGMA locking_mode=exclusive lets one process in: use it with --concurrency 1 only.")
+            raise UsageError(
+                "PRAGMA locking_mode=exclusive lets one process in: use it with --concurrency 1 only."
+            )
     if values["seed"] is None:
         raise UsageError("a seed is missing")
 

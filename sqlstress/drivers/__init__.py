@@ -23,5 +23,6 @@ def load_driver(name: str) -> Driver:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
         raise UsageError(
-            f"the driver {name} is not installed ({error}): pip install 'sqlstress[{name}]', or choose another --driver"
+            f"the driver {name} is not installed ({error}): "
+            f"pip install 'sqlstress[{name}]', or choose another --driver."
         ) from error

@@ -87,5 +87,9 @@ def check(settings: Settings, effective: dict[str, str]) -> None:
                 "Choose another --dir (a local disk) or another --journal-mode."
             )
         if answer == "":
-            raise UsageError(f"PRAGMA {name} has nothing to read back in this SQLite: it can't be vouched for.")
-        raise UsageError(f"PRAGMA {name}: asked for {asked}, SQLite answers {answer}. Choose a value that it takes.")
+            raise UsageError(
+                f"PRAGMA {name} has nothing to read back in this SQLite: it can't be vouched for."
+            )
+        raise UsageError(
+            f"PRAGMA {name}: asked for {asked}, SQLite answers {answer}. Choose a value that it takes."
+        )

@@ -46,7 +46,8 @@ class RunFolder:
             self._marker.flush()
         except OSError as error:
             raise EnvironmentFailure(
-                f"cannot make a folder for the databases in {self.parent}: {error.strerror}. Choose another --dir."
+                f"cannot make a folder for the databases in {self.parent}: {error.strerror}. "
+                "Choose another --dir."
             ) from error
         return self
 

@@ -18,7 +18,7 @@ def needed(case: Case) -> int:
 
 
 def provide(count: int) -> None:
-    """Raise this process's soft limit, which its children inherit. Raises EnvironmentFailure if it can't be."""
+    """Raise this process's soft limit, which its children inherit. Raises EnvironmentFailure if not."""
     if sys.platform == "win32":
         return  # handles are not limited there
     import resource
@@ -35,5 +35,5 @@ def provide(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
     except (OSError, ValueError) as error:
         raise EnvironmentFailure(
-            f"{count} open files are needed for each process, and the limit of {soft} can't be raised: {error}."
+            f"{count} open files are needed for each process; the limit of {soft} can't be raised: {error}."
         ) from error

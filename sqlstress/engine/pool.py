@@ -47,7 +47,8 @@ class Pool:
         self.counters = RawArray("q", SLOT_WORDS * (case.concurrency + 1))
         self._words = memoryview(self.counters).cast("B").cast("q")
         self._jobs = [
-            Job(case, folder, number, salt, self.counters, shared) for number in range(1, case.concurrency + 1)
+            Job(case, folder, number, salt, self.counters, shared)
+            for number in range(1, case.concurrency + 1)
         ]
         self._processes: list[SpawnProcess] = []
         self._pipes: dict[Pipe, int] = {}
@@ -79,7 +80,10 @@ class Pool:
         for number, message in self._messages(time.monotonic() + timeout_s, pulse, "did not get ready"):
             if isinstance(message, Ended):
                 failed.append(message)
-            elif isinstance(message, Ready) and not self.started_ns <= message.stamp_ns <= time.perf_counter_ns():
+            elif (
+                isinstance(message, Ready)
+                and not self.started_ns <= message.stamp_ns <= time.perf_counter_ns()
+            ):
                 failed.append(Ended(number, reason="its clock is not the parent's"))
         return failed
 
@@ -156,8 +160,7 @@ class Pool:
 def wait_some(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
     """Return the pipes that have something to read, waiting at most about `timeout_s` for any."""
     groups = [pipes[start : start + GROUP] for start in range(0, len(pipes), GROUP)]
-    ready = [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]
-    return ready  # type: ignore[return-value]
+    return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
 
 
 def death(exitcode: int | None) -> str:

@@ -27,7 +27,9 @@ Save = Callable[[Report], None]
 class Session:
     """Measures cases in their order, below one fresh folder."""
 
-    def __init__(self, cases: tuple[Case, ...], directory: Path, keep: bool, command: tuple[str, ...]) -> None:
+    def __init__(
+        self, cases: tuple[Case, ...], directory: Path, keep: bool, command: tuple[str, ...]
+    ) -> None:
         self.cases, self.directory, self.keep, self.command = cases, directory, keep, command
         self.kept_folder: Path | None = None
 
@@ -46,7 +48,7 @@ class Session:
                     environment=self._environment(folder.path),
                     planned=len(self.cases),
                 )
-                runner = TrialRunner(folder.path, signals, observer, self.cases[0].seed)
+                runner = TrialRunner(folder.path, self.keep, signals, observer, self.cases[0].seed)
                 return self._measure_cases(report, runner, save)
 
     def _environment(self, folder: Path) -> Environment:
@@ -59,35 +61,36 @@ class Session:
         )
 
     def _measure_cases(self, report: Report, runner: TrialRunner, save: Save) -> Report:
-        try:
-            for index, case in enumerate(self.cases):
-                runner.signals.check()
-                runner.observer.case_begins(index, len(self.cases), case)
-                run = self._measure_case(case, runner, not report.runs)
+        for number, case in enumerate(self.cases):
+            runner.case_number = number + 1
+            runner.observer.case_begins(number, len(self.cases), case)
+            run, interrupted = self._measure_case(case, runner, first=not report.runs)
+            report = replace(report, interrupted=interrupted)
+            if run.trials or run.error:
                 report = replace(report, runs=(*report.runs, run))
-                save(report)
-                runner.observer.case_ends(run)
-        except Interrupted:
-            report = replace(report, interrupted=True)
             if report.runs:
                 save(report)
+            if interrupted:
+                break
+            runner.observer.case_ends(run)
         return report
 
-    def _measure_case(self, case: Case, runner: TrialRunner, first: bool) -> Run:
+    def _measure_case(self, case: Case, runner: TrialRunner, *, first: bool) -> tuple[Run, bool]:
+        """Return the run, and whether it was interrupted: the trials done by then are kept."""
         trials: list[Trial] = []
-        error = None
+        error, ceiling, interrupted = None, None, False
         try:
             ceiling = harness_ns(case)
             for index in range(case.repeat):
                 trials.append(runner.run(case, index))
         except Interrupted:
-            raise
+            interrupted = True
         except Exception as problem:
             if first and not trials:
                 raise as_failure(problem) from problem
-            error, ceiling = str(as_failure(problem)), None
+            error = str(as_failure(problem))
         failed = next((trial.error for trial in trials if trial.error), None)
-        return Run(case, tuple(trials), (), ceiling, error or failed)
+        return Run(case, tuple(trials), (), ceiling, error or failed), interrupted
 
 
 def as_failure(problem: Exception) -> SqlstressError:

@@ -129,4 +129,8 @@ def trouble(workers: Sequence[WorkerResult]) -> str | None:
 
 
 def _clause(reason: str) -> str:
-    return reason if reason.startswith(("was ", "did ", "hung", "ended", "closed", "its ")) else f"failed: {reason}"
+    return (
+        reason
+        if reason.startswith(("was ", "did ", "hung", "ended", "closed", "its "))
+        else f"failed: {reason}"
+    )

@@ -30,37 +30,50 @@ STALL_S = 30.0
 class TrialRunner:
     """Runs the trials of one measurement: it knows the folder, and gives each trial a salt of its own."""
 
-    def __init__(self, folder: Path, signals: StopSignals, observer: Observer, first_salt: int) -> None:
-        self.folder, self.signals, self.observer = folder, signals, observer
+    def __init__(
+        self, folder: Path, keep: bool, signals: StopSignals, observer: Observer, first_salt: int
+    ) -> None:
+        self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
+        self.case_number = 0
         self._salt = first_salt
         self._carry: dict[Any, Any] = {}
 
     def run(self, case: Case, index: int) -> Trial:
         """Run one trial; one in which a worker came late is run again, at most three times."""
-        for attempt in range(1, ATTEMPTS + 1):
+        attempt, late = 0, True
+        while late and attempt < ATTEMPTS:
+            attempt += 1
             trial, late = self._attempt(case, index)
-            if not late:
-                break
-        if late:
-            trial = replace(trial, error=f"a worker came late to the window {ATTEMPTS} times: give a longer --warmup")
-        return replace(trial, attempts=attempt)
+        error = f"a worker came late to the window {ATTEMPTS} times: give a longer --warmup"
+        return replace(trial, attempts=attempt, error=error if late else trial.error)
 
     def _attempt(self, case: Case, index: int) -> tuple[Trial, bool]:
         self._salt += 1
-        work = open_work(case, self.folder, self._salt, self._carry)
+        folder = self._place(case)
+        work = open_work(case, folder, self._salt, self._carry)
         try:
             self.observer.phase("preparing")
             work.prepare(self.signals.check)
-            trial, late, ended = self._measure(case, index, work)
+            trial, late, ended = self._measure(case, index, work, folder)
             if late:
                 return trial, True
             self.observer.phase("verifying")
             return replace(trial, verdict=work.verify(outcomes(ended), self.signals.check)), False
         finally:
-            work.discard()
+            if not self.keep:
+                work.discard()
 
-    def _measure(self, case: Case, index: int, work: Work) -> tuple[Trial, bool, list[Ended]]:
-        with Pool(case, self.folder, self._salt, work.shared) as pool:
+    def _place(self, case: Case) -> Path:
+        """Return where the files go; files that are kept go into a folder for each case."""
+        if not self.keep or case.unit == "pair":
+            return self.folder
+        files = "1-file" if case.buckets == 1 else f"{case.buckets}-files"
+        place = self.folder / f"case-{self.case_number}-{files}-{case.concurrency}-processes"
+        place.mkdir(exist_ok=True)
+        return place
+
+    def _measure(self, case: Case, index: int, work: Work, folder: Path) -> tuple[Trial, bool, list[Ended]]:
+        with Pool(case, folder, self._salt, work.shared) as pool:
             self.observer.phase("starting")
             pool.start(self.signals.check)
             window = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 Operation = Callable[[Any], Any]
@@ -14,15 +14,15 @@ COUNTERS = 16
 class Store(Protocol):
     """A key-value view over one file or over hash-partitioned files. All lists are indexed by bucket."""
 
-    gets: Sequence[Operation]
+    gets: list[Operation]
     """(key,) → value, or None."""
-    pairs: Sequence[Operation]
+    pairs: list[Operation]
     """(key, key) → [(key, value), …] of both, read in one snapshot."""
-    puts: Sequence[Operation]
+    puts: list[Operation]
     """(key, value): one replace in autocommit."""
-    batches: Sequence[Operation]
+    batches: list[Operation]
     """[(key, value), …]: several replaces in one transaction."""
-    updates: Sequence[Operation]
+    updates: list[Operation]
     """(counter,): read the counter, write it plus one."""
 
     def was_busy(self, error: Exception) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlstress.stores.base import Operation
+
 
 class DryStore:
     """Answers every get with one given value, and forgets every write."""
@@ -18,11 +20,11 @@ class DryStore:
         def pair(keys: Any) -> list[tuple[Any, Any]]:
             return [(keys[0], value), (keys[1], value)]
 
-        self.gets = [get] * buckets
-        self.pairs = [pair] * buckets
-        self.puts = [write] * buckets
-        self.batches = [write] * buckets
-        self.updates = [write] * buckets
+        self.gets: list[Operation] = [get] * buckets
+        self.pairs: list[Operation] = [pair] * buckets
+        self.puts: list[Operation] = [write] * buckets
+        self.batches: list[Operation] = [write] * buckets
+        self.updates: list[Operation] = [write] * buckets
 
     def was_busy(self, error: Exception) -> bool:
         return False

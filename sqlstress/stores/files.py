@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -89,7 +88,7 @@ def _grow_wal(case: Case, path: Path, connection: Connection) -> None:
     target = min(frames * (page_size + _FRAME_HEADER), _WAL_BUDGET // case.buckets)
     wal = path.with_name(path.name + "-wal")
     version = 0
-    while os.stat(wal).st_size < target:
+    while wal.stat().st_size < target:
         for _ in range(16):
             version += 1
             connection.rows(f"PRAGMA user_version={version}")

@@ -11,7 +11,10 @@ from sqlstress.workloads.base import Source, Work
 
 WORKLOADS = {
     "kv": ("sqlstress.workloads.kv.work:KeyValueWork", "sqlstress.workloads.kv.transactions:open_source"),
-    "classic": ("sqlstress.workloads.kv.classic:ClassicWork", "sqlstress.workloads.kv.classic:open_source"),
+    "classic": (
+        "sqlstress.workloads.kv.classic_work:ClassicWork",
+        "sqlstress.workloads.kv.classic:ClassicSource",
+    ),
 }
 """Name → (the parent's half, the worker's half), as import strings."""
 

@@ -9,7 +9,7 @@ Every worker has an area of 64-bit words that nobody else writes:
             for each slot, the worker's last acknowledged write to it; sequence 0: none
     counts  for each counter, the worker's acknowledged updates
 
-A slot is a key, or the place of a key in a hash-selected subset when all keys × workers would take
+A slot is a key, or the place of a key in a hash-selected subset when keys times workers would take
 too much memory. When a chunk is done its writes are folded into the last three arrays; of a worker
 that died, the parent folds the chunk that was under way.
 """
@@ -139,7 +139,9 @@ class Slots:
         self.slots = slots
         self.all_tracked = slots >= keys
         # A multiplication modulo the number of keys is a permutation, and so a hash without collisions.
-        self._step = next(step for step in range(int(keys * 0.618) | 1, 3 * keys + 3, 2) if gcd(step, keys) == 1)
+        self._step = next(
+            step for step in range(int(keys * 0.618) | 1, 3 * keys + 3, 2) if gcd(step, keys) == 1
+        )
 
     def slot(self, number: int) -> int:
         """Return the slot of a key's number, or UNTRACKED."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import repeat
 from operator import rshift
 from typing import Any
@@ -21,7 +21,7 @@ class ReadCheck:
         self._batch = batch
         self.findings = Findings()
 
-    def values_read(self, values: list[Any], params: Sequence[Any]) -> None:
+    def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
         """Check the results of gets; `params` are their parameters, used for counter-examples only."""
         self.findings.reads_checked += len(values)
         if not self._all_ours(values):
@@ -43,7 +43,11 @@ class ReadCheck:
     def _bad(self, value: Any, param: Any) -> None:
         self.findings.bad_reads += 1
         if len(self.findings.bad_read_examples) < EXAMPLES:
-            what = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
+            what = (
+                "nothing"
+                if value is None
+                else f"the value {str(value)[:40]}, which no write of this trial made"
+            )
             self.findings.bad_read_examples.append(f"a get of key {param[0]!r} read {what}")
 
     def pair_read(self, rows: list[tuple[Any, Any]]) -> None:

@@ -32,7 +32,8 @@ def to_blob(number: int) -> bytes:
 
 def encoder(key_type: str) -> Callable[[int], Key]:
     """Return the function from a key's number to what stands in the database."""
-    return {"int": int, "text": to_text, "blob": to_blob}[key_type]
+    encoders: dict[str, Callable[[int], Key]] = {"int": int, "text": to_text, "blob": to_blob}
+    return encoders[key_type]
 
 
 def number_of(key: object, key_type: str) -> int | None:

@@ -40,16 +40,25 @@ class History:
         if found in self.unknown:
             return None
         if found == PRELOADED:
-            return f"holds its earlier value, but {self._last(slot)} was acknowledged" if self.latest[slot] else None
+            return (
+                f"holds its earlier value, but {self._last(slot)} was acknowledged"
+                if self.latest[slot]
+                else None
+            )
         worker, sequence = found
         if worker > len(self.sequences):
             return f"holds a value of worker {worker}, who does not exist"
         last = self.sequences[worker - 1][slot]
         if sequence != last:
-            told = f"write {last} is its last acknowledged one" if last else "none of its writes was acknowledged"
+            told = (
+                f"write {last} is its last acknowledged one"
+                if last
+                else "none of its writes was acknowledged"
+            )
             return f"holds worker {worker}'s write {sequence}, but {told}"
         if self.ends[worker - 1][slot] < self.latest[slot]:
-            return f"holds worker {worker}'s write {sequence}, but {self._last(slot)} began after that one completed"
+            later = self._last(slot)
+            return f"holds worker {worker}'s write {sequence}, but {later} began after that one completed"
         return None
 
     def _last(self, slot: int) -> str:
@@ -80,9 +89,15 @@ class Tally:
 
 
 def check_keys(
-    history: History, found: Iterable[tuple[str, int | None, Stamp | None]], missing: Iterable[str], note: str = ""
+    history: History,
+    found: Iterable[tuple[str, int | None, Stamp | None]],
+    missing: Iterable[str],
+    note: str = "",
 ) -> Check:
-    """Judge every row that was found: (key in words, slot or None if not tracked, its write or None if foreign)."""
+    """Judge every row that was found.
+
+    A row is (key in words, its slot or None if not tracked, its write or None if nobody's).
+    """
     tally = Tally("last write")
     for key, slot, stamp in found:
         tally.checked += 1
@@ -109,5 +124,7 @@ def check_counters(found: Mapping[str, int | None], told: Mapping[str, int], may
         else:
             extra += value - acknowledged
     if extra > maybe:
-        tally.problem(f"the counters hold {extra} more than was acknowledged; at most {maybe} are accounted for")
+        tally.problem(
+            f"the counters hold {extra} more than was acknowledged; at most {maybe} are accounted for"
+        )
     return tally.check()

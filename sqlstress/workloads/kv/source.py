@@ -29,6 +29,7 @@ class KeyValueSource:
     """Gets and single replaces; subclassed for transactions of several statements."""
 
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
+    stamps: Any
 
     def __init__(self, case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
@@ -42,14 +43,14 @@ class KeyValueSource:
         self._gets_only = load.read_ratio == 1
         if self._gets_only:
             # Acknowledgements must outlive the process; a worker that only reads has none.
-            self.stamps = array("q", bytes(8 * (self.largest_chunk + 1)))
+            self.stamps = array("q", bytes(8 * (self.shape.operations + 1)))
 
     def _open(self, case: Case, folder: Path, worker: int, salt: int, words: Any, shape: acks.Shape) -> None:
         self.case, self.worker, self.shape = case, worker, shape
         self.values = Values(salt, case.load.value_size)
         self.store = open_store(case, folder, worker, self.values.maker(0)(0))
         self.area = acks.Area(memoryview(words).cast("B").cast("q"), shape, worker)
-        self.stamps: Any = self.area.stamps
+        self.stamps = self.area.stamps
         self.largest_chunk = shape.operations
         self.proves = case.verify != "none"
         self.check = ReadCheck(self.values, case.load.batch)
@@ -57,7 +58,7 @@ class KeyValueSource:
         self._make_value = self.values.maker(worker)
         self._gets_only = False
 
-    def next_chunk(self, size: int) -> Chunk:
+    def next_chunk(self, size: int) -> Chunk | None:
         numbers = self.draw(size)
         keys = numbers if self.encode is int else list(map(self.encode, numbers))
         if self._gets_only:
@@ -66,9 +67,7 @@ class KeyValueSource:
         rows = self._rows(numbers, kinds)
         written = kinds.count(REPLACE)
         values = map(self._make_value, range(self.sequence, self.sequence + written))
-        params = [
-            (key, next(values)) if kind else (key,) for key, kind in zip(keys, kinds, strict=True)
-        ]
+        params = [(key, next(values)) if kind else (key,) for key, kind in zip(keys, kinds, strict=True)]
         self.area.announce(rows, self.sequence, size)
         self.sequence += written
         return Chunk(kinds, self._calls(numbers, kinds), params, rows)
@@ -79,9 +78,13 @@ class KeyValueSource:
 
     def _rows(self, numbers: list[int], kinds: bytearray) -> Any:
         if self.slots.all_tracked:
-            return array("q", [number if kind else acks.READ for number, kind in zip(numbers, kinds, strict=True)])
+            return array(
+                "q", [number if kind else acks.READ for number, kind in zip(numbers, kinds, strict=True)]
+            )
         slot = self.slots.slot
-        return array("q", [slot(number) if kind else acks.READ for number, kind in zip(numbers, kinds, strict=True)])
+        return array(
+            "q", [slot(number) if kind else acks.READ for number, kind in zip(numbers, kinds, strict=True)]
+        )
 
     def _gets_for(self, numbers: list[int]) -> Any:
         if self.placement.table is None:

@@ -43,6 +43,7 @@ class KeyValueWork:
         """Create every bucket's file, preload its keys, and see that the settings were taken."""
         if self.case.driver == DRY:
             return
+        files.remove(self.case, self.folder)
         numbers = self.placement.by_bucket()
         for path, of_bucket in zip(files.paths(self.case, self.folder), numbers, strict=True):
             files.create(self.case, path, self._preload(of_bucket, pulse))
@@ -120,10 +121,11 @@ class KeyValueWork:
 
     def _check_counters(self, areas: Sequence[acks.Area], deaths: int) -> Check:
         paths = files.paths(self.case, self.folder)
-        told, found = {}, {}
+        told: dict[str, int] = {}
+        found: dict[str, int | None] = {}
         for bucket, path in enumerate(paths):
             with files.opened(self.case, path) as connection:
-                counters = dict(connection.rows("SELECT id, n FROM counter"))
+                counters = {row[0]: row[1] for row in connection.rows("SELECT id, n FROM counter")}
             for counter in range(COUNTERS):
                 name = f"{path.name}:{counter}"
                 told[name] = sum(area.counts[bucket * COUNTERS + counter] for area in areas)

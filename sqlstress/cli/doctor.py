@@ -1,0 +1,42 @@
+"""sqlstress doctor: what can be relied on here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sqlstress.options import BY_NAME
+
+ASKED = ("driver", "journal-mode", "synchronous", "fullfsync")
+
+
+@click.command(epilog="Example: sqlstress doctor --dir /var/lib/app --fullfsync on")
+@click.option(
+    "--dir",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="FOLDER",
+    help="The folder to examine.  [default: .]",
+)
+@click.option("--driver", metavar="NAME", help=f"{BY_NAME['driver'].help}  [default: sqlite3]")
+@click.option("--journal-mode", metavar="MODE", help="Warn of what applies to this mode.  [default: wal]")
+@click.option("--synchronous", metavar="LEVEL", help="Warn of what applies to this level.  [default: full]")
+@click.option("--fullfsync", metavar="on|off", help="Warn of what applies to this setting.")
+def doctor(directory: Path, **given: Any) -> None:
+    """Examine host, file system and SQLite build, time a sync here, and warn of what applies."""
+    from sqlstress.drivers.build import describe
+    from sqlstress.engine.folder import RunFolder
+    from sqlstress.environment import fingerprint
+    from sqlstress.plan import from_options
+    from sqlstress.render.doctor import doctor_text
+    from sqlstress.stores import DRY
+
+    asked = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
+    case = from_options({**asked, "concurrency": "1"})[0]
+    builds = [] if case.driver == DRY else [describe(case.driver)]
+    with RunFolder(directory, keep=False) as folder:
+        environment = fingerprint(folder.path, builds, [case.settings], 1)
+    click.echo(doctor_text(environment))

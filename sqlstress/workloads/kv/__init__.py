@@ -1,0 +1,1 @@
+"""The key-value workload: random gets and replaces, and the proof that nothing was lost."""

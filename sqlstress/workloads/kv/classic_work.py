@@ -1,0 +1,113 @@
+"""The parent's half of the published measurement: the same files serve the whole sweep."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from multiprocessing.sharedctypes import RawArray
+from pathlib import Path
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.report import Check, Verdict
+from sqlstress.stores import DRY, files
+from sqlstress.workloads.base import Outcome
+from sqlstress.workloads.kv import acks, proof
+from sqlstress.workloads.kv.classic import drawn_keys, shape_of
+from sqlstress.workloads.kv.examine import examined, integrity_check, reading_checks, unverified
+from sqlstress.workloads.kv.values import Stamp, Values
+
+
+class ClassicWork:
+    """The parent's half; `carry` keeps what the files hold from one trial to the next."""
+
+    def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
+        self.case, self.folder, self.salt = case, folder, salt
+        self.shape = shape_of(case)
+        words = RawArray("q", self.shape.words * case.concurrency)
+        self._words = memoryview(words).cast("B").cast("q")
+        self.shared = (words,)
+        self.values = Values(salt, case.load.value_size)
+        self._fresh = carry.get(("classic", case.buckets)) != self._kind()
+        carry["classic", case.buckets] = self._kind()
+        self._rows: dict[int, Any] = {} if self._fresh else carry["rows", case.buckets]
+        carry["rows", case.buckets] = self._rows
+
+    def _kind(self) -> Case:
+        """Return what trials must have in common to be one sweep over the same files."""
+        return replace(self.case, concurrency=1)
+
+    def prepare(self, pulse: Callable[[], None]) -> None:
+        """Create the files before the first trial of a layout."""
+        if self.case.driver == DRY:
+            return
+        if not self._fresh:
+            return
+        files.remove(self.case, self.folder)
+        for path in files.paths(self.case, self.folder):
+            pulse()
+            files.create_empty(self.case, path)
+
+    def verify(self, outcomes: Sequence[Outcome], pulse: Callable[[], None]) -> Verdict:
+        """Say whether the data is what the workers were told it is, and the older rows are as they were."""
+        if self.case.driver == DRY or self.case.verify == "none":
+            return unverified(self.case)
+        begun = time.perf_counter()
+        checks = [
+            *reading_checks(outcomes),
+            integrity_check(self.case, self.folder, pulse),
+            examined("last write", lambda: self._check_keys(outcomes, pulse)),
+        ]
+        return Verdict(tuple(checks), time.perf_counter() - begun)
+
+    def _check_keys(self, outcomes: Sequence[Outcome], pulse: Callable[[], None]) -> Check:
+        slots, history = self._history(outcomes)
+        rows = dict(self._scan(pulse))
+        earlier = dict(self._rows)
+        found = (
+            (repr(key), slots.get(key), self._writer(key, value, earlier, slots))
+            for key, value in rows.items()
+        )
+        missing = (repr(key) for key in (*earlier, *self._told(slots, history)) if key not in rows)
+        check = proof.check_keys(history, found, missing)
+        self._rows.clear()
+        self._rows.update(rows)
+        return check
+
+    @staticmethod
+    def _told(slots: dict[int, int], history: proof.History) -> Iterator[int]:
+        return (key for key, slot in slots.items() if history.latest[slot])
+
+    def _history(self, outcomes: Sequence[Outcome]) -> tuple[dict[int, int], proof.History]:
+        """Return the slot of every key of this trial, and what the workers were told of it."""
+        drawn = [drawn_keys(self.case, self.salt, outcome.worker) for outcome in outcomes]
+        slots = {key: slot for slot, key in enumerate(dict.fromkeys(key for keys in drawn for key in keys))}
+        sequences, begins, ends = ([[0] * len(slots) for _ in outcomes] for _ in range(3))
+        unknown: set[Stamp] = set()
+        for index, outcome in enumerate(outcomes):
+            area = acks.Area(self._words, self.shape, outcome.worker)
+            if outcome.died:
+                unknown.update(Stamp(outcome.worker, sequence) for sequence in area.settle_after_death())
+            # In the order of its sets, so that of a key drawn twice the later one stays.
+            for own, key in enumerate(drawn[index]):
+                if area.sequences[own]:
+                    slot = slots[key]
+                    sequences[index][slot] = area.sequences[own]
+                    begins[index][slot] = area.begins[own]
+                    ends[index][slot] = area.ends[own]
+        return slots, proof.History(sequences, begins, ends, frozenset(unknown))
+
+    def _scan(self, pulse: Callable[[], None]) -> Iterator[tuple[int, Any]]:
+        for path in files.paths(self.case, self.folder):
+            pulse()
+            with files.opened(self.case, path) as connection:
+                yield from connection.iterate("SELECT key, value FROM kv")
+
+    def _writer(self, key: int, value: Any, earlier: dict[int, Any], slots: dict[int, int]) -> Stamp | None:
+        if key in earlier and earlier[key] == value:
+            return proof.PRELOADED
+        return self.values.read(value) if key in slots else None
+
+    def discard(self) -> None:
+        """Keep the files: they serve the whole sweep."""
