@@ -39,6 +39,7 @@ class Recorder:
     def __init__(self) -> None:
         self._exact: Counter[int] = Counter()
         self._folded: Counter[int] = Counter()
+        self._largest = 0
 
     def record(self, latencies_ns: Iterable[int]) -> None:
         """Count a batch of latencies in whole nanoseconds, zero or more; only the batch takes memory."""
@@ -47,6 +48,7 @@ class Recorder:
             self._fold()
 
     def _fold(self) -> None:
+        self._largest = max(self._largest, max(self._exact, default=0))
         for ns, count in self._exact.items():
             self._folded[bucket_of(ns)] += count
         self._exact.clear()
@@ -55,6 +57,10 @@ class Recorder:
         """Return {bucket index: count}."""
         self._fold()
         return dict(self._folded)
+
+    def largest(self) -> int:
+        """Return the largest latency recorded, in nanoseconds; 0 when there is none."""
+        return max(self._largest, max(self._exact, default=0))
 
 
 def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:

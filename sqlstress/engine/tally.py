@@ -66,7 +66,6 @@ class Tally:
         self.totals = Totals()
         self._weights = row_weights
         self._recorders = [Recorder() for _ in KINDS]
-        self._largest = [0] * len(KINDS)
 
     def add(self, kinds: bytearray, stamps: list[int]) -> None:
         """Count the operations of a chunk: stamps[i] and stamps[i + 1] are begin and end of number i."""
@@ -78,8 +77,8 @@ class Tally:
         high = bisect_left(ends, window.closes_ns)
         began = min(len(ends), bisect_left(stamps, window.closes_ns))
         durations = list(map(sub, ends, stamps))
-        if low < began:
-            totals.longest_wait_ns = max(totals.longest_wait_ns, max(durations[low:began]))
+        if high < began:  # pending when the window closed
+            totals.longest_wait_ns = max(totals.longest_wait_ns, durations[high])
         if low < high:
             self._count(kinds[low:high], durations[low:high])
             self._fill_bins(ends, low, high)
@@ -92,11 +91,14 @@ class Tally:
                 continue
             latencies = durations if count == len(durations) else list(compress(durations, chosen))
             self._recorders[kind].record(latencies)
-            self._largest[kind] = max(self._largest[kind], max(latencies))
             name = KINDS[kind]
             self.totals.operations[name] = self.totals.operations.get(name, 0) + count
             self.totals.rows += count * self._weights[kind]
-        self.totals.failed += kinds.count(FAILED)
+        failed = kinds.count(FAILED)
+        if failed:
+            self.totals.failed += failed
+            longest = max(ns for kind, ns in zip(kinds, durations, strict=True) if kind == FAILED)
+            self.totals.longest_wait_ns = max(self.totals.longest_wait_ns, longest)
 
     def _fill_bins(self, ends: list[int], low: int, high: int) -> None:
         opens, width, bins = self.window.opens_ns, self.window.bin_ns, self.totals.bins
@@ -115,5 +117,7 @@ class Tally:
         for kind, name in enumerate(KINDS):
             if name in self.totals.operations:
                 self.totals.buckets[name] = self._recorders[kind].buckets()
-                self.totals.largest_ns[name] = self._largest[kind]
+                largest = self._recorders[kind].largest()
+                self.totals.largest_ns[name] = largest
+                self.totals.longest_wait_ns = max(self.totals.longest_wait_ns, largest)
         return self.totals

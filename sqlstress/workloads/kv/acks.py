@@ -2,7 +2,7 @@
 
 Every worker has an area of 64-bit words that nobody else writes:
 
-    meta    operations in the current chunk, sequence number of its first write
+    meta    operations in the current chunk, sequence number of its first row
     stamps  begin of the chunk, then the end of each of its operations; 0: not done yet
     rows    what each operation of the chunk writes: slots, or a mark below zero
     sequences, begins, ends
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from math import gcd
 from typing import Any
 
@@ -84,7 +84,10 @@ class Area:
             start += length
 
     def announce(self, rows: Any, first: int, operations: int) -> None:
-        """Say what the next chunk will write, before any of it is written; `rows` is an array("q")."""
+        """Say what the next chunk will write, before any of it is written; `rows` is an array("q").
+
+        Every row of the chunk has a sequence number, counted from `first`, whether it is written or not.
+        """
         self.stamps[: operations + 1] = memoryview(bytes(8 * (operations + 1))).cast("q")
         self.rows[: len(rows)] = rows
         self.meta[1] = first
@@ -93,17 +96,12 @@ class Area:
     def fold(self, rows: Iterable[int], stamps: Sequence[int]) -> None:
         """Enter the writes of done operations; entering them twice does no harm."""
         sequences, begins, ends = self.sequences, self.begins, self.ends
-        width = self.shape.width
-        sequence = self.meta[1]
-        starts, finishes = _spread(stamps, width), _spread(stamps[1:], width)
-        for slot, begin, end in zip(rows, starts, finishes, strict=False):
+        starts, finishes = _spread(stamps, self.shape.width), _spread(stamps[1:], self.shape.width)
+        for slot, sequence, begin, end in zip(rows, count(self.meta[1]), starts, finishes, strict=False):
             if slot >= 0:
                 sequences[slot] = sequence
                 begins[slot] = begin
                 ends[slot] = end
-                sequence += 1
-            elif slot != READ:
-                sequence += 1
 
     def settled(self) -> None:
         """Say that the chunk is done and folded."""
@@ -120,10 +118,9 @@ class Area:
         done = next((index for index in range(operations) if not stamps[index + 1]), operations)
         rows = self.rows[: operations * width].tolist()
         self.fold(rows[: done * width], stamps[: done + 1])
-        before = sum(slot != READ for slot in rows[: done * width])
-        under_way = sum(slot != READ for slot in rows[done * width : (done + 1) * width])
-        first = self.meta[1] + before
-        return range(first, first + under_way)
+        under_way = rows[done * width : (done + 1) * width]
+        first = self.meta[1] + done * width
+        return range(first, first + (0 if set(under_way) <= {READ} else width))
 
 
 def _spread(stamps: Sequence[int], width: int) -> Iterable[int]:

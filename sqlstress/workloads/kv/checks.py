@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import repeat
-from operator import rshift
 from typing import Any
 
 from sqlstress.workloads.base import Findings
-from sqlstress.workloads.kv.values import SALT_SHIFT, Values
+from sqlstress.workloads.kv.values import HEADER, SALT_SHIFT, Values
 
 EXAMPLES = 3
 
@@ -19,6 +17,10 @@ class ReadCheck:
     def __init__(self, values: Values, batch: int) -> None:
         self._values = values
         self._batch = batch
+        lowest, beyond = values.base(0), values.base(0) + (1 << SALT_SHIFT)
+        blobs = values.size > HEADER
+        self._lowest: Any = lowest.to_bytes(HEADER, "big") if blobs else lowest
+        self._beyond: Any = beyond.to_bytes(HEADER, "big") if blobs else beyond
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
@@ -31,14 +33,15 @@ class ReadCheck:
 
     def _all_ours(self, values: list[Any]) -> bool:
         # The whole chunk at once, in C; the slow way names the culprit.
+        if not values:
+            return True
         try:
-            if self._values.size == 8:
-                return set(map(rshift, values, repeat(SALT_SHIFT))) <= {self._values.salt}
-            return {value[:1] for value in values} <= {(self._values.salt >> 7).to_bytes(1, "big")} and set(
-                map(len, values)
-            ) <= {self._values.size}
+            return self._lowest <= min(values) and max(values) < self._beyond and self._sizes_fit(values)
         except TypeError:
             return False
+
+    def _sizes_fit(self, values: list[Any]) -> bool:
+        return self._values.size == HEADER or set(map(len, values)) == {self._values.size}
 
     def _bad(self, value: Any, param: Any) -> None:
         self.findings.bad_reads += 1

@@ -22,7 +22,6 @@ from sqlstress.workloads.kv.placement import Placement
 from sqlstress.workloads.kv.values import Values
 
 _IS_GET = bytes(kind == GET for kind in range(256))
-_RESOLUTION = 1 << 16
 
 
 class KeyValueSource:
@@ -64,27 +63,25 @@ class KeyValueSource:
         if self._gets_only:
             return Chunk(bytearray(size), self._gets_for(numbers), list(zip(keys)))
         kinds = self._kinds(size)
+        make, first = self._make_value, self.sequence
+        self.sequence += size
+        params = [
+            (key, make(sequence)) if kind else (key,)
+            for key, kind, sequence in zip(keys, kinds, range(first, first + size), strict=True)
+        ]
         rows = self._rows(numbers, kinds)
-        written = kinds.count(REPLACE)
-        values = map(self._make_value, range(self.sequence, self.sequence + written))
-        params = [(key, next(values)) if kind else (key,) for key, kind in zip(keys, kinds, strict=True)]
-        self.area.announce(rows, self.sequence, size)
-        self.sequence += written
+        self.area.announce(rows, first, size)
         return Chunk(kinds, self._calls(numbers, kinds), params, rows)
 
     def _kinds(self, size: int) -> bytearray:
-        limit = round(self.case.load.read_ratio * _RESOLUTION)
-        return bytearray(map(limit.__le__, array("H", self.random.randbytes(2 * size))))
+        # One random byte for each operation; where the ratio is no multiple of 1/256, the threshold
+        # itself is drawn for each chunk, so that its mean is exact.
+        threshold = int(256 * self.case.load.read_ratio + self.random.random())
+        return bytearray(self.random.randbytes(size).translate(bytes(threshold) + b"\1" * (256 - threshold)))
 
     def _rows(self, numbers: list[int], kinds: bytearray) -> Any:
-        if self.slots.all_tracked:
-            return array(
-                "q", [number if kind else acks.READ for number, kind in zip(numbers, kinds, strict=True)]
-            )
-        slot = self.slots.slot
-        return array(
-            "q", [slot(number) if kind else acks.READ for number, kind in zip(numbers, kinds, strict=True)]
-        )
+        slots = numbers if self.slots.all_tracked else map(self.slots.slot, numbers)
+        return array("q", [slot if kind else acks.READ for slot, kind in zip(slots, kinds, strict=True)])
 
     def _gets_for(self, numbers: list[int]) -> Any:
         if self.placement.table is None:

@@ -47,6 +47,8 @@ class TransactionSource(KeyValueSource):
             calls.append(call)
             params.append(param)
             rows.extend(written)
+            # Every operation uses up as many sequence numbers as a transaction has rows.
+            self.sequence += self.shape.width
         self.area.announce(rows, first, size)
         return Chunk(kinds, calls, params, rows)
 
@@ -67,16 +69,11 @@ class TransactionSource(KeyValueSource):
         if kind == UPDATE:
             return self._updates[bucket], (number % COUNTERS,), nothing
         numbers = self._batch(bucket, number) if self.shape.width > 1 else [number]
-        rows = [(encode(each), self._value()) for each in numbers]
+        rows = [(encode(each), self._make_value(self.sequence + place)) for place, each in enumerate(numbers)]
         slots = [self.slots.slot(each) for each in numbers]
         if self.shape.width == 1:
             return self.store.puts[bucket], rows[0], slots
         return self.store.batches[bucket], rows, slots
-
-    def _value(self) -> Any:
-        value = self._make_value(self.sequence)
-        self.sequence += 1
-        return value
 
     def _pair(self, bucket: int, number: int) -> tuple[int, int]:
         position = number % self.placement.pairs[bucket] * 2

@@ -17,7 +17,7 @@ SEQUENCE_BITS = 36
 WORKER_BITS = 12
 SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
 SALTS = 1 << 14
-_HEADER = 8
+HEADER = 8
 _STRETCH = 256
 
 Value = int | bytes
@@ -45,13 +45,13 @@ class Values:
     def maker(self, worker: int) -> Callable[[int], Value]:
         """Return the function that makes a worker's value from a sequence number."""
         base = self.base(worker)
-        if self.size == _HEADER:
+        if self.size == HEADER:
             return base.__add__
-        pad, length = self._pad(worker), self.size - _HEADER
+        pad, length = self._pad(worker), self.size - HEADER
 
         def make(sequence: int) -> bytes:
             start = sequence % _STRETCH
-            return (base + sequence).to_bytes(_HEADER, "big") + pad[start : start + length]
+            return (base + sequence).to_bytes(HEADER, "big") + pad[start : start + length]
 
         return make
 
@@ -63,15 +63,15 @@ class Values:
 
     def read(self, value: object) -> Stamp | None:
         """Return who wrote a value in this trial; None when nobody can have."""
-        if self.size == _HEADER:
+        if self.size == HEADER:
             number = value if isinstance(value, int) else -1
         elif isinstance(value, bytes) and len(value) == self.size:
-            number = int.from_bytes(value[:_HEADER], "big")
+            number = int.from_bytes(value[:HEADER], "big")
         else:
             return None
         if number < 0 or number >> SALT_SHIFT != self.salt:
             return None
         stamp = Stamp(number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1, number & (1 << SEQUENCE_BITS) - 1)
-        if self.size > _HEADER and self.maker(stamp.worker)(stamp.sequence) != value:
+        if self.size > HEADER and self.maker(stamp.worker)(stamp.sequence) != value:
             return None
         return stamp
