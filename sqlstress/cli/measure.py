@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sqlstress.case import Case
-from sqlstress.cli.outputs import parse_output
+from sqlstress.cli.outputs import Saver, parse_output
 from sqlstress.cli.progress import watcher
 from sqlstress.engine.session import Session
 from sqlstress.errors import Interrupted
@@ -29,20 +29,19 @@ def measure(
     """Measure the cases; return the exit code."""
     from sqlstress.render.text import report_text
 
-    files = [parse_output(text) for text in outputs]
-
-    def save(report: Report) -> None:
-        for file in files:
-            file.save(report)
-
+    saver = Saver([parse_output(text) for text in outputs])
     session = Session(cases, directory, keep, ("sqlstress", *sys.argv[1:]))
     with watcher(cases, progress and sys.stderr.isatty()) as observer:
-        report = session.measure(save, observer)
+        report = session.measure(saver.after_case, observer)
     if show and report.runs:
         click.echo(report_text(report))
+    saver.at_end(report)
     if session.kept_folder and show:
         click.echo(f"The databases are kept in {session.kept_folder}.")
-    return _exit_code(report, [str(file.path) for file in files])
+    code = _exit_code(report, saver.saved())
+    if saver.problem:
+        click.echo(f"Error: {saver.problem}", err=True)
+    return code or (FAILURE if saver.problem else FINE)
 
 
 def _exit_code(report: Report, saved: list[str]) -> int:

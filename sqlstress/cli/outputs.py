@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlstress.errors import UsageError
+from sqlstress.errors import SqlstressError, UsageError
 from sqlstress.render import FORMATS
 from sqlstress.report import Report, write_atomically
+from sqlstress.report.document import is_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,37 @@ class Output:
     def save(self, report: Report) -> None:
         """Write the report as it is now."""
         write_atomically(self.path, FORMATS[self.format](report))
+
+
+class Saver:
+    """Saves a report to every file after each case. A file that can't be written stops no measurement."""
+
+    def __init__(self, outputs: Sequence[Output]) -> None:
+        self._files = [output for output in outputs if not is_stream(output.path)]
+        self._streams = [output for output in outputs if is_stream(output.path)]
+        self.problem: SqlstressError | None = None
+        """Why the report as it was last could not be saved."""
+
+    def after_case(self, report: Report) -> None:
+        """Save what there is by now."""
+        self.problem = None
+        self._save(self._files, report)
+
+    def at_end(self, report: Report) -> None:
+        """Write what can be written once only: pipes and devices."""
+        if report.runs:
+            self._save(self._streams, report)
+
+    def saved(self) -> list[str]:
+        """Return the names of the files."""
+        return [str(output.path) for output in (*self._files, *self._streams)]
+
+    def _save(self, outputs: Sequence[Output], report: Report) -> None:
+        for output in outputs:
+            try:
+                output.save(report)
+            except SqlstressError as error:
+                self.problem = error
 
 
 def parse_output(text: str) -> Output:

@@ -6,10 +6,11 @@ pipe of its own, waited for in groups, since Windows waits for at most 63 things
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
@@ -63,6 +64,9 @@ class Pool:
     def start(self, pulse: Pulse) -> None:
         """Start every process."""
         context = get_context("spawn")
+        if sys.platform != "win32":
+            # Otherwise the first start would do it, and let SIGINT through while it does.
+            resource_tracker.ensure_running()
         self.started_ns = time.perf_counter_ns()
         for job in self._jobs:
             ours, theirs = context.Pipe()

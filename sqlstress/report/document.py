@@ -23,6 +23,8 @@ from sqlstress.report.results import Run
 FORMAT_VERSION = "1.0"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
+_NUMBERS = re.compile(r"\[\s+-?\d[\d.e+-]*(?:,\s+-?\d[\d.e+-]*)*\s+\]")
+"""A list of numbers: no string of JSON holds a line break, so nothing else looks like one."""
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
 _STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
@@ -50,8 +52,9 @@ class Report:
 
 
 def to_json(report: Report) -> str:
-    """Write a report as JSON text."""
-    return json.dumps(jsonable.to_plain(report), indent=1, allow_nan=False) + "\n"
+    """Write a report as JSON text, lists of plain numbers on one line each."""
+    text = json.dumps(jsonable.to_plain(report), indent=1, allow_nan=False)
+    return _NUMBERS.sub(lambda found: re.sub(r"\s+", " ", found[0]), text) + "\n"
 
 
 def from_json(text: str) -> Report:
