@@ -1,0 +1,32 @@
+"""Where a measurement runs: the host, the file system, what one sync costs, and what to be warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlstress.case import Settings
+from sqlstress.environment import filesystem, host, synccost
+from sqlstress.environment.asked import asked
+from sqlstress.environment.facts import Facts
+from sqlstress.environment.warnings import warn
+from sqlstress.report import Environment, SqliteBuild
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(
+    folder: Path, builds: Sequence[SqliteBuild], settings: Sequence[Settings], most_workers: int
+) -> Environment:
+    """Describe the surroundings of databases in a folder; takes about a third of a second on a usual disk.
+
+    `builds` are the SQLite libraries that will be used, none for a driver that stores nothing;
+    `settings` and `most_workers` are those of all planned cases, for the warnings.
+    Raises EnvironmentFailure when the folder can't be written.
+    """
+    machine = host.describe()
+    mounted = filesystem.describe(folder)
+    full = any(asked(each).fullfsync for each in settings)
+    sync = synccost.measure(folder, synccost.primitives(machine.system, full))
+    facts = Facts(machine, mounted, tuple(builds), sync, tuple(settings), most_workers)
+    return Environment(machine, mounted, tuple(builds), sync, warn(facts))

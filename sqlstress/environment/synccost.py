@@ -1,0 +1,172 @@
+"""What one sync of a 4 KiB write costs in a folder, with the call that SQLite would use."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from math import ceil
+from pathlib import Path
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.report import SyncCost
+
+BLOCK = 4096
+LEAST = 8
+"""Samples of each kind that are taken however slow they are."""
+MOST = 200
+"""Samples of each kind that are enough."""
+BUDGET_NS = 150_000_000
+"""What the samples of one kind after the first LEAST may take together."""
+
+_UNLINK_TRIES = 20
+
+Sync = Callable[[int], None]
+
+
+def primitives(system: str, fullfsync: bool) -> tuple[str, ...]:
+    """Return the calls with which SQLite syncs a file on a system: the first one that works there.
+
+    Source: SQLite's os_unix.c, full_fsync(), with HAVE_FDATASYNC as configure sets it; os_win.c, winSync().
+    """
+    if system == "Windows":
+        return ("FlushFileBuffers",)
+    if system == "Darwin":
+        return ("F_FULLFSYNC", "fsync") if fullfsync else ("fsync",)
+    return ("fdatasync", "fsync")
+
+
+def call(primitive: str) -> Sync:
+    """Return the function that makes a call on a descriptor; one that is not there raises OSError."""
+    if primitive == "F_FULLFSYNC":
+        return _full_fsync
+    if primitive == "fdatasync":
+        return _fdatasync
+    return os.fsync  # On Windows this is FlushFileBuffers.
+
+
+def measure(
+    folder: Path,
+    names: Sequence[str],
+    call_of: Callable[[str], Sync] = call,
+    clock: Callable[[], int] = time.perf_counter_ns,
+) -> SyncCost:
+    """Time "write 4096 bytes and sync" in a fresh file, appending and overwriting; the file is removed.
+
+    Uses the first of the calls `names` that the file system takes. Raises EnvironmentFailure.
+    """
+    try:
+        with _fresh_file(folder) as descriptor:
+            name, sync = _working(descriptor, names, call_of)
+            written = _Blocks(descriptor)
+            appended = _samples(written.append, lambda: sync(descriptor), clock)
+            overwritten = _samples(written.overwrite, lambda: sync(descriptor), clock)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise EnvironmentFailure(
+            f"cannot write and sync a file in {folder}: {reason}. Choose another --dir."
+        ) from error
+    return SyncCost(
+        name,
+        nearest_rank(appended, 50),
+        nearest_rank(appended, 99),
+        nearest_rank(overwritten, 50),
+        nearest_rank(overwritten, 99),
+        min(len(appended), len(overwritten)),
+    )
+
+
+def nearest_rank(values: Sequence[int], percent: int) -> int:
+    """Return a percentile: the smallest value that at least this percentage of all are not above."""
+    return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
+
+
+class _Blocks:
+    """A file that grows by blocks, and whose blocks are written again in turn."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._blocks = 0
+        self._writes = 0
+        # Neither compressible nor ever the same: some file systems write such a block faster, or not at all.
+        self._padding = secrets.token_bytes(BLOCK - 8)
+
+    def append(self) -> None:
+        self._write(self._blocks)
+        self._blocks += 1
+
+    def overwrite(self) -> None:
+        self._write(self._writes % self._blocks)
+
+    def _write(self, block: int) -> None:
+        self._writes += 1
+        os.lseek(self._descriptor, block * BLOCK, os.SEEK_SET)
+        if os.write(self._descriptor, self._writes.to_bytes(8, "little") + self._padding) != BLOCK:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _samples(write: Callable[[], None], sync: Callable[[], None], clock: Callable[[], int]) -> list[int]:
+    """Return the lengths of "write and sync", in nanoseconds: LEAST to MOST of them, within the budget."""
+    taken: list[int] = []
+    spent = 0
+    while len(taken) < MOST and spent < BUDGET_NS:
+        begun = clock()
+        write()
+        sync()
+        taken.append(clock() - begun)
+        spent += taken[-1] if len(taken) > LEAST else 0
+    return taken
+
+
+def _working(descriptor: int, names: Sequence[str], call_of: Callable[[str], Sync]) -> tuple[str, Sync]:
+    """Return the first call that the file takes; SQLite falls back in the same way."""
+    *preferred, last = names
+    for name in preferred:
+        sync = call_of(name)
+        with suppress(OSError):
+            sync(descriptor)
+            return name, sync
+    return last, call_of(last)
+
+
+@contextmanager
+def _fresh_file(folder: Path) -> Iterator[int]:
+    # Under this name the clean-up of a killed run's folder knows the file as ours.
+    path = folder / f"sync-{secrets.token_hex(8)}.tmp"
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+        _unlink(path)
+
+
+def _unlink(path: Path) -> None:
+    # Windows keeps a file for a moment after its last handle was closed.
+    for _ in range(_UNLINK_TRIES):
+        try:
+            path.unlink(missing_ok=True)
+            return
+        except PermissionError:
+            time.sleep(0.05)
+
+
+def _full_fsync(descriptor: int) -> None:
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+
+def _fdatasync(descriptor: int) -> None:
+    if sys.platform != "win32" and sys.platform != "darwin":
+        os.fdatasync(descriptor)
+    else:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))

@@ -1,0 +1,96 @@
+"""What `sqlstress doctor` says of the surroundings, in lines of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
+
+from sqlstress.render.clean import brief
+from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
+from sqlstress.units import format_count, format_ms
+
+WIDTH = 80
+LABEL = 12
+_GIB = 1 << 30
+_LONGEST_OPTIONS = 120
+# The compile options that change what a commit costs or what it is worth.
+_TELLING = (
+    *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),
+    *("DEFAULT_WAL_AUTOCHECKPOINT", "DEFAULT_JOURNAL_SIZE_LIMIT", "DEFAULT_PAGE_SIZE", "DEFAULT_CACHE_SIZE"),
+    *("ENABLE_PREUPDATE_HOOK", "ENABLE_SETLK_TIMEOUT", "THREADSAFE"),
+)
+
+
+def doctor_text(environment: Environment) -> str:
+    """Return the fingerprint and its warnings as text, the serious ones first."""
+    lines = [*_host(environment), *_folder(environment.file_system), *_sync(environment.sync)]
+    for build in environment.builds:
+        lines += ["", *_build(build)]
+    return "\n".join([*lines, "", *_warnings(environment.warnings)]) + "\n"
+
+
+def _host(environment: Environment) -> Iterator[str]:
+    host = environment.host
+    processor = f"{host.processor or 'unknown model'}, {host.cores} core{'s' * (host.cores != 1)} to use"
+    yield from _entry("Host", f"{host.system} {host.release}, {host.machine}")
+    yield from _entry("Processor", processor)
+    yield from _entry("Memory", f"{host.memory_bytes / _GIB:.1f} GiB")
+    yield from _entry("Python", host.python)
+    yield from _entry("Sleep", f"a sleep of 1 ms takes {format_ms(host.sleep_1ms_ns)} ms")
+
+
+def _folder(mounted: FileSystem) -> Iterator[str]:
+    kind = mounted.kind or "unknown"
+    device = f" on {mounted.device}" if mounted.device else ""
+    yield from _entry("File system", f"{kind}{device}")
+    if mounted.options:
+        options = brief(mounted.options)
+        cut = options if len(options) <= _LONGEST_OPTIONS else f"{options[:_LONGEST_OPTIONS]} [...]"
+        yield from _entry("", cut.replace(",", ", "))
+
+
+def _sync(cost: SyncCost) -> Iterator[str]:
+    yield from _entry("Sync", f"{cost.primitive} after writing 4 KiB, {cost.samples} times of each kind:")
+    kinds = (
+        ("append", cost.append_p50_ns, cost.append_p99_ns),
+        ("overwrite", cost.overwrite_p50_ns, cost.overwrite_p99_ns),
+    )
+    for kind, p50, p99 in kinds:
+        yield f"{'':{LABEL}} {kind:<9}  p50 {_ms(p50):>7} ms   p99 {_ms(p99):>7} ms"
+
+
+def _ms(ns: int) -> str:
+    return format_ms(ns) if ns >= 1000 else "< 0.001"
+
+
+def _build(build: SqliteBuild) -> Iterator[str]:
+    binding = f" ({build.driver_version})" if build.driver_version else ""
+    yield from _entry("SQLite", f"{build.version}, driver {build.driver}{binding}")
+    yield from _entry("", build.source_id)
+    if build.memory_gets_per_s is not None:
+        yield from _entry(
+            "", f"{format_count(build.memory_gets_per_s)} gets a second from memory, one process"
+        )
+    telling = [option for option in build.compile_options if option.partition("=")[0] in _TELLING]
+    yield from _entry("", ", ".join(telling))
+
+
+def _entry(label: str, text: str) -> list[str]:
+    """Return a labelled text, wrapped under itself; nothing for an empty one."""
+    first = f"{label:<{LABEL}} "
+    return wrap(
+        brief(text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_on_hyphens=False,
+    )
+
+
+def _warnings(warnings: Iterable[Warning]) -> Iterator[str]:
+    ordered = sorted(warnings, key=lambda warning: not warning.serious)
+    if not ordered:
+        yield "No warnings apply here."
+    for warning in ordered:
+        mark = "WARNING: " if warning.serious else "Note: "
+        yield from wrap(mark + brief(warning.text), WIDTH, subsequent_indent="  ", break_on_hyphens=False)

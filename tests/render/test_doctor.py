@@ -1,0 +1,94 @@
+"""The text of the doctor: what was found, aligned, in 80 columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.render.doctor import doctor_text
+from sqlstress.report import Environment, FileSystem, SqliteBuild, Warning
+from tests.example_report import assert_golden, example_report
+
+EXAMPLE = example_report().environment
+NOTE = Warning("few-cores", "A note that is long enough to be wrapped, " * 3 + "with its end.")
+SERIOUS = Warning("sync-does-nothing", "A serious warning that is long enough, " * 3 + "with its end.", True)
+
+AWKWARD = replace(
+    EXAMPLE,
+    host=replace(EXAMPLE.host, processor="A processor with a very long name " * 4, cores=1),
+    file_system=FileSystem("overlay", "overlay", "rw,lowerdir=" + "/var/lib/layer:" * 90),
+    builds=(
+        *EXAMPLE.builds,
+        SqliteBuild("apsw", "3.51.3.0", "3.51.3", "", tuple(f"DEFAULT_CACHE_SIZE={n}" for n in range(40))),
+    ),
+    sync=replace(EXAMPLE.sync, append_p99_ns=123_456_000_000, overwrite_p50_ns=400),
+    warnings=(NOTE, SERIOUS),
+)
+
+
+def lines(environment: Environment) -> list[str]:
+    return doctor_text(environment).splitlines()
+
+
+def test_the_text_is_as_it_was() -> None:
+    assert_golden("doctor.txt", doctor_text(replace(EXAMPLE, warnings=(*EXAMPLE.warnings, SERIOUS))))
+
+
+@pytest.mark.parametrize("environment", [EXAMPLE, AWKWARD])
+def test_no_line_is_wider_than_80_columns_or_ends_in_spaces(environment: Environment) -> None:
+    for line in lines(environment):
+        assert len(line) <= 80 and line == line.rstrip()
+
+
+def test_everything_that_was_found_is_there() -> None:
+    text = doctor_text(EXAMPLE)
+    for part in ("Linux 6.8.0", "x86_64", "Example CPU", "4 cores", "16.0 GiB", "CPython 3.12.7", "1.06 ms"):
+        assert part in text
+    for part in ("ext4 on /dev/sda1", "rw, relatime", "fdatasync", "200 times", "0.096", "0.410", "0.081"):
+        assert part in text
+    for part in ("0.350", "3.51.3", "sqlite3", "0123456789abcdef", "412,000", "DEFAULT_SYNCHRONOUS=2"):
+        assert part in text
+
+
+def test_values_stand_under_each_other() -> None:
+    labels = ("Host", "Processor", "Memory", "Python", "Sleep", "File system", "Sync", "SQLite")
+    found = [line for line in lines(EXAMPLE) if line.startswith(labels)]
+    assert len(found) == len(labels)
+    assert all(line[12] == " " and line[13] != " " for line in found)
+    append, overwrite = (line for line in lines(AWKWARD) if "p50" in line)
+    assert append.index("p99") == overwrite.index("p99")
+
+
+def test_serious_warnings_come_first_and_are_marked() -> None:
+    text = doctor_text(AWKWARD)
+    assert text.index("\nWARNING: A serious") < text.index("\nNote: A note")
+    assert text.endswith("with its end.\n")
+
+
+def test_it_ends_with_a_line_that_says_that_there_are_none() -> None:
+    assert doctor_text(replace(EXAMPLE, warnings=())).endswith("\n\nNo warnings apply here.\n")
+    assert "No warnings" not in doctor_text(AWKWARD)
+
+
+def test_what_is_not_known_is_said_or_left_out() -> None:
+    bare = replace(
+        EXAMPLE,
+        host=replace(EXAMPLE.host, processor="", cores=1),
+        file_system=FileSystem("", "", ""),
+        builds=(SqliteBuild("sqlite3", "", "3.51.3", "", ()),),
+    )
+    found = lines(bare)
+    assert "Processor    unknown model, 1 core to use" in found
+    assert "File system  unknown" in found
+    assert found[found.index("SQLite       3.51.3, driver sqlite3") + 1] == ""
+
+
+def test_a_sync_below_a_microsecond_is_not_shown_as_nothing() -> None:
+    assert any("overwrite" in line and "< 0.001 ms" in line for line in lines(AWKWARD))
+
+
+def test_a_name_with_control_characters_does_not_reach_the_terminal() -> None:
+    odd = replace(EXAMPLE, file_system=FileSystem("ext4", "/dev/\x1b[31mred\nline", "rw"))
+    assert "\x1b" not in doctor_text(odd)
+    assert "File system  ext4 on /dev/red line" in lines(odd)
