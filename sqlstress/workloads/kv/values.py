@@ -9,8 +9,8 @@ can be optimised away, and any value that is read names its write.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
+from random import Random
 from typing import NamedTuple
 
 SEQUENCE_BITS = 36
@@ -57,8 +57,7 @@ class Values:
 
     def _pad(self, worker: int) -> bytes:
         if worker not in self._pads:
-            source = f"{self.salt}:{worker}".encode()
-            self._pads[worker] = hashlib.shake_128(source).digest(self.size + _STRETCH)
+            self._pads[worker] = Random(f"{self.salt}:{worker}").randbytes(self.size + _STRETCH)
         return self._pads[worker]
 
     def read(self, value: object) -> Stamp | None:
