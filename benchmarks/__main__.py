@@ -1,0 +1,130 @@
+"""sqlstress measured against its limit and its peers.
+
+    python -m benchmarks limit                                   against a C loop
+    python -m benchmarks published                               against the published loop
+    python -m benchmarks harness                                 the harness's own cost
+    python -m benchmarks fair                                    --busy fair against the default
+    python -m benchmarks memory                                  memory and time to start
+    python -m benchmarks all --output benchmarks/results/NAME.md
+
+Run from the checkout. Arms are measured side by side, in pairs, in the order ABBA; ratios are the
+median of the pairs with the smallest and the largest. --output writes Markdown and JSON after every
+cell, so that an interrupted run loses nothing. Exit codes: 0 measured (whether or not a target is
+reached), 2 usage, 4 a cell could not be measured, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+
+from benchmarks import climit_build, text
+from benchmarks.bench import Bench
+from benchmarks.loops import CHECKOUT, LoopFailure
+from benchmarks.options import STUDIES, options, parser
+from benchmarks.results import Document, Row, Section, Task
+from benchmarks.tool import Tool, ToolFailure
+from sqlstress.report import write_atomically
+
+
+def main(arguments: list[str]) -> int:
+    """Carry out the command line and return the exit code."""
+    given = parser().parse_args(arguments)
+    asked = options(given)
+    names = tuple(STUDIES) if given.study == "all" else (given.study,)
+    try:
+        with TemporaryDirectory(
+            dir=given.dir, prefix="sqlstress-benchmarks-", ignore_cleanup_errors=True
+        ) as own:
+            bench = Bench(asked, Path(own).resolve(), Tool(Path(own).resolve()))
+            document = _document(arguments, bench, names)
+            for name in names:
+                _measure(name, bench, document, given.output)
+    except KeyboardInterrupt:
+        print("interrupted; what was measured is kept where --output was given", file=sys.stderr)
+        return 130
+    except (ToolFailure, OSError) as error:
+        print(error, file=sys.stderr)
+        return 4
+    return 4 if document.failed else 0
+
+
+def _document(arguments: list[str], bench: Bench, names: tuple[str, ...]) -> Document:
+    drivers = {"published": ("sqlite3",), "harness": ("sqlite3",)}
+    needed = dict.fromkeys(driver for name in names for driver in drivers.get(name, bench.options.drivers))
+    return Document(
+        command=("python", "-m", "benchmarks", *map(shlex.quote, arguments)),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        revision=_revision(),
+        compiler=_compiler() if "limit" in names else "",
+        load_average=psutil.getloadavg()[0],
+        environment=bench.tool.fingerprint(tuple(needed)),
+    )
+
+
+def _measure(name: str, bench: Bench, document: Document, output: Path | None) -> None:
+    plan = STUDIES[name](bench)
+    section = Section(name, plan.title, plan.notes)
+    document.sections.append(section)
+    begun = time.monotonic()
+    for index, task in enumerate(plan.tasks):
+        _say(f"{name} {index + 1}/{len(plan.tasks)} {' '.join(task.labels.values())} …", "")
+        row = _run(task)
+        left = (time.monotonic() - begun) / (index + 1) * (len(plan.tasks) - index - 1)
+        _say(f" {_outcome(row)} ({left:.0f} s left)")
+        section.rows.append(row)
+        if output:
+            _write(document, output)
+    print("\n".join(["", f"{name}: {plan.title}", *text.parts(section, "simple")]))
+
+
+def _run(task: Task) -> Row:
+    try:
+        return task.run()
+    except (ToolFailure, LoopFailure, ValueError, OSError) as error:
+        return Row(task.labels, error=str(error))
+
+
+def _outcome(row: Row) -> str:
+    if row.error:
+        return f"FAILED: {row.error}"
+    return ", ".join(f"{c.name} {text.number(c.spread.median)}" for c in row.comparisons) + (
+        " short" if row.short else ""
+    )
+
+
+def _write(document: Document, output: Path) -> None:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(output.with_suffix(".md"), text.markdown(document))
+    write_atomically(output.with_suffix(".json"), json.dumps(text.plain(document), indent=1) + "\n")
+
+
+def _revision() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return ""
+
+
+def _compiler() -> str:
+    try:
+        return " ".join((climit_build.compiler_version(), *climit_build.FLAGS))
+    except climit_build.Unavailable:
+        return ""
+
+
+def _say(words: str, end: str = "\n") -> None:
+    print(words, end=end, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

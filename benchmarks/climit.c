@@ -1,0 +1,215 @@
+/* The limit: the key-value loop with nothing between it and SQLite.
+ *
+ * One source, two builds:
+ *   cc climit.c -lsqlite3                     a program, one worker process each
+ *   cc -DCLIMIT_EXTENSION -shared climit.c    an extension whose SQL function runs the same loop inside
+ *                                             the SQLite library that loads it
+ *
+ * The database exists and holds the keys 0 to key_space - 1. Counted is what completes in
+ * [t0 + warmup, t0 + warmup + duration) of the monotonic clock that all processes share.
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef CLIMIT_EXTENSION
+#include <sqlite3ext.h>
+SQLITE_EXTENSION_INIT1
+#else
+#include <dlfcn.h>
+#include <sqlite3.h>
+#endif
+
+#define NS_PER_S INT64_C(1000000000)
+#define POLL_NS INT64_C(2000000)
+#define BUSY_TIMEOUT_MS 60000
+#define RESULT_LATE (-1)
+
+typedef struct {
+    const char *path;
+    double read_ratio;
+    int64_t key_space;
+    const char *synchronous;
+    int64_t warmup_ns, duration_ns;
+    uint64_t seed; /* distinct for each worker: it is a part of every value */
+} Load;
+
+typedef struct {
+    sqlite3 *db;
+    sqlite3_stmt *get, *replace;
+} Session;
+
+static int64_t now_ns(void) {
+    struct timespec t;
+#ifdef __APPLE__
+    clock_gettime(CLOCK_UPTIME_RAW, &t); /* the clock of Python's perf_counter_ns there */
+#else
+    clock_gettime(CLOCK_MONOTONIC, &t);
+#endif
+    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static void wait_until(int64_t moment) {
+    int64_t left = moment - POLL_NS - now_ns();
+    if (left > 0) {
+        struct timespec t = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
+        nanosleep(&t, NULL);
+    }
+    while (now_ns() < moment) {
+    }
+}
+
+/* splitmix64's finisher: neighbouring seeds must not give neighbouring streams. */
+static uint64_t scramble(uint64_t x) {
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (x ^ (x >> 31)) | 1;
+}
+
+/* xorshift64*, of which the upper half is used. */
+static uint64_t draw(uint64_t *state) {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return (*state * UINT64_C(0x2545f4914f6cdd1d)) >> 32;
+}
+
+static void session_close(Session *s) {
+    sqlite3_finalize(s->get);
+    sqlite3_finalize(s->replace);
+    sqlite3_close(s->db);
+}
+
+/* The flags are those of the bindings: the mutexes are paid for on both sides. */
+static int session_open(Session *s, const Load *load) {
+    char pragma[64];
+    memset(s, 0, sizeof *s);
+    int rc = sqlite3_open_v2(load->path, &s->db, SQLITE_OPEN_READWRITE, NULL);
+    if (rc == SQLITE_OK) rc = sqlite3_busy_timeout(s->db, BUSY_TIMEOUT_MS);
+    if (rc == SQLITE_OK) rc = sqlite3_exec(s->db, "PRAGMA journal_mode=wal", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) {
+        snprintf(pragma, sizeof pragma, "PRAGMA synchronous=%.16s", load->synchronous);
+        rc = sqlite3_exec(s->db, pragma, NULL, NULL, NULL);
+    }
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(s->db, "SELECT value FROM kv WHERE key = ?", -1, &s->get, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(s->db, "REPLACE INTO kv (key, value) VALUES (?, ?)", -1, &s->replace, NULL);
+    return rc;
+}
+
+static int get(sqlite3_stmt *stmt, int64_t key, int64_t *value) {
+    sqlite3_bind_int64(stmt, 1, key);
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW) *value = sqlite3_column_int64(stmt, 0);
+    int reset = sqlite3_reset(stmt);
+    return rc == SQLITE_ROW ? reset : (rc == SQLITE_DONE ? SQLITE_NOTFOUND : rc);
+}
+
+static int replace(sqlite3_stmt *stmt, int64_t key, int64_t value) {
+    sqlite3_bind_int64(stmt, 1, key);
+    sqlite3_bind_int64(stmt, 2, value);
+    int rc = sqlite3_step(stmt);
+    int reset = sqlite3_reset(stmt);
+    return rc == SQLITE_DONE ? reset : rc;
+}
+
+/* Returns SQLITE_OK and the count, RESULT_LATE when the window was already open, or SQLite's error. */
+static int measure(Session *s, const Load *load, int64_t t0, int64_t *operations) {
+    const uint64_t gets_below = (uint64_t)(load->read_ratio * 4294967296.0);
+    const int64_t begin = t0 + load->warmup_ns, end = begin + load->duration_ns;
+    uint64_t random = scramble(load->seed);
+    int64_t value = (INT64_C(1) << 60) | (int64_t)(load->seed & 0x3ffff) << 40;
+    int64_t done = 0, seen = 0;
+
+    if (now_ns() >= begin) return RESULT_LATE;
+    wait_until(t0);
+    for (;;) {
+        int64_t key = (int64_t)((draw(&random) * (uint64_t)load->key_space) >> 32);
+        int rc = draw(&random) < gets_below ? get(s->get, key, &seen) : replace(s->replace, key, ++value);
+        if (rc != SQLITE_OK) return rc;
+        int64_t now = now_ns();
+        if (now >= end) break;
+        done += now >= begin;
+    }
+    *operations = done;
+    return SQLITE_OK;
+}
+
+static const char *explain(const Session *s, int rc) {
+    if (rc == RESULT_LATE) return "late: the window was open before the loop began";
+    if (rc == SQLITE_NOTFOUND) return "a preloaded key was not found";
+    return sqlite3_errmsg(s->db);
+}
+
+#ifdef CLIMIT_EXTENSION
+
+/* climit(path, read_ratio, key_space, synchronous, t0_ns, warmup_ns, duration_ns, seed) -> operations */
+static void climit(sqlite3_context *context, int argc, sqlite3_value **argv) {
+    Session session;
+    int64_t operations = 0;
+    (void)argc;
+    Load load = {
+        .path = (const char *)sqlite3_value_text(argv[0]),
+        .read_ratio = sqlite3_value_double(argv[1]),
+        .key_space = sqlite3_value_int64(argv[2]),
+        .synchronous = (const char *)sqlite3_value_text(argv[3]),
+        .warmup_ns = sqlite3_value_int64(argv[5]),
+        .duration_ns = sqlite3_value_int64(argv[6]),
+        .seed = (uint64_t)sqlite3_value_int64(argv[7]),
+    };
+    int rc = session_open(&session, &load);
+    if (rc == SQLITE_OK) rc = measure(&session, &load, sqlite3_value_int64(argv[4]), &operations);
+    if (rc == SQLITE_OK)
+        sqlite3_result_int64(context, operations);
+    else
+        sqlite3_result_error(context, explain(&session, rc), -1);
+    session_close(&session);
+}
+
+int sqlite3_climit_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+    (void)message;
+    SQLITE_EXTENSION_INIT2(api);
+    return sqlite3_create_function(db, "climit", 8, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL, climit, NULL, NULL);
+}
+
+#else
+
+static int fail(const char *text) {
+    fprintf(stderr, "%s\n", text);
+    return 1;
+}
+
+/* Which SQLite this program runs: version, check-in, file. */
+static int identify(void) {
+    Dl_info where;
+    int found = dladdr((void *)sqlite3_libversion, &where) && where.dli_fname;
+    printf("%s\n%s\n%s\n", sqlite3_libversion(), sqlite3_sourceid(), found ? where.dli_fname : "");
+    return 0;
+}
+
+/* climit PATH READ_RATIO KEY_SPACE SYNCHRONOUS WARMUP_NS DURATION_NS SEED: says "ready", reads t0. */
+int main(int argc, char **argv) {
+    Session session;
+    int64_t t0 = 0, operations = 0;
+    if (argc == 2 && !strcmp(argv[1], "--library")) return identify();
+    if (argc != 8) return fail("usage: climit PATH READ_RATIO KEY_SPACE SYNCHRONOUS WARMUP_NS DURATION_NS SEED");
+    Load load = {argv[1], atof(argv[2]), atoll(argv[3]), argv[4], atoll(argv[5]), atoll(argv[6]),
+                 strtoull(argv[7], NULL, 10)};
+    if (session_open(&session, &load) != SQLITE_OK) return fail(sqlite3_errmsg(session.db));
+    puts("ready");
+    fflush(stdout);
+    if (scanf("%" SCNd64, &t0) != 1) return fail("no t0 was given");
+    int rc = measure(&session, &load, t0, &operations);
+    if (rc != SQLITE_OK) return fail(explain(&session, rc));
+    printf("%" PRId64 "\n", operations);
+    session_close(&session);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,81 @@
+"""harness: what sqlstress itself costs for one operation, with its proof and without.
+
+    python -m benchmarks harness
+
+The `dry` driver does nothing, so the time of its operation is the harness's own. It is set beside an
+on-disk WAL get through the standard library by one process, in the same round: as the tool measures
+it without the proof, and in the bare loop, which is the stricter measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from statistics import median
+
+from benchmarks.bench import LOADS, Bench
+from benchmarks.loops import python_worker
+from benchmarks.pairs import measure, ratios
+from benchmarks.results import AT_MOST, Comparison, Plan, Row, Task
+from benchmarks.tool import Outcome, ToolCase
+
+TITLE = "the harness's own cost for one operation"
+LOADS_MEASURED = ("get-only", "50/50")
+TARGETS = {"quick": 0.15, "none": 0.10}
+"""--verify → the most that the harness may cost, as a share of a get."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Nanoseconds for one operation."""
+
+    whole: float
+    drawing: float = 0.0
+    """Of these: drawing keys, making values, counting."""
+    proof: float = 0.0
+    """Of these: acknowledging, and checking what was read."""
+
+
+def plan(bench: Bench) -> Plan:
+    """List the loads, with the proof and without."""
+    notes = (
+        "Medians, in nanoseconds for one operation of one process; drawing, counting and proof are parts of "
+        "dry, the rest of which is its stamps and its call.",
+    )
+    loads = bench.options.loads or LOADS_MEASURED
+    return Plan(TITLE, notes, tuple(_task(bench, load, verify) for load in loads for verify in TARGETS))
+
+
+def _task(bench: Bench, load: str, verify: str) -> Task:
+    labels = {"load": load, "verify": verify}
+    options = bench.options
+    get_cell = bench.cell("get-only", "full", 1)
+    get_case = replace(bench.case("sqlite3", get_cell), verify="none")
+    dry = ToolCase(
+        "dry", 1, LOADS[load], verify=verify, duration_s=options.duration_s, warmup_s=options.warmup_s
+    )
+    arms: dict[str, Callable[[int], Cost]] = {
+        "dry": lambda index: _cost(bench.tool.measure(dry, bench.seed(index))),
+        "get": lambda index: _cost(bench.tool.measure(get_case, bench.seed(index))),
+        "bare get": lambda index: Cost(1e9 / bench.loops(python_worker("sqlite3"), get_cell, index).tps),
+    }
+    return Task(labels, lambda: _row(bench, labels, arms))
+
+
+def _cost(outcome: Outcome) -> Cost:
+    whole, worker = 1e9 / outcome.trial.tps, outcome.trial.workers[0]
+    proof = whole * worker.proof_share
+    return Cost(whole, whole * worker.harness_share - proof, proof)
+
+
+def _row(bench: Bench, labels: dict[str, str], arms: dict[str, Callable[[int], Cost]]) -> Row:
+    found = measure(arms, bench.options.repeats)
+    target = TARGETS[labels["verify"]]
+    samples = {f"{name} ns": [cost.whole for cost in costs] for name, costs in found.items()}
+    comparisons = (
+        Comparison("dry/get", tuple(ratios(samples["dry ns"], samples["get ns"])), target, AT_MOST),
+        Comparison("dry/bare get", tuple(ratios(samples["dry ns"], samples["bare get ns"]))),
+    )
+    samples["drawing, counting ns"] = [cost.drawing for cost in found["dry"]]
+    samples["proof ns"] = [cost.proof for cost in found["dry"]]
+    return Row(labels, {name: median(values) for name, values in samples.items()}, comparisons, samples)

@@ -1,0 +1,51 @@
+"""Peak resident memory of a command and of its worker processes, sampled from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event, Thread
+
+import psutil
+
+EVERY_S = 0.1
+
+
+@dataclass(slots=True)
+class PeakMemory:
+    """Largest resident sets seen, in bytes. Memory that processes share counts in each that touched it."""
+
+    parent: int = 0
+    workers: dict[int, int] = field(default_factory=dict)
+    """By process id."""
+
+    @contextmanager
+    def watching(self, pid: int) -> Iterator[None]:
+        """Sample a process and its children meanwhile."""
+        ended = Event()
+        thread = Thread(target=self._sample_until, args=(psutil.Process(pid), ended), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _sample_until(self, parent: psutil.Process, ended: Event) -> None:
+        while not ended.wait(EVERY_S):
+            try:
+                self.parent = max(self.parent, parent.memory_info().rss)
+                children = parent.children()
+            except psutil.Error:
+                return
+            for child in children:
+                self._sample(child)
+
+    def _sample(self, child: psutil.Process) -> None:
+        try:
+            # multiprocessing has a helper of its own beside the workers.
+            if child.pid in self.workers or "spawn_main" in " ".join(child.cmdline()):
+                self.workers[child.pid] = max(self.workers.get(child.pid, 0), child.memory_info().rss)
+        except psutil.Error:
+            return  # it has ended meanwhile
