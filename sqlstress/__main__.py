@@ -7,9 +7,12 @@ import sys
 
 def main() -> int:
     """Run the command line; return the exit code."""
-    from sqlstress.cli.run_command import run
+    try:
+        from sqlstress.cli.run_command import run
 
-    return run(sys.argv[1:])
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        return 130  # before, or after, the command line was there to answer
 
 
 if __name__ == "__main__":

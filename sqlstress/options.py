@@ -6,28 +6,11 @@ gives, and raises ValueError with a sentence that says what would be right.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from sqlstress import case as cases
-from sqlstress.units import parse_duration
-
-Parse = Callable[[Any], Any]
-
-DAY_S = 86_400.0
-_PRAGMA = re.compile(r"([a-z_]+)=([-+.\w]+)", re.IGNORECASE)
-_OWN_PRAGMAS = {
-    "journal_mode",
-    "synchronous",
-    "fullfsync",
-    "wal_autocheckpoint",
-    "page_size",
-    "cache_size",
-    "mmap_size",
-    "busy_timeout",
-}
+from sqlstress.parsing import Parse, choice, duration, power_of_two, pragmas, ranges, ratio, switch, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,116 +28,6 @@ class Option:
     short: str = ""
     metavar: str = "N"
     multiple: bool = False
-
-
-def whole(least: int, most: int) -> Parse:
-    """Return a parser of whole numbers within bounds."""
-
-    def parse(value: Any) -> int:
-        number = value if isinstance(value, int) and not isinstance(value, bool) else None
-        if isinstance(value, str) and re.fullmatch(r"[-+]?\d{1,19}", value.replace("_", "").strip()):
-            number = int(value)
-        if number is None or not least <= number <= most:
-            raise ValueError(f"{value!r} is not a whole number from {least:,} to {most:,}")
-        return number
-
-    return parse
-
-
-def ratio(value: Any) -> float:
-    """Read a share: 0 to 1."""
-    try:
-        share = float(value)
-    except (TypeError, ValueError):
-        share = -1.0
-    if isinstance(value, bool) or not 0 <= share <= 1:
-        raise ValueError(f"{value!r} is not a share from 0 to 1")
-    return share
-
-
-def choice(*names: str) -> Parse:
-    """Return a parser of one of these names."""
-
-    def parse(value: Any) -> str:
-        if isinstance(value, str) and value.lower() in names:
-            return value.lower()
-        raise ValueError(f"{value!r} is not one of {', '.join(names)}")
-
-    return parse
-
-
-def switch(value: Any) -> bool:
-    """Read on or off."""
-    words = {"on": True, "off": False, "true": True, "false": False, "1": True, "0": False}
-    found = words.get(str(value).lower())
-    if found is None:
-        raise ValueError(f"{value!r} is neither on nor off")
-    return found
-
-
-def duration(least_s: float) -> Parse:
-    """Return a parser of durations up to a day, in seconds."""
-
-    def parse(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError(f"{value!r} is not a duration: write 500ms, 2s, 2m or plain seconds")
-        seconds = parse_duration(str(value))
-        if not least_s <= seconds <= DAY_S:
-            raise ValueError(f"{value!r} is not a duration from {least_s:g} s to a day")
-        return seconds
-
-    return parse
-
-
-def ranges(most: int) -> Parse:
-    """Return a parser of "4", "1-8", "1,2,4-6": ascending as written, without repetitions."""
-
-    def parse(value: Any) -> tuple[int, ...]:
-        parts = value if isinstance(value, list) else str(value).split(",")
-        if isinstance(value, bool) or not parts:
-            raise ValueError(f"{value!r} is not a list of numbers: write 4, 1-8 or 1,2,4-6")
-        numbers = dict.fromkeys(number for part in parts for number in _range(str(part).strip(), most))
-        return tuple(numbers)
-
-    return parse
-
-
-def _range(text: str, most: int) -> range:
-    found = re.fullmatch(r"(\d{1,9})(?:\s*-\s*(\d{1,9}))?", text)
-    if not found:
-        raise ValueError(f"{text!r} is not a number or a range: write 4, 1-8 or 1,2,4-6")
-    first, last = int(found[1]), int(found[2] or found[1])
-    if not 1 <= first <= last <= most:
-        raise ValueError(f"{text!r} does not lie within 1-{most}, or runs backwards")
-    return range(first, last + 1)
-
-
-def power_of_two(least: int, most: int) -> Parse:
-    """Return a parser of powers of two."""
-
-    def parse(value: Any) -> int:
-        number = int(whole(1, most)(value))
-        if number < least or number & (number - 1):
-            raise ValueError(f"{value!r} is not a power of two from {least} to {most}")
-        return number
-
-    return parse
-
-
-def pragma(value: Any) -> tuple[str, str]:
-    """Read NAME=VALUE."""
-    found = _PRAGMA.fullmatch(str(value).strip())
-    if not found:
-        raise ValueError(f"{value!r} is not NAME=VALUE with a plain word or number")
-    name = found[1].lower()
-    if name in _OWN_PRAGMAS:
-        raise ValueError(f"{name} has an option of its own: --{name.replace('_', '-')}")
-    return name, found[2]
-
-
-def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
-    """Read several NAME=VALUE."""
-    return tuple(pragma(each) for each in (value if isinstance(value, list | tuple) else [value]))
 
 
 SWEEP, LOAD, SQLITE, TRUST = "What is swept", "The load", "SQLite", "Trust"

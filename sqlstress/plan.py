@@ -54,6 +54,7 @@ def cases_of(given: Mapping[str, Any]) -> list[Case]:
     """Return the cases of one set of options: layouts outside, concurrencies inside.
 
     `given` holds unparsed values by option name; what is missing or None has its default.
+    Raises UsageError, also for more cases than anybody waits for, before they take memory.
     """
     asked = {name: parse_option(name, value) for name, value in given.items() if value is not None}
     if asked.get("preset") == "classic":
@@ -62,6 +63,7 @@ def cases_of(given: Mapping[str, Any]) -> list[Case]:
     else:
         values = {**_defaults(), **asked}
         _check_together(values, asked)
+    _check_count(len(values["buckets"]) * len(values["concurrency"]))
     return [
         _case(values, concurrency, buckets)
         for buckets in values["buckets"]
@@ -78,7 +80,14 @@ def _defaults() -> dict[str, Any]:
 def _refuse_contradictions(asked: Mapping[str, Any]) -> None:
     for name, value in asked.items():
         if name in CLASSIC and value != CLASSIC[name]:
-            raise UsageError(f"--{name} contradicts --preset classic, which fixes it. Leave one of them out.")
+            raise UsageError(
+                f"--{name} contradicts --preset classic, which {_fixed(name)}. Leave one of them out."
+            )
+
+
+def _fixed(name: str) -> str:
+    value = CLASSIC[name]
+    return "leaves it unset" if value in (None, ()) else f"fixes it at {value}"
 
 
 def _check_together(values: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
@@ -147,7 +156,7 @@ def _load(values: Mapping[str, Any]) -> Load:
 
 def from_options(given: Mapping[str, Any]) -> tuple[Case, ...]:
     """Return the cases that the command line asks for."""
-    return _bounded(cases_of(_seeded(given)))
+    return tuple(cases_of(_seeded(given)))
 
 
 def from_toml(path: Path) -> tuple[Case, ...]:
@@ -163,7 +172,8 @@ def from_toml(path: Path) -> tuple[Case, ...]:
             planned += cases_of(_known({**document, **table}))
         except UsageError as error:
             raise UsageError(f"{path}, case {number}: {error}") from error
-    return _bounded(planned)
+        _check_count(len(planned))
+    return tuple(planned)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -171,8 +181,9 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read the plan {path}: {error.strerror}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is not a TOML file: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        # tomllib lets more than its own TOMLDecodeError through: text that is not UTF-8, huge numbers.
+        raise UsageError(f"{path} is not a TOML file: {error!s:.160}.") from error
 
 
 def _known(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,7 +209,6 @@ def _seeded(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "seed": secrets.randbelow(1 << 32) if seed is None else seed}
 
 
-def _bounded(planned: list[Case]) -> tuple[Case, ...]:
-    if len(planned) > MOST_CASES:
-        raise UsageError(f"the plan has {len(planned):,} cases, more than {MOST_CASES:,}: split it.")
-    return tuple(planned)
+def _check_count(cases: int) -> None:
+    if cases > MOST_CASES:
+        raise UsageError(f"these are {cases:,} cases, more than {MOST_CASES:,}: split the plan.")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sqlstress.cli.console import say
 from sqlstress.options import BY_NAME
 
 ASKED = ("driver", "journal-mode", "synchronous", "fullfsync")
@@ -39,4 +40,4 @@ def doctor(directory: Path, **given: Any) -> None:
     builds = [] if case.driver == DRY else [describe(case.driver)]
     with RunFolder(directory, keep=False) as folder:
         environment = fingerprint(folder.path, builds, [case.settings], 1)
-    click.echo(doctor_text(environment))
+    say(doctor_text(environment))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from sqlstress.case import Case
+from sqlstress.cli.console import complain, say
 from sqlstress.cli.outputs import Saver, parse_output
-from sqlstress.cli.progress import watcher
+from sqlstress.cli.progress import describe, watcher
 from sqlstress.engine.session import Session
 from sqlstress.errors import Interrupted
-from sqlstress.report import Report
+from sqlstress.report import Report, Run
 
 FINE, INTEGRITY, FAILURE = 0, 1, 4
 
@@ -30,34 +32,50 @@ def measure(
     from sqlstress.render.text import report_text
 
     saver = Saver([parse_output(text) for text in outputs])
-    session = Session(cases, directory, keep, ("sqlstress", *sys.argv[1:]))
+    arguments = click.get_current_context().obj or ()
+    session = Session(cases, directory, keep, ("sqlstress", *arguments))
     with watcher(cases, progress and sys.stderr.isatty()) as observer:
         report = session.measure(saver.after_case, observer)
     if show and report.runs:
-        click.echo(report_text(report))
+        say(report_text(report))
     saver.at_end(report)
     if session.kept_folder and show:
-        click.echo(f"The databases are kept in {session.kept_folder}.")
+        say(f"The databases are kept in {session.kept_folder}.")
     code = _exit_code(report, saver.saved())
     if saver.problem:
-        click.echo(f"Error: {saver.problem}", err=True)
+        complain(f"Error: {saver.problem}")
     return code or (FAILURE if saver.problem else FINE)
 
 
 def _exit_code(report: Report, saved: list[str]) -> int:
+    """Say what went wrong, a line each; return the exit code of the first of them."""
+    codes = [
+        *_interruption(report, saved),
+        *_integrity(report),
+        *_failures([run for run in report.runs if run.error]),
+        FINE,
+    ]
+    return codes[0]
+
+
+def _interruption(report: Report, saved: list[str]) -> Iterator[int]:
     if report.interrupted:
         kept = f"; what was measured is in {', '.join(saved)}" if saved and report.runs else ""
-        click.echo(f"Stopped after {len(report.runs)} of {report.planned} cases{kept}.", err=True)
-        return Interrupted.exit_code
-    failed = [text for run in report.runs for text in run.verdict.counterexamples]
-    if any(run.verdict.status == "failed" for run in report.runs):
-        click.echo(
-            f"Error: the data is not what the workers were told it is: {failed[0] if failed else ''}.",
-            err=True,
-        )
-        return INTEGRITY
+        complain(f"Stopped after {len(report.runs)} of {report.planned} cases{kept}.")
+        yield Interrupted.exit_code
+
+
+def _integrity(report: Report) -> Iterator[int]:
     for run in report.runs:
-        if run.error:
-            click.echo(f"Error: a case could not be measured wholly: {run.error}.", err=True)
-            return FAILURE
-    return FINE
+        if run.verdict.status == "failed":
+            example = next(iter(run.verdict.counterexamples), "see the report")
+            complain(f"Error: the data is not what the workers were told it is: {example}.")
+            yield INTEGRITY
+            return
+
+
+def _failures(failed: Sequence[Run]) -> Iterator[int]:
+    if failed:
+        others = f" ({len(failed) - 1} more cases failed)" if len(failed) > 1 else ""
+        complain(f"Error: {describe(failed[0].case)} could not be measured: {failed[0].error}{others}.")
+        yield FAILURE

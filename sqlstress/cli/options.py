@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +15,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class GroupedCommand(click.Command):
-    """Shows its options under the headings that they belong to."""
+    """Takes options only, and shows them under the headings that they belong to."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # A command's name behind an option comes here: what begins with an option is the default command.
+        ctx.allow_extra_args = True
+        words = super().parse_args(ctx, args)
+        if words:
+            raise click.UsageError(f"{words[0]!r} does not belong here. {_place(words[0], ctx)}", ctx)
+        return words
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         headings = {option.name: option.group for option in OPTIONS}
@@ -27,6 +36,16 @@ class GroupedCommand(click.Command):
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+def _place(word: str, ctx: click.Context) -> str:
+    """Say where a stray word would be right."""
+    group = ctx.parent.command if ctx.parent else None
+    commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
+    near = difflib.get_close_matches(word, commands, n=1)
+    if near:
+        return f"A command comes first: sqlstress {near[0]} and then its options."
+    return f"{ctx.info_name} takes options only."
 
 
 def case_options(function: F) -> F:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +69,24 @@ def parse_output(text: str) -> Output:
                 "End the name with one of them, or write FORMAT:FILE."
             )
         found = Output(suffix, Path(text))
-    if not found.path.name or found.path.is_dir():
-        raise UsageError(f"-o {text}: this is not the name of a file.")
-    if not found.path.parent.is_dir():
-        raise UsageError(f"-o {text}: the folder {found.path.parent} does not exist. Make it first.")
+    _check(text, found.path)
     return found
+
+
+def _check(text: str, path: Path) -> None:
+    """Refuse what can't be written, as far as can be seen now: before anything has been measured."""
+    try:
+        is_folder, has_folder, written = path.is_dir(), path.parent.is_dir(), _written(path)
+    except OSError as error:
+        raise UsageError(f"-o {text:.60}: {error.strerror}. Choose another file.") from error
+    if not path.name or is_folder:
+        raise UsageError(f"-o {text}: this is not the name of a file.")
+    if not has_folder:
+        raise UsageError(f"-o {text}: the folder {path.parent} does not exist. Make it first.")
+    if not os.access(written, os.W_OK):
+        raise UsageError(f"-o {text}: {written} can't be written. Choose another file.")
+
+
+def _written(path: Path) -> Path:
+    """Return what must be writable: a file is replaced as a whole, so its folder; a stream itself."""
+    return path if is_stream(path) else path.parent

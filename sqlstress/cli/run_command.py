@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 
 import click
 
+from sqlstress.cli.console import complain
 from sqlstress.cli.group import cli
 from sqlstress.errors import Interrupted, SqlstressError
 
@@ -17,20 +16,16 @@ UNEXPECTED = 4
 def run(arguments: Sequence[str]) -> int:
     """Run a command; never raises, never shows a traceback."""
     try:
-        code = cli.main(list(arguments), prog_name="sqlstress", standalone_mode=False)
-        sys.stdout.flush()
+        code = cli.main(list(arguments), prog_name="sqlstress", standalone_mode=False, obj=tuple(arguments))
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _complain(_wrong_usage(error), error.exit_code)
     except SqlstressError as error:
         return _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        return _complain("stopped", Interrupted.exit_code)
-    except BrokenPipeError:
-        # Whoever read our output has enough; without this Python complains again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _complain("stopped.", Interrupted.exit_code)
+    except SystemExit:
+        return 0  # click's way out when the reader of its help has had enough
     except Exception as error:
         return _complain(
             f"sqlstress met an error that it did not expect ({type(error).__name__}: {error}). "
@@ -39,6 +34,13 @@ def run(arguments: Sequence[str]) -> int:
         )
 
 
+def _wrong_usage(error: click.ClickException) -> str:
+    """Return click's sentence, and where to read on, in one line each."""
+    context = getattr(error, "ctx", None)
+    read_on = f"\nSee {context.command_path} --help." if context else ""
+    return f"{error.format_message()}{read_on}"
+
+
 def _complain(text: str, code: int) -> int:
-    click.echo(f"Error: {text}", err=True)
+    complain(f"Error: {text}")
     return code

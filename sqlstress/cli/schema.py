@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from sqlstress.cli.console import say
+
 
 @click.command(epilog="Example: sqlstress schema > report.schema.json")
 def schema() -> None:
     """Print the JSON Schema of the reports that `-o report.json` saves."""
     from sqlstress.report.schema import schema_text
 
-    click.echo(schema_text(), nl=False)
+    say(schema_text(), end="")
