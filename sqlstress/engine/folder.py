@@ -25,6 +25,7 @@ MARKER = "sqlstress-folder.json"
 _OURS = re.compile(r"kv(_\d+)?\.db(-wal|-shm|-journal)?|sync-[0-9a-f]+\.tmp")
 _LOCK_AT = 1 << 30
 _DELETE_TRIES = 20
+_LOCK_TRIES = 50
 
 
 class RunFolder:
@@ -39,27 +40,41 @@ class RunFolder:
         remove_abandoned(self.parent)
         try:
             self.path.mkdir()
-            self._marker = (self.path / MARKER).open("w", encoding="utf-8")
-            _lock(self._marker)
-            # Written after the lock is held: an empty marker belongs to somebody who is just starting.
-            json.dump({"made_by": "sqlstress", "pid": os.getpid(), "keep": self.keep}, self._marker)
-            self._marker.flush()
+            self._mark()
         except OSError as error:
+            self._remove()
             raise EnvironmentFailure(
                 f"cannot make a folder for the databases in {self.parent}: {error.strerror}. "
                 "Choose another --dir."
             ) from error
         return self
 
+    def _mark(self) -> None:
+        self._marker = (self.path / MARKER).open("w", encoding="utf-8")
+        _lock_own(self._marker)
+        # Written after the lock is held: an empty marker belongs to somebody who is just starting.
+        json.dump({"made_by": "sqlstress", "pid": os.getpid(), "keep": self.keep}, self._marker)
+        self._marker.flush()
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._marker:
-            self._marker.close()
         if self.keep:
+            self._close()
             (self.path / MARKER).unlink(missing_ok=True)
         else:
-            remove_ours(self.path)
+            self._remove()
+
+    def _remove(self) -> None:
+        self._close()
+        remove_ours(self.path)
+
+    def _close(self) -> None:
+        if self._marker:
+            try:
+                self._marker.close()
+            except OSError:
+                pass  # a full disk takes not even the marker
 
 
 def remove_abandoned(parent: Path) -> list[Path]:
@@ -86,15 +101,13 @@ def _is_abandoned(path: Path) -> bool:
 
 def remove_ours(path: Path) -> bool:
     """Delete our files in a folder of ours, and the folder when nothing else is in it."""
-    if not path.is_dir():
-        return False
-    for entry in sorted(path.iterdir(), key=lambda entry: entry.name == MARKER):
-        if entry.name == MARKER or _OURS.fullmatch(entry.name):
-            _unlink(entry)
     try:
+        for entry in sorted(path.iterdir(), key=lambda entry: entry.name == MARKER):
+            if entry.name == MARKER or _OURS.fullmatch(entry.name):
+                _unlink(entry)
         path.rmdir()
     except OSError:
-        return False
+        return False  # it holds something else, or another sqlstress was faster
     return True
 
 
@@ -110,6 +123,18 @@ def _unlink(path: Path) -> None:
             time.sleep(0.05)
         except OSError:
             return
+
+
+def _lock_own(stream: IO[str]) -> None:
+    """Lock the marker just made; another sqlstress that looks whether it is abandoned holds it briefly."""
+    for attempt in range(_LOCK_TRIES):
+        try:
+            _lock(stream)
+            return
+        except OSError:
+            if attempt == _LOCK_TRIES - 1:
+                raise
+            time.sleep(0.01)
 
 
 def _lock(stream: IO[str]) -> None:

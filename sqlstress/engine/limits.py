@@ -1,4 +1,4 @@
-"""File descriptors: every worker holds three for each bucket."""
+"""File descriptors: a worker holds three for each bucket, the parent three for each worker."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from sqlstress.errors import EnvironmentFailure
 
 PER_BUCKET = 3
 """The database, its WAL, and the wal-index."""
+PER_WORKER = 3
+"""Our pipe, and the two that multiprocessing keeps: its sentinel, and what it sent the job through."""
 SPARE = 64
 
 
 def needed(case: Case) -> int:
     """Return how many descriptors the parent or a worker of this case needs, at most."""
-    return max(PER_BUCKET * case.buckets, 2 * case.concurrency) + SPARE
+    return max(PER_BUCKET * case.buckets, PER_WORKER * case.concurrency) + SPARE
 
 
 def provide(count: int) -> None:
@@ -29,7 +31,7 @@ def provide(count: int) -> None:
     if hard != resource.RLIM_INFINITY and hard < count:
         raise EnvironmentFailure(
             f"{count} open files are needed for each process and {hard} are allowed here: "
-            f"use fewer --buckets, or raise the limit (ulimit -Hn {count})."
+            f"use fewer --buckets or processes, or raise the limit (ulimit -Hn {count})."
         )
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))

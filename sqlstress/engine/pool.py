@@ -6,12 +6,13 @@ pipe of its own, waited for in groups, since Windows waits for at most 63 things
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, resource_tracker
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,16 @@ from sqlstress.engine import worker
 from sqlstress.engine.interrupt import held_back
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import SLOT_WORDS, Done, Failed, Job, Ready
+from sqlstress.errors import EnvironmentFailure
 
 GROUP = 60
 TICK_S = 0.1
 GRACE_S = 2.0
 
-Pipe = connection.Connection
+if sys.platform == "win32":
+    Pipe = connection.PipeConnection
+else:
+    Pipe = connection.Connection
 Pulse = Callable[[], None]
 
 
@@ -69,14 +74,25 @@ class Pool:
             resource_tracker.ensure_running()
         self.started_ns = time.perf_counter_ns()
         for job in self._jobs:
-            ours, theirs = context.Pipe()
+            try:
+                self._start(context, job)
+            except OSError as error:
+                raise EnvironmentFailure(
+                    f"cannot start process {job.worker} of {len(self._jobs)}: {error.strerror}. "
+                    "Lower --concurrency, or close other programs."
+                ) from error
+            pulse()
+
+    def _start(self, context: SpawnContext, job: Job) -> None:
+        ours, theirs = context.Pipe()
+        self._pipes[ours] = job.worker
+        try:
             process = context.Process(target=worker.main, args=(job, theirs), daemon=True)
             with held_back():
                 process.start()
-            theirs.close()
             self._processes.append(process)
-            self._pipes[ours] = job.worker
-            pulse()
+        finally:
+            theirs.close()
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
         """Wait until all workers are connected; return those that failed instead."""
@@ -172,5 +188,12 @@ def death(exitcode: int | None) -> str:
     if exitcode is None:
         return "closed its pipe without a result"
     if exitcode < 0:
-        return f"was killed by signal {-exitcode}"
+        return f"was killed by {_signal_name(-exitcode)}"
     return f"ended with exit code {exitcode} and no result"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"

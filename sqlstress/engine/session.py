@@ -15,7 +15,7 @@ from sqlstress.engine.ceiling import harness_ns
 from sqlstress.engine.folder import RunFolder
 from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Observer
-from sqlstress.engine.trial import TrialRunner
+from sqlstress.engine.trial import TrialRunner, WorkerFailure
 from sqlstress.environment import fingerprint
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
 from sqlstress.report import Environment, Report, Run, Trial
@@ -83,10 +83,12 @@ class Session:
             ceiling = harness_ns(case)
             for index in range(case.repeat):
                 trials.append(runner.run(case, index))
+                runner.signals.check()
         except Interrupted:
             interrupted = True
         except Exception as problem:
-            if first and not trials:
+            # What stops the first case would stop the others; a worker that fails stops its own case only.
+            if first and not trials and not isinstance(problem, WorkerFailure):
                 raise as_failure(problem) from problem
             error = str(as_failure(problem))
         failed = next((trial.error for trial in trials if trial.error), None)

@@ -27,6 +27,10 @@ READY_EACH_S = 0.5
 STALL_S = 30.0
 
 
+class WorkerFailure(EnvironmentFailure):
+    """A worker process could not begin its work."""
+
+
 class TrialRunner:
     """Runs the trials of one measurement: it knows the folder, and gives each trial a salt of its own."""
 
@@ -40,25 +44,29 @@ class TrialRunner:
 
     def run(self, case: Case, index: int) -> Trial:
         """Run one trial; one in which a worker came late is run again, at most three times."""
-        attempt, late = 0, True
-        while late and attempt < ATTEMPTS:
+        attempt, extra_s = 1, 0.0
+        trial, late_s = self._attempt(case, index, extra_s)
+        while late_s and attempt < ATTEMPTS:
             attempt += 1
-            trial, late = self._attempt(case, index)
+            # Many busy workers need some time until each has had its turn at a processor.
+            extra_s += 2 * late_s
+            trial, late_s = self._attempt(case, index, extra_s)
         error = f"a worker came late to the window {ATTEMPTS} times: give a longer --warmup"
-        return replace(trial, attempts=attempt, error=error if late else trial.error)
+        return replace(trial, attempts=attempt, error=error if late_s else trial.error)
 
-    def _attempt(self, case: Case, index: int) -> tuple[Trial, bool]:
+    def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, float]:
+        """Return a trial, and by how many seconds a worker came late: then it is not valid."""
         self._salt += 1
         folder = self._place(case)
         work = open_work(case, folder, self._salt, self._carry)
         try:
             self.observer.phase("preparing")
             work.prepare(self.signals.check)
-            trial, late, ended = self._measure(case, index, work, folder)
-            if late:
-                return trial, True
+            trial, late_s, ended = self._measure(case, index, work, folder, extra_s)
+            if late_s:
+                return trial, late_s
             self.observer.phase("verifying")
-            return replace(trial, verdict=work.verify(outcomes(ended), self.signals.check)), False
+            return replace(trial, verdict=work.verify(outcomes(ended), self.signals.check)), 0.0
         finally:
             if not self.keep:
                 work.discard()
@@ -72,7 +80,9 @@ class TrialRunner:
         place.mkdir(exist_ok=True)
         return place
 
-    def _measure(self, case: Case, index: int, work: Work, folder: Path) -> tuple[Trial, bool, list[Ended]]:
+    def _measure(
+        self, case: Case, index: int, work: Work, folder: Path, extra_s: float
+    ) -> tuple[Trial, float, list[Ended]]:
         with Pool(case, folder, self._salt, work.shared) as pool:
             self.observer.phase("starting")
             pool.start(self.signals.check)
@@ -84,43 +94,48 @@ class TrialRunner:
             self._wait_ready(case, pool)
             start_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
             if window is None:
-                window = plan_window(case, time.perf_counter_ns())
+                window = plan_window(case, time.perf_counter_ns(), extra_s)
                 pool.go(window)
             self.observer.phase("measuring")
             ended = pool.gather(2 * case.settings.busy_timeout_ms / 1000 + STALL_S, lambda: self._pulse(pool))
             pool.join(STALL_S)
             whole_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
         trial = summarise(case, index, window, ended, whole_s, start_s)
-        return trial, is_late(case, window, ended), ended
+        return trial, lateness_s(case, window, ended), ended
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
         failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self.signals.check)
         if failed:
-            raise EnvironmentFailure(f"worker {failed[0].worker} could not start: {failed[0].reason}")
+            raise WorkerFailure(f"worker {failed[0].worker} could not start: {failed[0].reason}")
 
     def _pulse(self, pool: Pool) -> None:
         self.signals.check()
         self.observer.tick(pool.done_so_far())
 
 
-def plan_window(case: Case, now_ns: int) -> Window:
-    """Return the window, far enough ahead that every worker hears of it in time."""
+def plan_window(case: Case, now_ns: int, extra_s: float = 0.0) -> Window:
+    """Return the window, far enough ahead that every worker hears of it in time.
+
+    `extra_s` is added to the warm-up, unless none is wanted.
+    """
     starts = now_ns + int(LEAD_S * max(1.0, case.concurrency / 8) * NS_PER_S)
     if case.ops is not None:
         return Window(starts, starts, FOREVER_NS)
-    opens = starts + int(case.warmup_s * NS_PER_S)
+    warmup_s = case.warmup_s + extra_s if case.warmup_s else 0.0
+    opens = starts + int(warmup_s * NS_PER_S)
     return Window(starts, opens, opens + int(case.duration_s * NS_PER_S))
 
 
-def is_late(case: Case, window: Window, ended: Sequence[Ended]) -> bool:
-    """Return whether a worker reached its loop after the window had opened for the others."""
+def lateness_s(case: Case, window: Window, ended: Sequence[Ended]) -> float:
+    """Return how long the window was open when the last worker reached its loop; 0 when all were in time."""
     if window.closes_ns == FOREVER_NS:
-        return False
+        return 0.0
+    # One that never began has not done so by the end of the window.
+    begins = [one.done.totals.first_ns or window.closes_ns for one in ended if one.done]
+    late_s = (max(begins, default=0) - window.opens_ns) / NS_PER_S
     # Without a warm-up the window opens at the common start itself, which nobody meets to the nanosecond.
-    tolerance = 0 if case.warmup_s else max(0.02, case.duration_s / 50)
-    latest = max((one.done.totals.first_ns for one in ended if one.done), default=0)
-    never = any(one.done and not one.done.totals.first_ns for one in ended)
-    return never or latest > window.opens_ns + tolerance * NS_PER_S
+    tolerance_s = 0.0 if case.warmup_s else max(0.02, case.duration_s / 50)
+    return late_s if late_s > tolerance_s else 0.0
 
 
 def outcomes(ended: Sequence[Ended]) -> list[Outcome]:
