@@ -1,0 +1,34 @@
+"""Advice: what a report says, in plain sentences, the gravest first."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.proof import failures, partial_proofs, wrong_data
+from sqlstress.analysis.throughput import throughput
+from sqlstress.analysis.trust import trust
+from sqlstress.analysis.waiting import waiting
+from sqlstress.report import Report
+
+_TOPICS = (wrong_data, failures, throughput, waiting, partial_proofs, trust)
+
+
+def advise_group(group: Group) -> tuple[Finding, ...]:
+    """Return what the runs of one table say."""
+    return tuple(chain.from_iterable(topic(group) for topic in _TOPICS))
+
+
+def advise(report: Report) -> tuple[Finding, ...]:
+    """Return what a report says: all its groups, and what was not measured."""
+    told = chain.from_iterable(map(advise_group, group_runs(report.runs)))
+    return (*told, *missing(report))
+
+
+def missing(report: Report) -> tuple[Finding, ...]:
+    """Return what an interruption has left out."""
+    if not report.interrupted:
+        return ()
+    text = f"Interrupted: {len(report.runs)} of {report.planned} planned cases are reported."
+    return (Finding("interrupted", text),)

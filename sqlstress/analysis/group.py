@@ -1,0 +1,68 @@
+"""Group: the runs of a report that can stand in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from sqlstress.analysis.wording import finite
+from sqlstress.case import Case
+from sqlstress.report import Run, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A figure that can be believed: a case with its median over the valid trials."""
+
+    files: int
+    """Database files over which the keys are partitioned."""
+    processes: int
+    """Worker processes."""
+    tps: float
+    """Transactions a second of all processes together; finite and above 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs that differ in layout, concurrency and seed only."""
+
+    case: Case
+    """The case of the first run: it stands for all, but for its layout, concurrency and seed."""
+    runs: tuple[Run, ...]
+    """One or more, in the order of the report."""
+
+    @property
+    def unit(self) -> str:
+        """What is counted, in the plural: transactions or pairs."""
+        return f"{self.case.unit}s"
+
+    @property
+    def writes(self) -> bool:
+        """Whether the workers take SQLite's write lock."""
+        if self.case.driver == "dry":
+            return False
+        load = self.case.load
+        return self.case.workload != "kv" or load.read_ratio < 1 or load.update_ratio > 0
+
+    def points(self) -> tuple[Point, ...]:
+        """Return the figures of the runs that were measured and whose data was not found wrong."""
+        return tuple(
+            Point(run.case.buckets, run.case.concurrency, tps)
+            for run in self.runs
+            if run.verdict.status != "failed" and (tps := finite(run.median_tps())) and tps > 0
+        )
+
+    def measured(self) -> Iterator[tuple[Run, Trial]]:
+        """Yield each run that has a valid trial, with its typical one."""
+        for run in self.runs:
+            trial = run.typical()
+            if trial is not None and trial.error is None:
+                yield run, trial
+
+
+def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
+    """Put runs that differ in layout, concurrency and seed only together, in order of appearance."""
+    groups: dict[Case, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(replace(run.case, concurrency=1, buckets=1, seed=0), []).append(run)
+    return tuple(Group(members[0].case, tuple(members)) for members in groups.values())

@@ -1,0 +1,120 @@
+"""What waiting for the lock did: starvation, operations given up, transactions begun again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import duration, finite, listing, places, rounded, whole
+from sqlstress.case import Case
+from sqlstress.report import Run, Trial
+from sqlstress.units import NS_PER_S, format_duration
+
+UNFAIR_UNDER = 0.9
+"""Jain's index under which the shares are called uneven."""
+LONG_WAIT_NS = NS_PER_S
+"""A wait over this is called starvation."""
+USEFUL_BUCKETS = 20
+"""The fewest buckets to try: every process then finds a free file most of the time."""
+MANY_FILES = 500
+"""More files than this are no remedy: each costs every process a connection."""
+
+
+def waiting(group: Group) -> Iterator[Finding]:
+    """Yield what waiting did to the runs of a group."""
+    yield from _given_up(group)
+    yield from _starvation(group)
+    yield from _stall(group)
+    yield from _snapshots(group)
+
+
+def longest_wait_ns(run: Run) -> int:
+    """Return the longest wait of a run's valid trials, in nanoseconds; 0 without one."""
+    return max((trial.longest_wait_ns for trial in run.valid), default=0)
+
+
+def _starvation(group: Group) -> Iterator[Finding]:
+    uneven: list[tuple[Case, float]] = []
+    waited: list[tuple[Case, float]] = []
+    for run, trial in group.measured():
+        if run.case.concurrency == 1:
+            continue
+        jain = finite(trial.fairness)
+        if jain is not None and jain < UNFAIR_UNDER:
+            uneven.append((run.case, jain))
+        if longest_wait_ns(run) > LONG_WAIT_NS:
+            waited.append((run.case, longest_wait_ns(run)))
+    if not uneven and not waited:
+        return
+    what = []
+    if uneven:
+        lowest = rounded(min(jain for _, jain in uneven), 2)
+        what.append(f"the shares were uneven (Jain's index down to {lowest}; 1 is equal)")
+    if waited:
+        what.append(f"an operation waited up to {duration(max(wait for _, wait in waited))}")
+    where = places(case for case, _ in uneven + waited)
+    most = max(case.buckets for case, _ in uneven + waited)
+    yield Finding("starvation", f"Starvation at {where}: {listing(what)}. {_remedy(group, most)}")
+
+
+def _remedy(group: Group, files: int) -> str:
+    if not group.writes:
+        return "Nothing here waits for the write lock: the processor or the disk is overloaded."
+    return f"Try {listing(_ways(group, files), 'or')}."
+
+
+def _ways(group: Group, files: int) -> list[str]:
+    """Return what shortens the waits of processes that write to this many files."""
+    ways = []
+    if group.case.settings.busy != "fair":
+        ways.append(f"--busy fair{' without the preset' * (group.case.workload == 'classic')}")
+    if files < MANY_FILES:
+        ways.append(f"more files (--buckets {max(USEFUL_BUCKETS, 2 * files)})")
+    return [*ways, "fewer processes"]
+
+
+def _stall(group: Group) -> Iterator[Finding]:
+    stalls = [
+        (run.case, longest_wait_ns(run))
+        for run, _ in group.measured()
+        if run.case.concurrency == 1 and longest_wait_ns(run) > LONG_WAIT_NS
+    ]
+    if stalls:
+        yield Finding(
+            "stall",
+            f"With nobody else to wait for, an operation of {places(case for case, _ in stalls)} took up to "
+            f"{duration(max(wait for _, wait in stalls))}: a checkpoint or the disk held it up.",
+        )
+
+
+def _tally(group: Group, count: Callable[[Trial], int]) -> tuple[int, list[Case]]:
+    """Return how many of something all trials of a group counted, and in which cases."""
+    counted = [(run.case, sum(map(count, run.trials))) for run in group.runs]
+    found = [(case, number) for case, number in counted if number > 0]
+    return sum(number for _, number in found), [case for case, _ in found]
+
+
+def _given_up(group: Group) -> Iterator[Finding]:
+    number, cases = _tally(group, lambda trial: trial.failed)
+    if number:
+        timeout = format_duration(group.case.settings.busy_timeout_ms / 1000)
+        ways = ["a longer --busy-timeout", *_ways(group, max(case.buckets for case in cases))]
+        yield Finding(
+            "given-up",
+            f"Operations given up after the busy time-out of {timeout}: {whole(number)}, at {places(cases)}. "
+            f"They count in no figure: try {listing(ways, 'or')}.",
+        )
+
+
+def _snapshots(group: Group) -> Iterator[Finding]:
+    if group.case.load.begin != "deferred":
+        return
+    number, cases = _tally(group, lambda trial: trial.busy_snapshot)
+    if number:
+        yield Finding(
+            "busy-snapshot",
+            f"Transactions begun again after BUSY_SNAPSHOT: {whole(number)}, at {places(cases)}. "
+            "A deferred transaction that has read can't wait for its turn to write: "
+            "use BEGIN IMMEDIATE (--begin immediate).",
+        )

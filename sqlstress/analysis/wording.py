@@ -1,0 +1,102 @@
+"""Numbers and places in sentences: rounded for people, and bounded in length whatever the number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from sqlstress.case import Case
+from sqlstress.units import NS_PER_MS, NS_PER_S
+
+_LONGEST_LIST = 8
+_UNITS = ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (1000, "µs"))
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number as a float; None when there is none, or none that can be shown."""
+    try:
+        number = float(value) if value is not None else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """Write a number with this many significant digits: 12345.6 → "12,300"."""
+    number = finite(value)
+    if number is None:
+        return "?"
+    scientific = f"{number:.{digits - 1}e}"
+    exponent = int(scientific.partition("e")[2])
+    if number and not -9 <= exponent < 12:
+        return scientific
+    return f"{float(scientific):,.{max(0, digits - 1 - exponent) if number else 0}f}"
+
+
+def percent(share: float) -> str:
+    """Write a share, 0 to 1, as a percentage of two significant digits."""
+    number = share * 100
+    return f"{number:.2g}%" if 1e-3 < abs(number) < 9.95 else f"{rounded(number, 2)}%"
+
+
+def times(ratio: float) -> str:
+    """Write a ratio: 1.87 → "1.9 times"."""
+    return f"{rounded(ratio, 2)} times"
+
+
+def duration(ns: float) -> str:
+    """Write nanoseconds in the unit that people would use: 2_232_000_000 → "2.2 s"."""
+    size, unit = next((known for known in _UNITS if ns >= known[0]), (1, "ns"))
+    value = ns / size
+    return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
+
+
+def whole(count: int) -> str:
+    """Write a count: 12345 → "12,345"."""
+    return f"{count:,}" if abs(count) < 1_000_000_000 else rounded(count)
+
+
+def processes(count: int) -> str:
+    """Write a number of processes: "1 process", "8 processes"."""
+    return f"{whole(count)} process{'es' * (count != 1)}"
+
+
+def files(count: int) -> str:
+    """Write a layout: "1 file", "20 files"."""
+    return f"{whole(count)} file{'s' * (count != 1)}"
+
+
+def place(case: Case) -> str:
+    """Write which case it is: "8 processes on 20 files"."""
+    return f"{processes(case.concurrency)} on {files(case.buckets)}"
+
+
+def listing(items: Sequence[str], last: str = "and") -> str:
+    """Write a list: "a, b and c"; a long one is cut, and says so."""
+    if len(items) > _LONGEST_LIST:
+        items = (*items[: _LONGEST_LIST - 1], f"{len(items) - _LONGEST_LIST + 1} more")
+    return f" {last} ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
+
+
+def places(cases: Iterable[Case]) -> str:
+    """Write which cases they are: "2 to 8 processes on 1 file", "4 and 8 processes on 1 and 20 files"."""
+    by_layout: dict[int, set[int]] = {}
+    for case in cases:
+        by_layout.setdefault(case.buckets, set()).add(case.concurrency)
+    by_concurrency: dict[tuple[int, ...], list[int]] = {}
+    for layout, counts in by_layout.items():
+        by_concurrency.setdefault(tuple(sorted(counts)), []).append(layout)
+    return listing(
+        [
+            f"{_numbers(counts, processes)} on {_numbers(sorted(layouts), files)}"
+            for counts, layouts in by_concurrency.items()
+        ]
+    )
+
+
+def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
+    """Write ascending numbers and what they count: "1, 2 and 4 processes", "1 to 8 processes"."""
+    *others, last = values
+    if len(values) > 2 and last - values[0] == len(others):
+        return f"{whole(values[0])} to {named(last)}"
+    return listing([*map(whole, others), named(last)])

@@ -1,0 +1,92 @@
+"""The columns of the CSV: name, and what it says of a report, a case, a trial, a latency or a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
+
+Value = str | float | None
+
+REPORT: dict[str, Callable[[Report], Value]] = {
+    "created": lambda report: report.created,
+    "tool_version": lambda report: report.tool_version,
+    "system": lambda report: report.environment.host.system,
+    "release": lambda report: report.environment.host.release,
+    "machine": lambda report: report.environment.host.machine,
+    "cores": lambda report: report.environment.host.cores,
+    "python": lambda report: report.environment.host.python,
+    "file_system": lambda report: report.environment.file_system.kind,
+    "sync_primitive": lambda report: report.environment.sync.primitive,
+    "sync_append_p50_ns": lambda report: report.environment.sync.append_p50_ns,
+}
+
+CASE: dict[str, Callable[[Run], Value]] = {
+    "workload": lambda run: run.case.workload,
+    "unit": lambda run: run.case.unit,
+    "driver": lambda run: run.case.driver,
+    "buckets": lambda run: run.case.buckets,
+    "concurrency": lambda run: run.case.concurrency,
+    "duration_s": lambda run: run.case.duration_s,
+    "warmup_s": lambda run: run.case.warmup_s,
+    "ops": lambda run: run.case.ops,
+    "seed": lambda run: run.case.seed,
+    "verify": lambda run: run.case.verify,
+    "read_ratio": lambda run: run.case.load.read_ratio,
+    "update_ratio": lambda run: run.case.load.update_ratio,
+    "key_space": lambda run: run.case.load.key_space,
+    "distribution": lambda run: run.case.load.distribution,
+    "key_type": lambda run: run.case.load.key_type,
+    "value_size_bytes": lambda run: run.case.load.value_size,
+    "batch_rows": lambda run: run.case.load.batch,
+    "begin": lambda run: run.case.load.begin,
+    "busy": lambda run: run.case.settings.busy,
+    "busy_timeout_ms": lambda run: run.case.settings.busy_timeout_ms,
+    "harness_ns": lambda run: run.harness_ns,
+    "case_error": lambda run: run.error,
+}
+
+TRIAL: dict[str, Callable[[Trial], Value]] = {
+    "trial": lambda trial: trial.index,
+    "seconds": lambda trial: trial.seconds,
+    "transactions": lambda trial: trial.transactions,
+    "rows": lambda trial: trial.rows,
+    "tps": lambda trial: trial.tps,
+    "rows_per_s": lambda trial: trial.rows_per_s,
+    "fairness_jain": lambda trial: trial.fairness,
+    "min_max_share": lambda trial: trial.min_max_share,
+    "longest_wait_ns": lambda trial: trial.longest_wait_ns,
+    "busy_answers": lambda trial: trial.busy,
+    "busy_snapshot_answers": lambda trial: trial.busy_snapshot,
+    "failed_operations": lambda trial: trial.failed,
+    "half_ratio": lambda trial: trial.half_ratio,
+    "start_s": lambda trial: trial.start_s,
+    "attempts": lambda trial: trial.attempts,
+    "verdict": lambda trial: trial.verdict.status,
+    "verification_s": lambda trial: trial.verdict.seconds,
+    "trial_error": lambda trial: trial.error,
+}
+
+LATENCY: dict[str, Callable[[Latency], Value]] = {
+    "count": lambda latency: latency.count,
+    "p50_ns": lambda latency: latency.p50_ns,
+    "p90_ns": lambda latency: latency.p90_ns,
+    "p99_ns": lambda latency: latency.p99_ns,
+    "p999_ns": lambda latency: latency.p999_ns,
+    "max_ns": lambda latency: latency.max_ns,
+}
+
+WORKER: dict[str, Callable[[WorkerResult], Value]] = {
+    "worker": lambda worker: worker.worker,
+    "worker_transactions": lambda worker: worker.transactions,
+    "worker_rows": lambda worker: worker.rows,
+    "worker_seconds": lambda worker: worker.seconds,
+    "worker_longest_wait_ns": lambda worker: worker.longest_wait_ns,
+    "worker_busy_answers": lambda worker: worker.busy,
+    "worker_busy_snapshot_answers": lambda worker: worker.busy_snapshot,
+    "worker_failed_operations": lambda worker: worker.failed,
+    "worker_harness_share": lambda worker: worker.harness_share,
+    "worker_proof_share": lambda worker: worker.proof_share,
+    "worker_peak_memory_bytes": lambda worker: worker.peak_memory_bytes,
+    "worker_error": lambda worker: worker.error,
+}

@@ -1,0 +1,102 @@
+"""A report as CSV: long, a row per trial and worker, units in the columns' names."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from sqlstress.render.clean import clean
+from sqlstress.render.csvcolumns import CASE, LATENCY, REPORT, TRIAL, WORKER, Value
+from sqlstress.report import Report, Run, Trial, WorkerResult
+
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the start of a formula; the wide forms too."""
+_KINDS = ("get", "pair", "replace", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What one row is about."""
+
+    run: Run
+    trial: Trial | None
+    worker: WorkerResult | None
+
+
+def report_csv(report: Report) -> str:
+    """Return a report as CSV (RFC 4180, but lines end in LF); a missing figure is an empty field.
+
+    A trial without workers has one row, and so has a case without trials: no error is left out. Text
+    that a spreadsheet would run as a formula begins with an apostrophe.
+    """
+    trials = [trial for run in report.runs for trial in run.trials]
+    settings = _names(trial.effective for trial in trials)
+    latencies = _names(trial.latency for trial in trials)
+    kinds = _names(worker.operations for trial in trials for worker in trial.workers)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(_field, _header(settings, latencies, kinds)))
+    for number, run in enumerate(report.runs, 1):
+        for line in _lines(run):
+            about = (*(value(report) for value in REPORT.values()), number, _sqlite_version(report, run))
+            writer.writerow(map(_field, chain(about, _values(line, settings, latencies, kinds))))
+    return text.getvalue()
+
+
+def _names(mappings: Iterable[Mapping[str, object]]) -> list[str]:
+    """Return the keys of all mappings, the known kinds of operation first."""
+    found = set(chain.from_iterable(mappings))
+    return [*(kind for kind in _KINDS if kind in found), *sorted(found.difference(_KINDS))]
+
+
+def _lines(run: Run) -> Iterator[_Line]:
+    for trial in run.trials or (None,):
+        for worker in (trial.workers if trial else ()) or (None,):
+            yield _Line(run, trial, worker)
+
+
+def _header(settings: list[str], latencies: list[str], kinds: list[str]) -> Iterator[str]:
+    yield from REPORT
+    yield from ("case", "sqlite_version")
+    yield from CASE
+    yield from (f"effective_{name}" for name in settings)
+    yield from TRIAL
+    yield from (f"{kind}_{figure}" for kind in latencies for figure in LATENCY)
+    yield from WORKER
+    yield from (f"worker_{kind}_transactions" for kind in kinds)
+
+
+def _values(line: _Line, settings: list[str], latencies: list[str], kinds: list[str]) -> Iterator[Value]:
+    """Yield the fields of a row from its case on, in the order of the header."""
+    run, trial, worker = line.run, line.trial, line.worker
+    yield from (value(run) for value in CASE.values())
+    yield from (trial.effective.get(name) if trial else None for name in settings)
+    yield from (value(trial) if trial else None for value in TRIAL.values())
+    found = [trial.latency.get(kind) if trial else None for kind in latencies]
+    yield from (value(latency) if latency else None for latency in found for value in LATENCY.values())
+    yield from (value(worker) if worker else None for value in WORKER.values())
+    yield from (worker.operations.get(kind, 0) if worker else None for kind in kinds)
+
+
+def _sqlite_version(report: Report, run: Run) -> str | None:
+    builds = report.environment.builds
+    return next((build.version for build in builds if build.driver == run.case.driver), None)
+
+
+def _field(value: Value) -> Value:
+    """Return what is written: numbers as they are, text in one line that is no formula."""
+    if not isinstance(value, str):
+        return value
+    text = clean(value)
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,137 @@
+"""What was measured, in a few sentences: the host, the load, the library, the durability, the warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import places
+from sqlstress.case import Case, Load
+from sqlstress.render.durability import describe_durability
+from sqlstress.report import Environment, Report
+from sqlstress.units import format_count, format_duration
+
+_OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
+
+
+def origin(report: Report) -> str:
+    """Return one line: which version measured, when, and on what."""
+    host = report.environment.host
+    parts = (
+        f"{host.system} {host.release}".strip(),
+        host.machine,
+        f"{host.cores} core{'s' * (host.cores != 1)}",
+        report.environment.file_system.kind,
+        host.python,
+    )
+    return f"sqlstress {report.tool_version}, {_minute(report.created)}: {', '.join(filter(None, parts))}"
+
+
+def describe(group: Group, environment: Environment) -> str:
+    """Return what the runs of a group did: load, window, driver and library, seed."""
+    case = group.case
+    what = _classic(case) if case.workload == "classic" else _key_value(case)
+    return f"{what}; {'; '.join((*_method(case), _library(case, environment), _seed(group)))}."
+
+
+def durability(group: Group, environment: Environment) -> tuple[str, ...]:
+    """Return what a commit waits for, once for each way in which the settings were read back."""
+    if group.case.driver == "dry":
+        return ("The dry driver stores nothing: these figures are the harness's own ceiling.",)
+    read_back = [trial.effective for run in group.runs for trial in run.trials if trial.effective]
+    told = [describe_durability(effective, environment.sync) for effective in read_back]
+    return tuple(dict.fromkeys(told)) or (_asked(group.case),)
+
+
+def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
+    """Return what a reader must know first; what a finding of the same code says already is left out."""
+    told = {finding.code for finding in findings}
+    general = [warning.text for warning in environment.warnings if warning.serious]
+    cases: dict[str, list[Case]] = {}
+    for run in group.runs:
+        for warning in run.warnings:
+            if warning.code not in told and warning.text not in general:
+                cases.setdefault(warning.text, []).append(run.case)
+    own = [f"{text} (At {places(where)}.)" for text, where in cases.items()]
+    return tuple(f"Warning: {text}" for text in (*general, *own))
+
+
+def _minute(created: str) -> str:
+    """Return an ISO 8601 time to the minute; anything else as it is."""
+    try:
+        return datetime.fromisoformat(created).strftime("%Y-%m-%d %H:%M %Z").strip()
+    except ValueError:
+        return created
+
+
+def _key_value(case: Case) -> str:
+    load = case.load
+    keys = f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}"
+    return f"{_mix(load)}; {keys}; {format_count(load.value_size)}-byte values"
+
+
+def _mix(load: Load) -> str:
+    replaces = max(0.0, 1 - load.read_ratio - load.update_ratio)
+    batch = f" (transactions of {format_count(load.batch)})" if load.batch > 1 else ""
+    shares = (
+        (load.read_ratio, "gets"),
+        (replaces, f"replaces{batch}"),
+        (load.update_ratio, "updates"),
+    )
+    parts = [f"{share * 100:.4g}% {kind}" for share, kind in shares if share > 1e-9]
+    begins = f", BEGIN {load.begin.upper()}" if load.batch > 1 or load.update_ratio else ""
+    return f"{', '.join(parts)}{begins}"
+
+
+def _classic(case: Case) -> str:
+    number = f"{format_count(case.ops)} " if case.ops is not None else ""
+    return (
+        f"The published script: each process sets {number}random integer keys, a commit each, and gets "
+        "them shuffled (unit: pair)"
+    )
+
+
+def _method(case: Case) -> Iterator[str]:
+    if case.workload != "classic":
+        yield _window(case)
+    if case.repeat > 1:
+        yield f"median of {format_count(case.repeat)} trials"
+    if case.driver != "dry":
+        yield from _settings(case)
+
+
+def _window(case: Case) -> str:
+    if case.ops is not None:
+        return f"{format_count(case.ops)} transactions a process"
+    after = f" after {format_duration(case.warmup_s)} of warm-up" if case.warmup_s else ""
+    return f"{format_duration(case.duration_s)} windows{after}"
+
+
+def _settings(case: Case) -> Iterator[str]:
+    settings = case.settings
+    handler = "fair waits" if settings.busy == "fair" else "SQLite's busy handler"
+    yield f"{handler} up to {format_duration(settings.busy_timeout_ms / 1000)}"
+    chosen = [(name, getattr(settings, name)) for name in _OPTIONAL]
+    named = [f"{name}={int(value)}" for name, value in chosen if value is not None]
+    named += [f"{name}={value}" for name, value in settings.pragmas]
+    if named:
+        yield " ".join(named)
+
+
+def _library(case: Case, environment: Environment) -> str:
+    build = next((build for build in environment.builds if build.driver == case.driver), None)
+    return f"driver {case.driver}" + (f", SQLite {build.version}" if build and build.version else "")
+
+
+def _seed(group: Group) -> str:
+    seeds = {run.case.seed for run in group.runs}
+    return f"seed {seeds.pop()}" if len(seeds) == 1 else "seeds differ"
+
+
+def _asked(case: Case) -> str:
+    synchronous = case.settings.synchronous or "as the library has it"
+    return (
+        f"Asked for: {case.settings.journal_mode} journal, synchronous {synchronous}; nothing was read back."
+    )

@@ -1,0 +1,176 @@
+"""The one table of all formats: a row per case, a column per figure; columns without a figure fall away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.waiting import longest_wait_ns
+from sqlstress.analysis.wording import finite
+from sqlstress.render.figures import (
+    MISSING,
+    UNKNOWN,
+    count_cell,
+    ms_cell,
+    seconds_cell,
+    share_cell,
+    whole_cell,
+)
+from sqlstress.report import Latency, Run, Trial
+
+FAILED = "failed"
+VERIFIED = {"ok": "ok", "failed": "FAILED", "skipped": MISSING, "unknown": UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A case and the trial that stands for it."""
+
+    run: Run
+    trial: Trial | None
+    """The typical one of the valid trials; None when the case could not be measured."""
+
+
+Cell = Callable[[Row], str | None]
+"""What a column says of a row; None when it has no figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table."""
+
+    name: str
+    """What it is called where there is room."""
+    heading: tuple[str, str]
+    """The same on two short lines."""
+    cell: Cell
+    align: str = "right"
+    """right or left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The columns that have a figure, and their cells."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """Cells, in the order of the columns."""
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def alignment(self) -> tuple[str, ...]:
+        """Each column's alignment."""
+        return tuple(column.align for column in self.columns)
+
+    def without(self, name: str) -> Table:
+        """Return the table without the column of that name."""
+        kept = [index for index, column in enumerate(self.columns) if column.name != name]
+        return Table(
+            tuple(self.columns[index] for index in kept),
+            tuple(tuple(row[index] for index in kept) for row in self.rows),
+        )
+
+
+def build(group: Group) -> Table:
+    """Return the table of a group's runs."""
+    rows = [Row(run, _valid(run)) for run in group.runs]
+    cells = [(column, [column.cell(row) for row in rows]) for column in COLUMNS]
+    filled = [(column, found) for column, found in cells if any(cell is not None for cell in found)]
+    return Table(
+        tuple(column for column, _ in filled),
+        tuple(
+            tuple(MISSING if found[place] is None else str(found[place]) for _, found in filled)
+            for place in range(len(rows))
+        ),
+    )
+
+
+def give_way(group: Group) -> tuple[str, ...]:
+    """Return the names of the columns in the order in which they leave a table that is too wide.
+
+    A window's length stands in the heading, the time of a fixed count nowhere else.
+    """
+    time = () if group.case.ops is not None or group.case.workload == "classic" else ("time s",)
+    return (*time, "rows/s", *_GIVE_WAY)
+
+
+def _valid(run: Run) -> Trial | None:
+    trial = run.typical()
+    return trial if trial is not None and trial.error is None else None
+
+
+def _of_trial(figure: Callable[[Trial], str | None]) -> Cell:
+    return lambda row: None if row.trial is None else figure(row.trial)
+
+
+def _latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
+    def cell(trial: Trial) -> str | None:
+        latency = trial.latency.get(kind)
+        return None if latency is None or not latency.count else ms_cell(figure(latency))
+
+    return _of_trial(cell)
+
+
+def _total(row: Row) -> str | None:
+    return FAILED if row.trial is None else count_cell(row.run.median_tps())
+
+
+def _per_process(row: Row) -> str | None:
+    total = finite(row.run.median_tps())
+    return (
+        None if row.trial is None or total is None else count_cell(total / max(1, row.run.case.concurrency))
+    )
+
+
+def _rows_per_s(row: Row) -> str | None:
+    if row.trial is None or row.run.case.load.batch == 1:
+        return None
+    return count_cell(row.trial.rows_per_s)
+
+
+def _longest_wait(row: Row) -> str | None:
+    return None if row.trial is None else ms_cell(longest_wait_ns(row.run))
+
+
+def _verified(row: Row) -> str:
+    return VERIFIED.get(row.run.verdict.status, UNKNOWN)
+
+
+def _p50(latency: Latency) -> float | None:
+    return latency.p50_ns
+
+
+def _p99(latency: Latency) -> float | None:
+    return latency.p99_ns
+
+
+COLUMNS = (
+    Column("files", ("", "files"), lambda row: whole_cell(row.run.case.buckets)),
+    Column("processes", ("proc-", "esses"), lambda row: whole_cell(row.run.case.concurrency)),
+    Column("time s", ("time", "s"), _of_trial(lambda trial: seconds_cell(trial.seconds))),
+    Column("TPS per process", ("TPS per", "process"), _per_process),
+    Column("TPS total", ("TPS", "total"), _total),
+    Column("rows/s", ("rows", "per s"), _rows_per_s),
+    Column("replace p50 ms", ("replace", "p50 ms"), _latency("replace", _p50)),
+    Column("replace p99 ms", ("replace", "p99 ms"), _latency("replace", _p99)),
+    Column("update p99 ms", ("update", "p99 ms"), _latency("update", _p99)),
+    Column("get p99 ms", ("get", "p99 ms"), _latency("get", _p99)),
+    Column("fairness", ("fair-", "ness"), _of_trial(lambda trial: share_cell(trial.fairness))),
+    Column("longest wait ms", ("longest", "wait ms"), _longest_wait),
+    Column("verified", ("veri-", "fied"), _verified, align="left"),
+)
+_GIVE_WAY = (
+    "replace p50 ms",
+    "update p99 ms",
+    "get p99 ms",
+    "replace p99 ms",
+    "TPS per process",
+    "longest wait ms",
+    "time s",
+    "fairness",
+)

@@ -1,0 +1,50 @@
+"""Small reports made by hand: a run in one line, everything else as in the example report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqlstress.analysis import Finding, Group, advise_group, group_runs
+from sqlstress.case import Case
+from sqlstress.report import Check, Run, Trial, Verdict
+from tests.example_report import example_report
+
+EXAMPLE = example_report()
+CALM = replace(
+    EXAMPLE.runs[0].trials[0],
+    workers=EXAMPLE.runs[0].trials[0].workers,
+    fairness=1.0,
+    longest_wait_ns=5_000_000,
+    verdict=Verdict((Check("last write", "ok", checked=100_000),)),
+)
+"""A trial of which nothing is to be said."""
+
+
+def trial(tps: float = 1000.0, **fields: Any) -> Trial:
+    """Return a calm trial, changed."""
+    return replace(CALM, tps=tps, **fields)
+
+
+def run(files: int, processes: int, *trials: Trial, case: Case | None = None, **fields: Any) -> Run:
+    """Return a run of these trials, one calm one by default."""
+    at = replace(case or Case(), buckets=files, concurrency=processes)
+    return Run(at, trials or (trial(),), **fields)
+
+
+def curve(files: int, *totals: float) -> list[Run]:
+    """Return runs with these TPS at 1, 2, 3 … processes."""
+    return [run(files, processes, trial(tps)) for processes, tps in enumerate(totals, 1)]
+
+
+def group(*runs: Run) -> Group:
+    """Return the one group of these runs."""
+    (one,) = group_runs(runs)
+    return one
+
+
+def findings(*runs: Run) -> dict[str, str]:
+    """Return what is said of these runs, by code; every code once."""
+    told: tuple[Finding, ...] = advise_group(group(*runs))
+    assert len({finding.code for finding in told}) == len(told)
+    return {finding.code: finding.text for finding in told}

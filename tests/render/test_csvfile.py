@@ -1,0 +1,108 @@
+"""Tests of the report as CSV: golden files, and the same numbers when it is read back."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from sqlstress.render.csvfile import report_csv
+from sqlstress.report import Report, Run, Trial, WorkerResult
+from tests.example_report import assert_golden, example_report, failed_report
+from tests.render.variants import EXAMPLE, TRIAL, each_trial, troubled_report, update_report, with_one
+from tests.strategies import reports
+
+VARIANTS = {
+    "report": example_report,
+    "failed": failed_report,
+    "troubled": troubled_report,
+}
+
+
+def rows(report: Report) -> list[dict[str, str]]:
+    text = report_csv(report)
+    assert {len(row) for row in csv.reader(io.StringIO(text))} == {len(text.split("\n")[0].split(","))}
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def subjects(report: Report) -> Iterator[tuple[Run, Trial | None, WorkerResult | None]]:
+    for run in report.runs:
+        for trial in run.trials:
+            yield from ((run, trial, worker) for worker in trial.workers)
+            if not trial.workers:
+                yield run, trial, None
+        if not run.trials:
+            yield run, None, None
+
+
+def number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_report_is_written_as_kept(name: str) -> None:
+    assert_golden(f"{name}.csv", report_csv(VARIANTS[name]()))
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(reports)
+def test_whatever_the_report_the_numbers_are_read_back_the_same(report: Report) -> None:
+    expected = list(subjects(report))
+    found = rows(report)
+    assert len(found) == len(expected)
+    for row, (run, trial, worker) in zip(found, expected, strict=True):
+        assert int(row["concurrency"]) == run.case.concurrency
+        assert number(row["harness_ns"]) == run.harness_ns
+        assert number(row["tps"]) == (trial and trial.tps)
+        assert number(row["fairness_jain"]) == (trial and trial.fairness)
+        assert number(row["longest_wait_ns"]) == (trial and float(trial.longest_wait_ns))
+        assert number(row["worker_transactions"]) == (worker and worker.transactions)
+        assert number(row["worker_peak_memory_bytes"]) == (worker and worker.peak_memory_bytes)
+        for kind, latency in (trial.latency if trial else {}).items():
+            assert int(row[f"{kind}_count"]) == latency.count
+            assert number(row[f"{kind}_p99_ns"]) == latency.p99_ns
+
+
+def test_every_trial_and_worker_has_a_row() -> None:
+    report = update_report()
+    assert [(row["case"], row["trial"], row["worker"]) for row in rows(report)[:5]] == [
+        *(("1", str(trial), "1") for trial in range(3)),
+        ("2", "0", "1"),
+        ("2", "0", "2"),
+    ]
+
+
+def test_a_case_without_trials_and_a_trial_without_workers_keep_their_errors() -> None:
+    empty = replace(EXAMPLE.runs[0], trials=(replace(TRIAL, workers=(), error="worker 1 could not start"),))
+    report = replace(EXAMPLE, runs=(empty, replace(EXAMPLE.runs[1], trials=(), error="no room")))
+    assert [(row["trial_error"], row["case_error"], row["worker"]) for row in rows(report)] == [
+        ("worker 1 could not start", "", ""),
+        ("", "no room", ""),
+    ]
+
+
+def test_settings_are_those_that_were_read_back() -> None:
+    effective = {"synchronous": "normal", "cache_size": "-2000"}
+    (row, *_) = rows(each_trial(lambda trial: replace(trial, effective=effective)))
+    assert (row["effective_synchronous"], row["effective_cache_size"]) == ("normal", "-2000")
+    assert "synchronous" not in row
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r@", "\uff1d"])
+def test_text_that_a_spreadsheet_would_run_begins_with_an_apostrophe(start: str) -> None:
+    died = replace(EXAMPLE.runs[0], trials=(), error=f"{start}cmd|' /C calc'!A0")
+    assert rows(with_one(died))[0]["case_error"] == f"'{start.strip()}cmd|' /C calc'!A0"
+
+
+def test_text_with_commas_quotes_and_lines_stays_in_its_field() -> None:
+    died = replace(EXAMPLE.runs[0], trials=(), error='a "quoted", text\nof two lines')
+    assert rows(with_one(died))[0]["case_error"] == 'a "quoted", text of two lines'
+
+
+def test_a_report_without_runs_is_a_header() -> None:
+    assert rows(replace(EXAMPLE, runs=())) == []
+    assert report_csv(replace(EXAMPLE, runs=())).startswith("created,tool_version,")

@@ -1,0 +1,36 @@
+"""Tests of the formats that can be written, and of what importing them costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from sqlstress.render import FORMATS
+from sqlstress.render.csvfile import report_csv
+from sqlstress.render.markdown import report_markdown
+from sqlstress.report import to_json
+from tests.example_report import example_report
+
+
+def test_each_format_is_written_by_its_renderer() -> None:
+    report = example_report()
+    written = {name: render(report) for name, render in FORMATS.items()}
+    assert written == {"json": to_json(report), "csv": report_csv(report), "md": report_markdown(report)}
+
+
+def loaded_by(code: str, *names: str) -> list[str]:
+    """Return the modules, of these and below them, that a new interpreter has loaded after the code."""
+    listing = f"import sys\n{code}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+    return [module for module in done.stdout.split() for name in names if f"{module}.".startswith(f"{name}.")]
+
+
+def test_nothing_heavy_is_loaded_before_a_format_is_used() -> None:
+    assert loaded_by("import sqlstress.render", "tabulate", "csv", "click", "sqlstress.report") == []
+
+
+def test_rendering_needs_neither_the_engine_nor_a_driver() -> None:
+    code = "import sqlstress.render.text, sqlstress.render.markdown, sqlstress.render.csvfile"
+    rooms = ("engine", "drivers", "stores", "workloads", "environment", "cli")
+    assert loaded_by(code, "sqlite3", "apsw", *(f"sqlstress.{room}" for room in rooms)) == []
+    assert "tabulate" in loaded_by(code, "tabulate")

@@ -1,0 +1,63 @@
+"""Tests of the report as Markdown: golden files, tables that stay tables, strings that mark nothing up."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from sqlstress.render.markdown import report_markdown
+from sqlstress.report import Report
+from tests.example_report import assert_golden, example_report, failed_report
+from tests.render.variants import EXAMPLE, classic_report, update_report, with_one
+from tests.strategies import reports
+
+VARIANTS = {
+    "report": example_report,
+    "failed": failed_report,
+    "classic": classic_report,
+    "updates": update_report,
+}
+UNESCAPED_PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_report_is_written_as_kept(name: str) -> None:
+    assert_golden(f"{name}.md", report_markdown(VARIANTS[name]()))
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(reports)
+def test_whatever_the_report_each_table_has_as_many_cells_in_every_row(report: Report) -> None:
+    for block in report_markdown(report).split("\n\n"):
+        if block.startswith("|"):
+            lines = block.rstrip("\n").split("\n")
+            assert re.fullmatch(r"\|(?::?-+:?\|)+", lines[1])
+            assert {len(UNESCAPED_PIPE.findall(line)) for line in lines} == {lines[1].count("|")}
+        else:
+            assert not UNESCAPED_PIPE.search(block)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(reports)
+def test_whatever_the_report_no_tag_and_no_code_span_comes_in(report: Report) -> None:
+    assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*`", report_markdown(report))
+
+
+def test_strings_from_elsewhere_are_shown_as_they_are() -> None:
+    error = "no `such` table|view <b>kv</b> & *more* [here](x) in main_table _x_ ~~y~~ \\"
+    text = report_markdown(with_one(replace(EXAMPLE.runs[0], trials=(), error=error)))
+    assert r"no \`such\` table\|view &lt;b&gt;kv&lt;/b&gt; &amp; \*more\* " in text
+    assert r" \[here\](x) in main_table \_x\_ \~\~y\~\~ \\" in text
+
+
+def test_the_table_of_batches_has_all_columns() -> None:
+    text = report_markdown(update_report())
+    for header in ("time s", "rows/s", "update p99 ms", "replace p50 ms"):
+        assert f" {header} |" in text
+
+
+def test_a_report_without_runs_says_so() -> None:
+    assert report_markdown(replace(EXAMPLE, runs=())).endswith("\n\nNothing was measured.\n")

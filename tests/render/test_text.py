@@ -1,0 +1,104 @@
+"""Tests of the report as text: golden files, and what holds for every report."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from sqlstress.case import Case
+from sqlstress.render.text import WIDTH, report_text
+from sqlstress.report import Report, Run
+from tests.example_report import assert_golden, example_report, failed_report
+from tests.render.variants import (
+    EXAMPLE,
+    classic_report,
+    each_run,
+    each_trial,
+    troubled_report,
+    update_report,
+    widest_report,
+    with_case,
+    with_one,
+)
+from tests.strategies import reports
+
+VARIANTS = {
+    "report": example_report,
+    "failed": failed_report,
+    "classic": classic_report,
+    "troubled": troubled_report,
+    "updates": update_report,
+    "widest": widest_report,
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_report_is_shown_as_kept(name: str) -> None:
+    assert_golden(f"{name}.txt", report_text(VARIANTS[name]()))
+
+
+@pytest.mark.parametrize("make", VARIANTS.values())
+def test_every_line_fits_a_terminal_of_80_columns(make: Callable[[], Report]) -> None:
+    assert max(map(len, report_text(make()).splitlines())) <= WIDTH
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(reports)
+def test_whatever_the_report_it_is_shown_in_visible_lines_of_80_columns(report: Report) -> None:
+    text = report_text(report)
+    assert max(map(len, text.split("\n"))) <= WIDTH
+    assert not [
+        character for character in text if character != "\n" and unicodedata.category(character)[0] == "C"
+    ]
+
+
+@pytest.mark.parametrize("figure", [1e308, -1e308, 1e-308, float("inf"), float("nan"), 0.0])
+def test_no_figure_however_strange_breaks_the_table(figure: float) -> None:
+    strange = each_trial(
+        lambda trial: replace(trial, tps=figure, seconds=figure, fairness=figure, half_ratio=figure)
+    )
+    text = report_text(each_run(lambda run: replace(run, harness_ns=figure), strange))
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_the_widest_table_keeps_all_its_columns() -> None:
+    text = report_text(widest_report())
+    assert "1,234,567 1,234,567  60,000  60,000 60,000" in text
+    assert all(heading in text for heading in ("time", "proc-", "fair-", "veri-"))
+
+
+def test_escape_sequences_of_an_error_never_reach_the_terminal() -> None:
+    died = replace(EXAMPLE.runs[0], trials=(), error="\x1b]0;gone\x07worker\x1b[2J 1\r\ndied")
+    assert "Not measured at 1 process on 1 file: worker 1 died." in report_text(with_one(died))
+
+
+def test_runs_of_different_settings_stand_in_tables_of_their_own() -> None:
+    other = with_case(driver="apsw")
+    text = report_text(replace(EXAMPLE, runs=(*EXAMPLE.runs, *other.runs)))
+    assert text.count("veri-") == text.count("- Best: ") == 2
+    assert "driver sqlite3" in text and "driver apsw" in text
+
+
+def test_a_column_of_rows_a_second_stands_where_it_fits() -> None:
+    def small(run: Run) -> Run:
+        case = replace(run.case, load=replace(run.case.load, batch=5))
+        return replace(run, case=case, trials=(replace(run.trials[0], rows_per_s=77_777.0),))
+
+    text = report_text(each_run(small))
+    assert "77,777" in text
+    assert "2.00" not in text.split("TPS: ")[0], "the length of the windows stands in the heading"
+
+
+def test_a_report_without_runs_says_so() -> None:
+    empty = replace(EXAMPLE, runs=())
+    assert report_text(empty).endswith("\n\nNothing was measured.\n")
+
+
+def test_a_sweep_of_one_case_is_a_table_of_one_row() -> None:
+    one = replace(EXAMPLE, runs=(replace(EXAMPLE.runs[0], case=Case(concurrency=1)),))
+    assert "- Best: " not in report_text(one)
+    assert report_text(one).count(" ok\n") == 1

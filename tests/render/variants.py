@@ -1,0 +1,97 @@
+"""Reports that differ from the example in one thing each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sqlstress.case import Load, Settings
+from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
+from tests.example_report import example_report
+
+EXAMPLE = example_report()
+TRIAL = EXAMPLE.runs[0].trials[0]
+
+
+def each_run(change: Callable[[Run], Run], report: Report = EXAMPLE) -> Report:
+    """Return the report with every run changed."""
+    return replace(report, runs=tuple(map(change, report.runs)))
+
+
+def each_trial(change: Callable[[Trial], Trial], report: Report = EXAMPLE) -> Report:
+    """Return the report with every trial changed."""
+    return each_run(lambda run: replace(run, trials=tuple(map(change, run.trials))), report)
+
+
+def with_case(report: Report = EXAMPLE, **fields: Any) -> Report:
+    """Return the report with fields of every case changed."""
+    return each_run(lambda run: replace(run, case=replace(run.case, **fields)), report)
+
+
+def with_one(run: Run) -> Report:
+    """Return the report with its first run replaced."""
+    return replace(EXAMPLE, runs=(run, *EXAMPLE.runs[1:]))
+
+
+def classic_report() -> Report:
+    """Return a sweep of the published script: a fixed count of pairs, no harness cost."""
+    fixed = with_case(workload="classic", ops=5000, settings=Settings(synchronous=None))
+
+    def whole_script(run: Run) -> Run:
+        processes = run.case.concurrency
+        seconds = 5000 * processes / run.trials[0].tps
+        trial = replace(run.trials[0], seconds=seconds, transactions=5000 * processes, half_ratio=None)
+        return replace(run, trials=(trial,), harness_ns=None, warnings=())
+
+    return each_run(whole_script, fixed)
+
+
+def troubled_report() -> Report:
+    """Return a case not measured, one undecided, one proved in part, and an interruption."""
+    one, two, three, four = EXAMPLE.runs[:4]
+    died = replace(two, trials=(), error="worker 2 was killed (signal 9)")
+    unknown = _judged(three, Check("last write", "unknown", note="worker 3 died in the middle of a write"))
+    partial = _judged(four, Check("last write", "ok", 9_000, note="12% of the keys were tracked"))
+    return replace(EXAMPLE, runs=(one, died, unknown, partial), planned=8, interrupted=True)
+
+
+def _judged(run: Run, check: Check) -> Run:
+    return replace(run, trials=(replace(run.trials[0], verdict=Verdict((check,))),))
+
+
+def update_report() -> Report:
+    """Return three trials of each case, with batches and deferred updates: the table's widest."""
+    load = Load(read_ratio=0.3, update_ratio=0.1, batch=10, begin="deferred")
+
+    def repeated(run: Run) -> Run:
+        trial = run.trials[0]
+        changed = replace(
+            trial,
+            latency={**trial.latency, "update": trial.latency["replace"]},
+            rows=5 * trial.rows,
+            rows_per_s=5 * trial.rows_per_s,
+            busy_snapshot=120 * run.case.concurrency,
+        )
+        factors = (1.0, 0.97, 1.04)
+        trials = tuple(replace(changed, index=i, tps=factor * trial.tps) for i, factor in enumerate(factors))
+        return replace(run, trials=trials, warnings=())
+
+    return each_run(repeated, with_case(repeat=3, load=load, settings=Settings(busy="fair", page_size=4096)))
+
+
+def widest_report() -> Report:
+    """Return figures as large as the table must hold."""
+
+    def large(latency: Latency) -> Latency:
+        return replace(latency, p50_ns=6e10, p99_ns=6e10)
+
+    def huge(trial: Trial) -> Trial:
+        latency = {kind: large(found) for kind, found in trial.latency.items()}
+        return replace(
+            trial, tps=1_234_567.0 * len(trial.workers), longest_wait_ns=60_000_000_000, latency=latency
+        )
+
+    report = each_trial(huge, with_case(replace(EXAMPLE, runs=EXAMPLE.runs[:1]), buckets=10_000))
+    wrong = Verdict((Check("last write", "failed", 10, 1),))
+    return each_trial(lambda trial: replace(trial, verdict=wrong), report)
