@@ -31,8 +31,10 @@ class Chunk:
 class Source(Protocol):
     """A worker's half: what it does, chunk by chunk."""
 
+    only_reads: bool
+    """Whether no operation writes, so that nothing has to be acknowledged."""
     stamps: Any
-    """Where the loop puts the begin of a chunk and the end of each operation: 64-bit words."""
+    """Where the loop puts the begin of a chunk and the end of each operation: shared 64-bit words."""
     row_weights: Sequence[int]
     """Rows read or written by one operation of each kind."""
     largest_chunk: int

@@ -39,10 +39,7 @@ class KeyValueSource:
         self.draw = drawer(load, self.random, worker - 1, case.concurrency)
         self.encode = encoder(load.key_type)
         self.slots = acks.Slots(load.key_space, self.shape.slots)
-        self._gets_only = load.read_ratio == 1
-        if self._gets_only:
-            # Acknowledgements must outlive the process; a worker that only reads has none.
-            self.stamps = array("q", bytes(8 * (self.shape.operations + 1)))
+        self.only_reads = load.read_ratio == 1
 
     def _open(self, case: Case, folder: Path, worker: int, salt: int, words: Any, shape: acks.Shape) -> None:
         self.case, self.worker, self.shape = case, worker, shape
@@ -55,13 +52,13 @@ class KeyValueSource:
         self.check = ReadCheck(self.values, case.load.batch)
         self.sequence = 1
         self._make_value = self.values.maker(worker)
-        self._gets_only = False
+        self.only_reads = False
 
     def next_chunk(self, size: int) -> Chunk | None:
         numbers = self.draw(size)
         keys = numbers if self.encode is int else list(map(self.encode, numbers))
-        if self._gets_only:
-            return Chunk(bytearray(size), self._gets_for(numbers), list(zip(keys)))
+        if self.only_reads:
+            return Chunk(bytearray(size), self._gets_for(numbers), zip(keys), keys)
         kinds = self._kinds(size)
         make, first = self._make_value, self.sequence
         self.sequence += size
@@ -105,15 +102,15 @@ class KeyValueSource:
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
         if self.proves:
             self._check_reads(chunk, done, results)
-        if self._gets_only:
+        if self.only_reads:
             return
         if self.proves:
             self.area.fold(self.area.rows[: done * self.shape.width].tolist(), stamps)
         self.area.settled()
 
     def _check_reads(self, chunk: Chunk, done: int, results: list[Any]) -> None:
-        if self._gets_only:
-            self.check.values_read(results, chunk.params)
+        if self.only_reads:
+            self.check.values_read(results, zip(chunk.rows, strict=False))
             return
         is_get = chunk.kinds[:done].translate(_IS_GET)
         self.check.values_read(list(compress(results, is_get)), list(compress(chunk.params, is_get)))
