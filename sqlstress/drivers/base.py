@@ -15,7 +15,7 @@ class Connection(Protocol):
     """One connection in true autocommit: no transaction begins that nobody asked for."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters: the first column of the only row, or None without one.
+        """Return a function of parameters: the only column of the only row, or None without one.
 
         The statement has run to its end when the function returns, so no snapshot stays open.
         """

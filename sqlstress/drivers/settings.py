@@ -27,15 +27,17 @@ _NUMBERED = {
     "auto_vacuum": ("none", "full", "incremental"),
     "secure_delete": ("off", "on", "fast"),
 }
+_SHAPE_THE_FILE = ("auto_vacuum",)
 _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
 
 
 def wanted(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield (pragma, value) in the order in which they must be set.
 
-    The page size can't change once the database is in WAL mode, and `synchronous` has its meaning
-    only in the journal mode that is already set.
+    What shapes the file can't change once the database is in WAL mode, and `synchronous` has its
+    meaning only in the journal mode that is already set.
     """
+    yield from (pragma for pragma in settings.pragmas if pragma[0] in _SHAPE_THE_FILE)
     if settings.page_size is not None:
         yield "page_size", str(settings.page_size)
     yield "journal_mode", settings.journal_mode
@@ -47,7 +49,7 @@ def wanted(settings: Settings) -> Iterator[tuple[str, str]]:
         value = getattr(settings, name)
         if value is not None:
             yield name, str(value)
-    yield from settings.pragmas
+    yield from (pragma for pragma in settings.pragmas if pragma[0] not in _SHAPE_THE_FILE)
 
 
 def apply(connection: Connection, settings: Settings) -> None:
@@ -69,10 +71,11 @@ def _answer(connection: Connection, name: str) -> str:
 
 def _canonical(name: str, value: str) -> str:
     value = value.lower()
-    words = _NUMBERED.get(name)
-    if words:
-        return words[int(value)] if value.isdigit() and int(value) < len(words) else value
-    return _SWITCH.get(value, value)
+    if name == "journal_mode":  # whose "off" is a mode, not a switch
+        return value
+    value = _SWITCH.get(value, value)
+    words = _NUMBERED.get(name, ())
+    return words[int(value)] if value.isdecimal() and int(value) < len(words) else value
 
 
 def check(settings: Settings, effective: dict[str, str]) -> None:

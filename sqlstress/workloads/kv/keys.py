@@ -43,7 +43,7 @@ def number_of(key: object, key_type: str) -> int | None:
             return key if key >= 0 else None
         if key_type == "text" and isinstance(key, str):
             number = int(key[3:])
-            return number if key == to_text(number) else None
+            return number if number >= 0 and key == to_text(number) else None
         if key_type == "blob" and isinstance(key, bytes):
             number = int.from_bytes(key[8:], "big")
             return number if key == to_blob(number) else None

@@ -46,7 +46,7 @@ class History:
                 else None
             )
         worker, sequence = found
-        if worker > len(self.sequences):
+        if not 1 <= worker <= len(self.sequences):
             return f"holds a value of worker {worker}, who does not exist"
         last = self.sequences[worker - 1][slot]
         if sequence != last:

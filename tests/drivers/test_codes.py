@@ -1,0 +1,33 @@
+"""Result codes: which are BUSY, and what they are called."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlstress.drivers import codes
+
+BUSY_RECOVERY, BUSY_TIMEOUT, IOERR_FSYNC, LOCKED, PROTOCOL = 261, 773, 1034, 6, 15
+
+
+@pytest.mark.parametrize("code", [codes.BUSY, codes.BUSY_SNAPSHOT, BUSY_RECOVERY, BUSY_TIMEOUT])
+def test_every_extended_busy_is_busy(code: int) -> None:
+    assert codes.is_busy(code)
+
+
+@pytest.mark.parametrize("code", [None, 0, LOCKED, PROTOCOL, IOERR_FSYNC, 5 << 8])
+def test_nothing_else_is_busy(code: int | None) -> None:
+    assert not codes.is_busy(code)
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (5, "SQLITE_BUSY"),
+        (517, "SQLITE_BUSY (extended code 517)"),
+        (IOERR_FSYNC, "SQLITE_IOERR (extended code 1034)"),
+        (11, "SQLITE_CORRUPT"),
+        (99, "SQLite result code 99"),
+    ],
+)
+def test_a_code_is_told_by_its_name(code: int, name: str) -> None:
+    assert codes.name(code) == name
