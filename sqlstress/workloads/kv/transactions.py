@@ -22,8 +22,8 @@ class TransactionSource(KeyValueSource):
 
     def __init__(self, case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, folder, worker, salt, shared)
-        # Reads alone are of two kinds here: what was read is told apart by the chunk's kinds.
-        self._gets_only, self.stamps = False, self.area.stamps
+        # Even where nothing is written there are two kinds of reads, told apart by the chunk's kinds.
+        self.only_reads = False
         self.row_weights = (1, case.load.batch, 1, 2)
         self._updates = [self._counted(bucket) for bucket in range(case.buckets)]
         self._read_below = round(case.load.read_ratio * _RESOLUTION)
