@@ -27,8 +27,8 @@ def plan(bench: Bench) -> Plan:
     options = bench.options
     notes = (
         "50/50, WAL, synchronous full. Median (smallest-largest) of the repeats. Memory: the largest "
-        "resident set among the workers, pages that they share included. Time: command to end less the window, "
-        f"so with the warm-up ({options.warmup_s:g} s) and the clean-up.",
+        "resident set among the workers, pages that they share included. Time: command to end less the "
+        f"window, so with the warm-up ({options.warmup_s:g} s) and the clean-up.",
     )
     concurrency = options.concurrency or CONCURRENCY
     return Plan(
