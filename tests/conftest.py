@@ -1,0 +1,54 @@
+"""What the whole suite must leave behind: no process, no folder."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
+
+GRACE_S = 10.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fail at the end of the session when a test has left a process or a folder of ours."""
+    around = (Path(tempfile.gettempdir()), Path.cwd())
+    for place in around:
+        remove_abandoned(place)
+    yield
+    _, alive = psutil.wait_procs(own_processes(), timeout=GRACE_S)
+    folders = [marker.parent for marker in tmp_path_factory.getbasetemp().rglob(MARKER)]
+    # Beside us others may be measuring there: what has no owner any more is not theirs.
+    folders += [folder for place in around for folder in remove_abandoned(place)]
+    assert not alive, f"processes left: {[process.cmdline() for process in alive]}"
+    assert not folders, f"folders left: {[str(folder) for folder in folders]}"
+
+
+def own_processes() -> list[psutil.Process]:
+    """Return our descendants, without the one that multiprocessing keeps as long as we live."""
+    return [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if not any("resource_tracker" in word for word in command_of(process))
+    ]
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    """Return a process's command line; empty when it has ended meanwhile."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+@pytest.fixture
+def folders_in(tmp_path: Path) -> Iterator[Path]:
+    """A folder for tests that make folders of ours on purpose; cleared of them afterwards."""
+    yield tmp_path
+    for marker in tmp_path.rglob(f"{PREFIX}*/{MARKER}"):
+        marker.unlink()

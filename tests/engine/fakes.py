@@ -1,0 +1,99 @@
+"""A clock that stands still until it is moved, and a source whose operations move it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from sqlstress.workloads.base import FAILED, GET, Chunk, Findings
+
+LARGEST = 64
+
+
+class FakeClock:
+    """Nanoseconds that pass only when somebody says so."""
+
+    def __init__(self, now: int = 0) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Busy(Exception):
+    """What the fake store answers when a lock stayed taken."""
+
+
+class FakeSource:
+    """Operations of given lengths; preparing and settling a chunk takes a given time, too.
+
+    An operation is (kind, nanoseconds) or (kind, nanoseconds, what happens at its end).
+    """
+
+    only_reads = False
+    row_weights: Sequence[int] = (1, 10, 1, 2)
+    largest_chunk = LARGEST
+
+    def __init__(
+        self, clock: FakeClock, operations: Iterable[tuple[Any, ...]], prepare_ns: int = 0, settle_ns: int = 0
+    ) -> None:
+        self.clock = clock
+        self.operations: Iterator[tuple[Any, ...]] = iter(operations)
+        self.prepare_ns, self.settle_ns = prepare_ns, settle_ns
+        self.stamps: Any = array("q", bytes(8 * (LARGEST + 1)))
+        self.sizes: list[int] = []
+        self.settled: list[tuple[int, list[Any], list[int]]] = []
+        self.begun = 0
+        self.busy = (0, 0)
+
+    def next_chunk(self, size: int) -> Chunk | None:
+        self.clock.now += self.prepare_ns
+        operations = list(islice(self.operations, size))
+        if not operations:
+            return None
+        self.sizes.append(size)
+        return Chunk(bytearray(kind for kind, *_ in operations), [self._run] * len(operations), operations)
+
+    def _run(self, operation: tuple[Any, ...]) -> str:
+        self.begun += 1
+        self.clock.now += operation[1]
+        for act in operation[2:]:
+            act()
+        return f"result {self.begun}"
+
+    def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
+        if not isinstance(error, Busy):
+            raise error
+        chunk.kinds[index] = FAILED
+
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
+        self.clock.now += self.settle_ns
+        self.settled.append((done, results, stamps))
+
+    def explain(self, error: Exception) -> str:
+        return str(error)
+
+    def busy_counts(self) -> tuple[int, int]:
+        return self.busy
+
+    def findings(self) -> Findings:
+        return Findings()
+
+    def close(self) -> None:
+        pass
+
+
+def gets(count: int, ns: int) -> list[tuple[int, int]]:
+    """Return so many gets of the same length."""
+    return [(GET, ns)] * count
+
+
+def raising(error: Exception) -> Any:
+    """Return a function that raises."""
+
+    def act() -> None:
+        raise error
+
+    return act

@@ -1,0 +1,38 @@
+"""What workers sent, made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlstress.engine.pool import Ended
+from sqlstress.engine.tally import FOREVER_NS, Totals, Window
+from sqlstress.engine.worker import Done
+from sqlstress.histogram import bucket_of
+from sqlstress.units import NS_PER_S
+from sqlstress.workloads.base import Findings
+
+OPENS_NS = 10 * NS_PER_S
+WINDOW = Window(OPENS_NS - NS_PER_S, OPENS_NS, OPENS_NS + 2 * NS_PER_S)
+FIXED = Window(OPENS_NS, OPENS_NS, FOREVER_NS)
+
+
+def done(worker: int, gets: int = 0, replaces: int = 0, **fields: Any) -> Ended:
+    """Return a worker that did so many operations, gets of 2 µs and replaces of 50 µs."""
+    counts = {"get": gets, "replace": replaces}
+    latencies = {"get": 2_000, "replace": 50_000}
+    effective = fields.pop("effective", {})
+    totals = Totals(
+        first_ns=fields.pop("first_ns", WINDOW.starts_ns),
+        last_ns=fields.pop("last_ns", WINDOW.closes_ns),
+        operations={kind: count for kind, count in counts.items() if count},
+        rows=gets + replaces,
+        buckets={kind: {bucket_of(latencies[kind]): count} for kind, count in counts.items() if count},
+        largest_ns={kind: latencies[kind] for kind, count in counts.items() if count},
+        **fields,
+    )
+    return Ended(worker, Done(totals, Findings(effective=effective)))
+
+
+def dead(worker: int, reason: str = "was killed by SIGKILL") -> Ended:
+    """Return a worker that sent nothing."""
+    return Ended(worker, reason=reason)

@@ -1,0 +1,284 @@
+"""Tests of the folder of a measurement, and of what is removed when its owner is gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine import folder as folders
+from sqlstress.engine.folder import MARKER, RunFolder, remove_abandoned, remove_ours
+from sqlstress.errors import EnvironmentFailure
+
+OURS = ("kv.db", "kv.db-wal", "kv.db-shm", "kv.db-journal", "kv_0.db", "kv_17.db-wal", "sync-0a1b.tmp")
+FOREIGN = ("notes.txt", "kv.db.bak", "my-kv.db", "kv_x.db", "sync-me.tmp", "kv.sqlite")
+
+HOLDER = """
+import sys
+from pathlib import Path
+from sqlstress.engine.folder import RunFolder
+with RunFolder(Path(sys.argv[1]), keep=False) as folder:
+    print(folder.path, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def abandoned(parent: Path, name: str = "sqlstress-0badcafe", **told: object) -> Path:
+    """Make a folder as a killed run leaves it: marked, and nobody holds the lock."""
+    path = parent / name
+    path.mkdir()
+    marker = {"made_by": "sqlstress", "pid": 1, "keep": False, **told}
+    (path / MARKER).write_text(json.dumps(marker), encoding="utf-8")
+    fill(path, OURS)
+    return path
+
+
+def fill(path: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        (path / name).write_bytes(b"x")
+
+
+@contextmanager
+def living_owner(parent: Path) -> Iterator[Path]:
+    """Another process has a folder below `parent`."""
+    command = [sys.executable, "-c", HOLDER, str(parent)]
+    root = Path(folders.__file__).parents[2]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
+    ) as other:
+        assert other.stdout is not None
+        yield Path(other.stdout.readline().strip())
+        other.communicate("done\n")
+
+
+def test_a_fresh_marked_folder_is_made_and_removed(folders_in: Path) -> None:
+    with RunFolder(folders_in, keep=False) as folder:
+        assert folder.path.parent == folders_in
+        told = json.loads((folder.path / MARKER).read_text(encoding="utf-8"))
+        assert told == {"made_by": "sqlstress", "pid": os.getpid(), "keep": False}
+        fill(folder.path, OURS)
+    assert list(folders_in.iterdir()) == []
+
+
+def test_it_is_removed_after_an_error_too(folders_in: Path) -> None:
+    with pytest.raises(ZeroDivisionError), RunFolder(folders_in, keep=False):
+        _ = 1 / 0
+    assert list(folders_in.iterdir()) == []
+
+
+def test_no_two_folders_are_the_same(folders_in: Path) -> None:
+    with RunFolder(folders_in, keep=False) as one, RunFolder(folders_in, keep=False) as other:
+        assert one.path != other.path
+        assert one.path.is_dir()
+
+
+def test_a_kept_folder_stays_without_its_marker(folders_in: Path) -> None:
+    with RunFolder(folders_in, keep=True) as folder:
+        fill(folder.path, OURS)
+    assert {path.name for path in folder.path.iterdir()} == set(OURS)
+    assert remove_abandoned(folders_in) == []
+    assert folder.path.is_dir()
+
+
+def test_a_kept_folder_whose_run_was_killed_stays_too(folders_in: Path) -> None:
+    path = abandoned(folders_in, keep=True)
+    assert remove_abandoned(folders_in) == []
+    assert (path / "kv.db").exists()
+
+
+def test_what_lies_in_it_besides_stays(folders_in: Path) -> None:
+    with RunFolder(folders_in, keep=False) as folder:
+        fill(folder.path, OURS + FOREIGN)
+    assert {path.name for path in folder.path.iterdir()} == set(FOREIGN)
+
+
+def test_an_abandoned_folder_is_removed(folders_in: Path) -> None:
+    path = abandoned(folders_in)
+    assert remove_abandoned(folders_in) == [path]
+    assert list(folders_in.iterdir()) == []
+
+
+def test_the_next_start_removes_an_abandoned_folder(folders_in: Path) -> None:
+    path = abandoned(folders_in)
+    with RunFolder(folders_in, keep=False) as folder:
+        assert list(folders_in.iterdir()) == [folder.path]
+    assert not path.exists()
+
+
+def test_foreign_files_in_an_abandoned_folder_are_never_touched(folders_in: Path) -> None:
+    path = abandoned(folders_in)
+    fill(path, FOREIGN)
+    (path / "kv_3.db").mkdir()
+    assert remove_abandoned(folders_in) == []
+    assert {entry.name for entry in path.iterdir()} == {*FOREIGN, "kv_3.db"}
+
+
+def test_a_folder_with_a_living_owner_is_left_alone(folders_in: Path) -> None:
+    with living_owner(folders_in) as path:
+        fill(path, OURS)
+        assert remove_abandoned(folders_in) == []
+        assert {entry.name for entry in path.iterdir()} == {MARKER, *OURS}
+    assert not path.exists()
+
+
+def test_an_owner_in_this_process_is_a_living_one_too(folders_in: Path) -> None:
+    with RunFolder(folders_in, keep=False) as folder:
+        assert remove_abandoned(folders_in) == []
+        assert (folder.path / MARKER).exists()
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        None,
+        "",
+        "not JSON",
+        "[]",
+        '{"made_by": "somebody else", "keep": false}',
+        '{"made_by": "sqlstress"}',
+        '{"made_by": "sqlstress", "keep": "no"}',
+        "\ud800",
+    ],
+)
+def test_a_strangers_folder_of_the_same_name_is_never_touched(folders_in: Path, marker: str | None) -> None:
+    path = folders_in / "sqlstress-12345678"
+    path.mkdir()
+    fill(path, OURS)
+    if marker is not None:
+        (path / MARKER).write_bytes(marker.encode("utf-8", "surrogatepass"))
+    before = sorted(path.iterdir())
+    assert remove_abandoned(folders_in) == []
+    assert sorted(path.iterdir()) == before
+
+
+def test_a_folder_of_another_name_is_never_touched(folders_in: Path) -> None:
+    path = abandoned(folders_in, name="databases")
+    assert remove_abandoned(folders_in) == []
+    assert (path / "kv.db").exists()
+    (path / MARKER).unlink()
+
+
+def test_a_file_named_like_ours_is_never_touched(folders_in: Path) -> None:
+    (folders_in / "sqlstress-12345678").write_bytes(b"x")
+    assert remove_abandoned(folders_in) == []
+    assert (folders_in / "sqlstress-12345678").read_bytes() == b"x"
+
+
+def link(path: Path, target: Path) -> None:
+    try:
+        path.symlink_to(target)
+    except OSError:
+        pytest.skip("symbolic links can't be made here")
+
+
+def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> None:
+    elsewhere = folders_in / "elsewhere"
+    elsewhere.mkdir()
+    path = abandoned(elsewhere)
+    link(folders_in / "sqlstress-12345678", path)
+    assert remove_abandoned(folders_in) == []
+    assert (path / "kv.db").exists()
+
+
+def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -> None:
+    path = abandoned(folders_in)
+    (path / MARKER).rename(folders_in / "marker")
+    link(path / MARKER, folders_in / "marker")
+    assert remove_abandoned(folders_in) == []
+    assert (path / "kv.db").exists()
+
+
+def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_in: Path) -> None:
+    path = abandoned(folders_in)
+    (folders_in / "precious.db").write_bytes(b"precious")
+    (path / "kv.db").unlink()
+    link(path / "kv.db", folders_in / "precious.db")
+    assert remove_abandoned(folders_in) == [path]
+    assert (folders_in / "precious.db").read_bytes() == b"precious"
+
+
+def test_a_folder_that_another_start_removes_meanwhile_is_no_error(folders_in: Path) -> None:
+    assert remove_ours(folders_in / "sqlstress-12345678") is False
+
+
+def test_a_parent_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* Choose another --dir"):
+        RunFolder(tmp_path / "missing", keep=False).__enter__()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_parent_in_which_nothing_can_be_made_says_what_to_do() -> None:
+    with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* /proc: .* Choose another --dir"):
+        RunFolder(Path("/proc"), keep=False).__enter__()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such permission there")
+def test_a_parent_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+    if sys.platform != "win32" and os.geteuid() == 0:
+        pytest.skip("nothing is forbidden to root")
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(EnvironmentFailure, match=r"Permission denied.* Choose another --dir"):
+            RunFolder(tmp_path, keep=False).__enter__()
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_disk_that_is_full_leaves_no_folder(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sqlstress.engine.folder.json.dump", full)
+    with pytest.raises(EnvironmentFailure, match="No space left on device"):
+        RunFolder(folders_in, keep=True).__enter__()
+    assert list(folders_in.iterdir()) == []
+
+
+def test_somebody_who_only_looks_at_a_new_marker_does_no_harm(
+    folders_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, answers = folders._lock, [BlockingIOError(), BlockingIOError()]
+
+    def taken_twice(stream: object) -> None:
+        if answers:
+            raise answers.pop()
+        lock(stream)  # type: ignore[arg-type]
+
+    slept: list[float] = []
+    monkeypatch.setattr(folders, "_lock", taken_twice)
+    monkeypatch.setattr("sqlstress.engine.folder.time.sleep", slept.append)
+    with RunFolder(folders_in, keep=False) as folder:
+        assert (folder.path / MARKER).stat().st_size > 0
+    assert len(slept) == 2
+
+
+def test_a_file_system_without_locks_is_told_of(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(_: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(folders, "_lock", no_locks)
+    monkeypatch.setattr("sqlstress.engine.folder.time.sleep", lambda _: None)
+    with pytest.raises(EnvironmentFailure, match="No locks available"):
+        RunFolder(folders_in, keep=False).__enter__()
+    assert list(folders_in.iterdir()) == []
+
+
+def test_a_file_that_is_still_held_is_tried_again(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, unlink = abandoned(folders_in), Path.unlink
+    held = [2]
+
+    def busy(self: Path, missing_ok: bool = False) -> None:
+        if self.name == "kv.db" and held[0]:
+            held[0] -= 1
+            raise PermissionError(13, "used by another process")
+        unlink(self, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", busy)
+    monkeypatch.setattr("sqlstress.engine.folder.time.sleep", lambda _: None)
+    assert remove_abandoned(folders_in) == [path]

@@ -1,0 +1,75 @@
+"""Tests of the descriptors that are provided for."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from sqlstress.case import Case
+from sqlstress.engine import limits
+from sqlstress.errors import EnvironmentFailure
+
+if sys.platform == "win32":
+    pytest.skip("handles are not limited there", allow_module_level=True)
+
+import resource
+
+INFINITE = resource.RLIM_INFINITY
+
+
+class Limit:
+    """What stands in for the system's limit: soft, hard, and what the system refuses to go beyond."""
+
+    def __init__(self, soft: int, hard: int, most: int = 1 << 40) -> None:
+        self.soft, self.hard, self.most = soft, hard, most
+
+    def get(self, which: int) -> tuple[int, int]:
+        assert which == resource.RLIMIT_NOFILE
+        return self.soft, self.hard
+
+    def set(self, which: int, limits: tuple[int, int]) -> None:
+        if limits[0] > self.most:
+            raise ValueError("current limit exceeds maximum limit")
+        self.soft, self.hard = limits
+
+
+def provided(monkeypatch: pytest.MonkeyPatch, limit: Limit, count: int) -> tuple[int, int]:
+    monkeypatch.setattr(resource, "getrlimit", limit.get)
+    monkeypatch.setattr(resource, "setrlimit", limit.set)
+    limits.provide(count)
+    return limit.soft, limit.hard
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "expected"),
+    [
+        (256, 4096, 3064),
+        (256, INFINITE, 3064),
+        (3064, 3064, 3064),
+        (5000, 5000, 5000),
+        (INFINITE,) * 2 + (-1,),
+    ],
+)
+def test_the_soft_limit_is_raised_to_what_is_needed_and_never_lowered(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, expected: int
+) -> None:
+    assert provided(monkeypatch, Limit(soft, hard), 3064) == (expected, hard)
+
+
+def test_a_hard_limit_that_is_too_low_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"3064 open files .*1024 are allowed .*ulimit -Hn 3064"):
+        provided(monkeypatch, Limit(256, 1024), 3064)
+
+
+def test_a_system_that_allows_less_than_it_says_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"30064 open files .* the limit of 256 can't be raised"):
+        provided(monkeypatch, Limit(256, INFINITE, most=10_240), 30_064)
+
+
+def test_a_worker_needs_three_for_each_bucket() -> None:
+    assert limits.needed(Case(buckets=1000)) == 3 * 1000 + limits.SPARE
+
+
+def test_the_parent_needs_three_for_each_worker() -> None:
+    assert limits.needed(Case(concurrency=1000)) == 3 * 1000 + limits.SPARE

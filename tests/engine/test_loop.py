@@ -1,0 +1,228 @@
+"""Tests of the timed loop, with a fake source and a fake clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.engine.loop import FIRST_CHUNK, LONG_NS, SHORT_NS, next_size, timed_loop
+from sqlstress.engine.tally import FOREVER_NS, Totals, Window
+from sqlstress.workloads.base import GET, KINDS, REPLACE
+from tests.engine.fakes import LARGEST, Busy, FakeClock, FakeSource, gets, raising
+
+WINDOW = Window(0, 100, 200)
+NO_END = Window(0, 0, FOREVER_NS)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["acknowledging", "only-reading"], autouse=True)
+def both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The loop has a cheaper way for sources that only read; both must count the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FakeSource, "only_reads", request.param)
+        yield
+
+
+def run(
+    source: FakeSource, window: Window = WINDOW, limit: int | None = None, stop: list[int] | None = None
+) -> Totals:
+    return timed_loop(source, window, limit, [0], stop or [0], source.clock)
+
+
+def source_of(operations: Any, **times: int) -> FakeSource:
+    return FakeSource(FakeClock(), operations, **times)
+
+
+def test_only_what_completes_inside_the_window_is_counted() -> None:
+    totals = run(source_of(repeat((GET, 10))))
+    assert totals.operations == {"get": 10}  # those that end at 100, 110, … 190
+    assert sum(totals.buckets["get"].values()) == 10
+
+
+def test_an_operation_that_begins_before_the_window_and_ends_inside_is_counted() -> None:
+    totals = run(source_of([(GET, 150), *gets(1, 1000)]))
+    assert totals.operations == {"get": 1}
+    assert totals.largest_ns == {"get": 150}
+
+
+def test_an_operation_pending_at_the_end_is_the_longest_wait_but_not_counted() -> None:
+    totals = run(source_of([*gets(15, 10), (GET, 5_000)]))
+    assert totals.operations == {"get": 6}
+    assert totals.largest_ns == {"get": 10}
+    assert totals.longest_wait_ns == 5_000
+    assert totals.last_ns == 5_150
+
+
+def test_an_operation_that_spans_the_whole_window_is_the_longest_wait() -> None:
+    totals = run(source_of([(GET, 700)]))
+    assert (totals.operations, totals.longest_wait_ns) == ({}, 700)
+
+
+def test_nothing_begins_after_the_window_has_closed() -> None:
+    source = source_of([(GET, 190), (GET, 20), (GET, 20), (GET, 20)])
+    totals = run(source)
+    assert source.begun == 2
+    assert source.settled == [(2, ["result 1", "result 2"], [0, 190, 210])]
+    assert totals.operations == {"get": 1}
+
+
+def test_nothing_is_begun_when_the_window_has_closed_already() -> None:
+    source = FakeSource(FakeClock(200), repeat((GET, 1)))
+    assert run(source) == Totals()
+    assert source.begun == 0
+
+
+def test_a_limit_is_met_exactly_and_everything_is_counted() -> None:
+    source = FakeSource(FakeClock(5), repeat((REPLACE, 1)))
+    totals = run(source, NO_END, limit=101)
+    assert (source.begun, totals.operations, totals.rows) == (101, {"replace": 101}, 1010)
+    assert (totals.first_ns, totals.last_ns) == (5, 106)
+
+
+def test_a_source_that_is_dry_ends_the_loop() -> None:
+    assert run(source_of(gets(21, 3)), NO_END).operations == {"get": 21}
+
+
+def test_the_stop_flag_ends_the_loop_after_the_chunk_that_is_under_way() -> None:
+    stop = [0]
+    operations = [*gets(2, 1), (GET, 1, lambda: stop.__setitem__(0, 1)), *gets(1000, 1)]
+    source = source_of(operations)
+    totals = run(source, NO_END, stop=stop)
+    assert totals.operations == {"get": FIRST_CHUNK}
+
+
+def test_a_stop_flag_that_is_set_before_the_start_lets_nothing_begin() -> None:
+    source = source_of(gets(3, 1))
+    assert run(source, NO_END, stop=[1]).operations == {}
+    assert source.begun == 0
+
+
+def test_progress_is_told_after_every_chunk() -> None:
+    progress = [0]
+    told: list[int] = []
+    source = source_of(repeat((GET, 1, lambda: told.append(progress[0]))))
+    timed_loop(source, NO_END, 24, progress, [0], source.clock)
+    assert told == [0] * 8 + [8] * 16
+    assert progress == [24]
+
+
+def test_short_operations_make_the_chunks_grow_up_to_the_largest() -> None:
+    source = source_of(gets(8 + 16 + 32 + 64 + 64, 1))
+    run(source, NO_END)
+    assert source.sizes == [8, 16, 32, 64, LARGEST]
+
+
+def test_long_operations_make_the_chunks_shrink_again() -> None:
+    slow = LONG_NS // 16
+    source = source_of([*gets(8 + 16 + 32, 1), *gets(64 + 32 + 16 + 8, slow)])
+    run(source, NO_END)
+    assert source.sizes == [8, 16, 32, 64, 32, 16, 16]
+
+
+@pytest.mark.parametrize(
+    ("size", "done", "took_ns", "expected"),
+    [
+        (8, 8, SHORT_NS - 1, 16),
+        (8, 8, SHORT_NS, 8),
+        (8, 8, LONG_NS, 8),
+        (64, 64, LONG_NS + 1, 32),
+        (8, 8, LONG_NS + 1, FIRST_CHUNK),
+        (48, 48, 0, 64),
+        (16, 3, LONG_NS + 1, 16),
+        (16, 3, 0, 16),
+    ],
+)
+def test_the_next_size_depends_on_what_the_last_chunk_took(
+    size: int, done: int, took_ns: int, expected: int
+) -> None:
+    assert next_size(size, done, took_ns, LARGEST) == expected
+
+
+def test_the_limit_bounds_the_last_chunk() -> None:
+    source = source_of(repeat((GET, 1)))
+    run(source, NO_END, limit=12)
+    assert source.sizes == [8, 4]
+
+
+def test_an_operation_given_up_as_busy_is_counted_as_failed_and_not_as_done() -> None:
+    source = source_of([*gets(12, 10), (REPLACE, 15, raising(Busy())), *gets(3, 10)])
+    totals = run(source)
+    assert totals.failed == 1
+    assert totals.operations == {"get": 6}  # the ends at 100, 110, 120, 145, 155, 165
+    assert totals.longest_wait_ns == 15
+    assert [results[-1] for _, results, _ in source.settled][-1] == "result 16"
+
+
+def test_the_result_of_an_operation_given_up_is_none_at_its_place() -> None:
+    source = source_of([(GET, 1), (GET, 1, raising(Busy())), (GET, 1)])
+    run(source, NO_END)
+    assert source.settled[0][1] == ["result 1", None, "result 3"]
+
+
+def test_an_operation_given_up_before_the_window_is_not_counted() -> None:
+    assert run(source_of([(GET, 5, raising(Busy())), (GET, 200)])).failed == 0
+
+
+def test_any_other_error_ends_the_loop() -> None:
+    with pytest.raises(OSError, match="disk I/O"):
+        run(source_of([*gets(2, 1), (GET, 1, raising(OSError("disk I/O"))), (GET, 1)]))
+
+
+def test_busy_answers_are_counted_inside_the_window_only() -> None:
+    source = source_of([])
+
+    def answer(busy: int, snapshot: int) -> Any:
+        return lambda: setattr(source, "busy", (source.busy[0] + busy, source.busy[1] + snapshot))
+
+    before = [(GET, 10, answer(5, 7)), *gets(7, 1)]  # one chunk that ends at 17
+    inside = [(GET, 100, answer(2, 1)), *gets(15, 1)]  # ends at 132
+    after = [(GET, 300, answer(9, 9))]
+    source.operations = iter([*before, *inside, *after])
+    totals = run(source)
+    assert (totals.busy, totals.busy_snapshot) == (2, 1)
+
+
+def test_what_is_done_between_chunks_is_the_harness_and_its_proof_and_no_latency() -> None:
+    source = source_of(gets(8 + 16 + 32, 10), prepare_ns=3, settle_ns=7)
+    totals = run(source, Window(0, 0, 10_000))
+    assert totals.largest_ns == {"get": 10}
+    assert totals.proof_ns == 3 * 7
+    assert totals.harness_ns == 3 * (3 + 7)
+
+
+def test_the_harness_is_not_counted_outside_the_window() -> None:
+    source = source_of([*gets(8, 1), (GET, 1_000)], prepare_ns=3, settle_ns=7)
+    totals = run(source)
+    assert (totals.harness_ns, totals.proof_ns) == (0, 0)
+
+
+def test_the_clock_is_the_common_one_unless_another_is_given() -> None:
+    source = source_of(gets(5, 0))
+    totals = timed_loop(source, NO_END, None, [0], [0])
+    assert totals.last_ns > 0
+    assert timed_loop.__defaults__ == (time.perf_counter_ns,)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 60)), max_size=200),
+    st.integers(0, 1000),
+    st.integers(0, 1000),
+)
+def test_the_counts_are_those_of_a_plain_reading_of_the_times(
+    operations: list[tuple[int, int]], opens: int, length: int
+) -> None:
+    totals = run(source_of(operations), Window(0, opens, opens + length))
+    expected = dict.fromkeys(KINDS, 0)
+    now = 0
+    for kind, ns in operations:
+        now += ns
+        expected[KINDS[kind]] += opens <= now < opens + length
+    assert totals.operations == {name: count for name, count in expected.items() if count}
+    assert totals.rows == sum(
+        count * weight for count, weight in zip(expected.values(), FakeSource.row_weights, strict=True)
+    )

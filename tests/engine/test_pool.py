@@ -1,0 +1,213 @@
+"""Tests of the pool of worker processes; a few of them start real ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlstress.case import Case
+from sqlstress.engine import pool as pools
+from sqlstress.engine.pool import GROUP, Ended, Pool, death, wait_some
+from sqlstress.engine.tally import Totals, Window
+from sqlstress.engine.trial import plan_window
+from sqlstress.engine.worker import SLOT_WORDS, Done, Failed, Ready
+from sqlstress.errors import EnvironmentFailure, Interrupted
+from sqlstress.workloads import open_work
+from sqlstress.workloads.base import Findings
+
+DRY = Case(driver="dry", concurrency=2, ops=100, warmup_s=0.0)
+DONE = Done(Totals(), Findings())
+
+
+def no_pulse() -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("exitcode", "expected"),
+    [
+        (None, "closed its pipe without a result"),
+        (0, "ended with exit code 0 and no result"),
+        (1, "ended with exit code 1 and no result"),
+        (-9, "was killed by SIGKILL"),
+        (-11, "was killed by SIGSEGV"),
+        (-40, "was killed by signal 40"),
+        (3221225477, "ended with exit code 3221225477 and no result"),
+    ],
+)
+def test_a_death_is_told_by_the_name_of_its_signal(exitcode: int | None, expected: str) -> None:
+    assert death(exitcode) == expected
+
+
+def test_more_pipes_are_waited_for_than_windows_waits_for_at_once() -> None:
+    pairs = [Pipe() for _ in range(2 * GROUP + 5)]
+    try:
+        for number in (0, GROUP - 1, GROUP, 2 * GROUP + 4):
+            pairs[number][1].send("here")
+        ready = wait_some([ours for ours, _ in pairs], 0.0)
+        assert [[ours for ours, _ in pairs].index(pipe) for pipe in ready] == [0, 59, 60, 124]
+    finally:
+        for pair in pairs:
+            for end in pair:
+                end.close()
+
+
+class Clock:
+    """Moves on a second with every look."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 1.0
+        return self.now
+
+    def perf_counter_ns(self) -> int:
+        return 1_000
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any], Clock]]:
+    """A pool of two workers without processes: we hold the workers' ends; the clock is a fake."""
+    clock = Clock()
+    monkeypatch.setattr(pools, "time", clock)
+    monkeypatch.setattr(pools, "TICK_S", 0.0)
+    pool = Pool(DRY, Path(), 0, ())
+    theirs = []
+    for number in (1, 2):
+        ours, other = Pipe()
+        pool._pipes[ours] = number
+        theirs.append(other)
+    yield pool, theirs, clock
+    for pipe in (*pool._pipes, *theirs):
+        pipe.close()
+
+
+Waiting = tuple[Pool, list[Any], Clock]
+
+
+def test_who_is_not_ready_in_time_is_told(waiting: Waiting) -> None:
+    pool, (one, _), _ = waiting
+    one.send(Ready(500))
+    late = pool.wait_ready(5.0, no_pulse)
+    assert late == [Ended(2, reason="did not get ready within the time-out, and was ended")]
+
+
+def test_who_fails_while_starting_is_told(waiting: Waiting) -> None:
+    pool, (one, other), _ = waiting
+    one.send(Failed("SQLITE_CANTOPEN: unable to open database file"))
+    other.send(Ready(500))
+    failed = pool.wait_ready(5.0, no_pulse)
+    assert failed == [Ended(1, reason="SQLITE_CANTOPEN: unable to open database file")]
+
+
+@pytest.mark.parametrize("stamp_ns", [-1, 1_001])
+def test_a_clock_that_is_not_the_parents_is_noticed(waiting: Waiting, stamp_ns: int) -> None:
+    pool, (one, other), _ = waiting
+    one.send(Ready(stamp_ns))
+    other.send(Ready(1_000))
+    assert pool.wait_ready(5.0, no_pulse) == [Ended(1, reason="its clock is not the parent's")]
+
+
+def test_results_come_in_the_order_of_the_workers(waiting: Waiting) -> None:
+    pool, (one, other), _ = waiting
+    other.send(DONE)
+    pulses: list[int] = []
+
+    def pulse() -> None:
+        if not pulses:
+            one.send(DONE)
+        pulses.append(1)
+
+    assert [ended.worker for ended in pool.gather(9.0, pulse)] == [1, 2]
+
+
+def test_a_worker_that_does_nothing_any_more_is_given_up_and_the_others_kept(waiting: Waiting) -> None:
+    pool, (one, _), _ = waiting
+    one.send(DONE)
+    ended = pool.gather(30.0, no_pulse)
+    assert ended == [Ended(1, DONE), Ended(2, reason="hung within the time-out, and was ended")]
+
+
+def test_who_still_does_something_is_waited_for_however_long_it_takes(waiting: Waiting) -> None:
+    pool, theirs, clock = waiting
+
+    def work() -> None:
+        pool._words[2 * SLOT_WORDS] += 1
+        if clock.now > 500:
+            for pipe in theirs:
+                pipe.send(DONE)
+
+    assert pool.gather(30.0, work) == [Ended(1, DONE), Ended(2, DONE)]
+    assert clock.now > 500
+    assert pool.done_so_far() == pool._words[2 * SLOT_WORDS]
+
+
+def test_a_pulse_that_raises_ends_the_waiting(waiting: Waiting) -> None:
+    pool, _, _ = waiting
+
+    def stop() -> None:
+        raise Interrupted("stopped by SIGINT")
+
+    with pytest.raises(Interrupted):
+        pool.gather(30.0, stop)
+
+
+def test_a_worker_that_died_before_the_start_is_no_error_yet(waiting: Waiting) -> None:
+    pool, (one, other), _ = waiting
+    one.close()
+    pool.go(Window(0, 0, 1))
+    assert other.recv() == Window(0, 0, 1)
+
+
+def test_a_process_that_cannot_be_started_says_which_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", refuse)
+    with (
+        pytest.raises(EnvironmentFailure, match=r"process 1 of 2: Resource .*Lower --concurrency"),
+        Pool(DRY, Path(), 0, ()) as pool,
+    ):
+        pool.start(no_pulse)
+
+
+def test_real_workers_start_together_work_and_end() -> None:
+    work = open_work(DRY, Path(), 0, {})
+    with Pool(DRY, Path(), 0, work.shared) as pool:
+        pool.start(no_pulse)
+        assert pool.wait_ready(60.0, no_pulse) == []
+        window = plan_window(DRY, time.perf_counter_ns())
+        pool.go(window)
+        ended = pool.gather(60.0, no_pulse)
+        assert pool.join(60.0)
+    assert [one.reason for one in ended] == [None, None]
+    for one in ended:
+        assert one.done is not None
+        assert sum(one.done.totals.operations.values()) == 100
+        assert one.done.totals.first_ns >= window.starts_ns
+    assert pool.done_so_far() == 200
+
+
+def test_real_workers_that_cannot_open_their_files_say_why(tmp_path: Path) -> None:
+    case = Case(concurrency=1, ops=10, warmup_s=0.0)
+    work = open_work(case, tmp_path, 0, {})
+    with Pool(case, tmp_path / "missing", 0, work.shared) as pool:
+        pool.start(no_pulse)
+        (failed,) = pool.wait_ready(60.0, no_pulse)
+    assert failed.worker == 1
+    assert failed.reason is not None
+    assert "unable to open database file" in failed.reason
+
+
+def test_leaving_ends_workers_that_are_still_starting() -> None:
+    work = open_work(DRY, Path(), 0, {})
+    with Pool(DRY, Path(), 0, work.shared) as pool:
+        pool.start(no_pulse)
+        processes = list(pool._processes)
+    assert [process.is_alive() for process in processes] == [False, False]

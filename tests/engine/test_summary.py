@@ -1,0 +1,143 @@
+"""Tests of the way from what the workers sent to a Trial."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlstress.case import Case
+from sqlstress.engine.pool import Ended
+from sqlstress.engine.summary import summarise
+from sqlstress.engine.tally import Window
+from sqlstress.histogram import bucket_of
+from sqlstress.report import Trial
+from sqlstress.units import NS_PER_MS, NS_PER_S
+from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
+
+CASE = Case(concurrency=2, duration_s=2.0)
+
+
+def trial_of(*ended: Ended, case: Case = CASE, window: Window = WINDOW, whole_s: float = 9.0) -> Trial:
+    return summarise(case, 0, window, ended, whole_s, start_s=0.4)
+
+
+def test_tps_is_what_was_completed_over_the_length_of_the_window() -> None:
+    trial = trial_of(done(1, gets=100, replaces=60), done(2, gets=200, replaces=40))
+    assert (trial.seconds, trial.transactions, trial.tps) == (2.0, 400, 200.0)
+    assert [one.transactions for one in trial.workers] == [160, 240]
+    assert trial.tps_per_process == 100.0
+
+
+def test_rows_are_counted_beside_the_transactions() -> None:
+    one = done(1, replaces=10)
+    assert one.done is not None
+    one.done.totals.rows = 1000
+    assert (trial_of(one).rows, trial_of(one).rows_per_s) == (1000, 500.0)
+
+
+def test_a_fixed_count_is_timed_from_the_common_start_to_the_last_end() -> None:
+    case = Case(concurrency=2, ops=100)
+    trial = trial_of(
+        done(1, gets=100, last_ns=OPENS_NS + 4 * NS_PER_S),
+        done(2, gets=100, last_ns=OPENS_NS + 5 * NS_PER_S),
+        case=case,
+        window=FIXED,
+    )
+    assert (trial.seconds, trial.tps) == (5.0, 40.0)
+    assert [one.seconds for one in trial.workers] == [4.0, 5.0]
+
+
+def test_a_fixed_count_is_shared_unequally_in_time_not_in_number() -> None:
+    trial = trial_of(
+        done(1, gets=100, last_ns=OPENS_NS + 1 * NS_PER_S),
+        done(2, gets=100, last_ns=OPENS_NS + 4 * NS_PER_S),
+        case=Case(concurrency=2, ops=100),
+        window=FIXED,
+    )
+    assert trial.min_max_share == 0.25
+    assert trial.fairness == pytest.approx(125**2 / (2 * (100**2 + 25**2)))
+
+
+def test_the_published_script_counts_pairs_over_the_whole_time() -> None:
+    case = Case(workload="classic", concurrency=2, ops=5000)
+    trial = trial_of(
+        done(1, gets=5000, replaces=5000), done(2, gets=5000, replaces=5000), case=case, window=FIXED
+    )
+    assert (trial.seconds, trial.transactions) == (9.0, 10_000)
+    assert trial.tps == pytest.approx(10_000 / 9)
+    assert [one.transactions for one in trial.workers] == [5000, 5000]
+
+
+def test_fairness_is_that_of_the_workers_shares() -> None:
+    trial = trial_of(done(1, gets=100), done(2, gets=300))
+    assert trial.fairness == pytest.approx(400**2 / (2 * (100**2 + 300**2)))
+    assert trial.min_max_share == pytest.approx(1 / 3)
+
+
+def test_nothing_done_has_no_fairness_and_no_latency() -> None:
+    trial = trial_of(done(1), done(2))
+    assert (trial.tps, trial.fairness, trial.min_max_share, trial.latency) == (0.0, None, None, {})
+
+
+def test_a_dead_worker_fails_the_trial_and_the_others_figures_are_kept() -> None:
+    trial = trial_of(done(1, gets=50), dead(2))
+    assert trial.error == "worker 2 was killed by SIGKILL; the others' figures are kept"
+    assert [(one.worker, one.transactions, one.error) for one in trial.workers] == [
+        (1, 50, None),
+        (2, 0, "was killed by SIGKILL"),
+    ]
+    assert trial.tps == 25.0
+    assert trial.latency["get"].count == 50
+
+
+def test_a_failed_worker_is_told_with_its_reason_and_how_many_more_failed() -> None:
+    reason = "SQLITE_IOERR: disk I/O error"
+    trial = trial_of(done(1), dead(2, reason), dead(3, reason), dead(4, reason))
+    assert trial.error == f"worker 2 failed: {reason}, and 2 more; the others' figures are kept"
+
+
+def test_latencies_are_merged_by_kind() -> None:
+    latency = trial_of(done(1, gets=100), done(2, gets=50, replaces=5)).latency
+    assert latency["get"].buckets == ((bucket_of(2_000), 150),)
+    assert latency["replace"].buckets == ((bucket_of(50_000), 5),)
+    assert (latency["get"].max_ns, latency["replace"].max_ns) == (2_000, 50_000)
+
+
+def test_waits_and_answers_of_all_workers_are_taken_together() -> None:
+    trial = trial_of(
+        done(1, longest_wait_ns=7, busy=1, busy_snapshot=10, failed=100),
+        done(2, longest_wait_ns=5, busy=2, busy_snapshot=20, failed=200),
+    )
+    assert trial.longest_wait_ns == 7
+    assert (trial.busy, trial.busy_snapshot, trial.failed) == (3, 30, 300)
+
+
+def test_settings_that_differ_between_workers_are_all_named() -> None:
+    trial = trial_of(
+        done(1, effective={"synchronous": "full", "journal_mode": "wal"}),
+        done(2, effective={"synchronous": "normal", "journal_mode": "wal"}),
+    )
+    assert trial.effective == {"synchronous": "full / normal", "journal_mode": "wal"}
+
+
+def test_shares_of_the_harness_are_of_the_window() -> None:
+    trial = trial_of(done(1, harness_ns=200 * NS_PER_MS, proof_ns=50 * NS_PER_MS))
+    assert (trial.workers[0].harness_share, trial.workers[0].proof_share) == (0.1, 0.025)
+
+
+def test_the_halves_of_the_window_are_compared_over_all_workers() -> None:
+    trial = trial_of(done(1, bins=[5] * 10 + [20] * 10), done(2, bins=[5] * 20))
+    assert trial.half_ratio == 2.5
+
+
+def test_a_window_that_was_silent_at_its_end_is_not_steady() -> None:
+    assert trial_of(done(1, bins=[10] * 10)).half_ratio == 0.0
+
+
+def test_what_completed_in_a_broken_last_bin_is_left_out_of_the_halves() -> None:
+    case, window = Case(duration_s=0.65), Window(0, 0, 650 * NS_PER_MS)
+    trial = trial_of(done(1, bins=[4, 4, 4, 8, 8, 8, 1]), case=case, window=window)
+    assert trial.half_ratio == 2.0
+
+
+def test_a_fixed_count_has_no_halves() -> None:
+    assert trial_of(done(1, bins=[5] * 20), window=FIXED).half_ratio is None

@@ -1,0 +1,130 @@
+"""Tests of what a worker counts."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.engine.tally import BIN_NS, FOREVER_NS, MOST_BINS, Tally, Totals, Window
+from sqlstress.histogram import Recorder, merge
+from sqlstress.units import NS_PER_S
+from sqlstress.workloads.base import FAILED, GET, KINDS, PAIR, REPLACE, UPDATE
+
+WEIGHTS = (1, 10, 1, 2)
+WIDE = Window(0, 0, FOREVER_NS)
+
+operations = st.lists(st.tuples(st.sampled_from((0, 1, 2, 3, FAILED)), st.integers(1, 10**9)), max_size=60)
+"""(kind, nanoseconds) of one operation after the other."""
+
+
+def tally_of(window: Window, *chunks: list[tuple[int, int]], begin: int = 1) -> Totals:
+    """Count chunks of operations, one directly after the other."""
+    tally = Tally(window, WEIGHTS)
+    now = begin
+    for chunk in chunks:
+        stamps = list(accumulate((ns for _, ns in chunk), initial=now))
+        tally.add(bytearray(kind for kind, _ in chunk), stamps)
+        now = stamps[-1]
+    return tally.finish()
+
+
+def test_kinds_are_counted_apart_with_their_rows_and_latencies() -> None:
+    totals = tally_of(WIDE, [(GET, 5), (REPLACE, 700), (GET, 9), (UPDATE, 80), (PAIR, 60), (REPLACE, 300)])
+    assert totals.operations == {"get": 2, "replace": 2, "update": 1, "pair": 1}
+    assert totals.rows == 2 * 1 + 2 * 10 + 1 + 2
+    assert totals.largest_ns == {"get": 9, "replace": 700, "update": 80, "pair": 60}
+    assert {kind: sum(buckets.values()) for kind, buckets in totals.buckets.items()} == totals.operations
+
+
+def test_a_kind_that_does_not_occur_is_not_named() -> None:
+    totals = tally_of(WIDE, [(GET, 5)])
+    assert (totals.operations, list(totals.buckets), list(totals.largest_ns)) == (
+        {"get": 1},
+        ["get"],
+        ["get"],
+    )
+
+
+def test_the_first_begin_and_the_last_end_are_kept_outside_the_window_too() -> None:
+    totals = tally_of(Window(0, 100, 110), [(GET, 10)], [(GET, 200)], begin=7)
+    assert (totals.first_ns, totals.last_ns) == (7, 217)
+
+
+def test_operations_given_up_are_counted_apart_and_can_be_the_longest_wait() -> None:
+    totals = tally_of(WIDE, [(GET, 5), (FAILED, 900), (FAILED, 20), (GET, 7)])
+    assert (totals.operations, totals.failed, totals.longest_wait_ns) == ({"get": 2}, 2, 900)
+    assert totals.rows == 2
+
+
+def test_the_longest_wait_is_that_of_the_slowest_operation() -> None:
+    assert tally_of(WIDE, [(GET, 5), (REPLACE, 900)], [(GET, 30)]).longest_wait_ns == 900
+
+
+def test_an_operation_that_ended_before_the_window_is_no_wait_of_it() -> None:
+    totals = tally_of(Window(0, 1000, 2000), [(GET, 900)], [(GET, 200)])
+    assert (totals.operations, totals.longest_wait_ns) == ({"get": 1}, 200)
+
+
+def test_an_operation_that_begins_after_the_window_is_no_wait_of_it() -> None:
+    totals = tally_of(Window(0, 0, 100), [(GET, 60), (GET, 70)], [(GET, 5000)])
+    assert (totals.operations, totals.longest_wait_ns) == ({"get": 1}, 70)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bin_ns"),
+    [(0.05, BIN_NS), (2, BIN_NS), (60, BIN_NS), (60.1, 100_166_667), (3600, 6 * NS_PER_S)],
+)
+def test_a_bin_is_a_tenth_of_a_second_unless_the_window_is_long(seconds: float, bin_ns: int) -> None:
+    window = Window(0, 500, 500 + round(seconds * NS_PER_S))
+    assert window.bin_ns == bin_ns
+    assert -(-(window.closes_ns - window.opens_ns) // window.bin_ns) <= MOST_BINS
+
+
+def test_a_fixed_count_has_bins_of_a_tenth_of_a_second() -> None:
+    assert WIDE.bin_ns == BIN_NS
+
+
+def test_bins_hold_what_was_completed_in_each() -> None:
+    window = Window(0, 1000, 1000 + 4 * BIN_NS)
+    totals = tally_of(window, [(GET, 1000), (GET, BIN_NS - 1001), (GET, 1001)], [(GET, 2 * BIN_NS)], begin=0)
+    # The ends, after the opening: 0, one short of a bin, a whole bin, three bins.
+    assert totals.bins == [2, 1, 0, 1]
+
+
+def test_a_fixed_count_that_takes_very_long_has_no_endless_series() -> None:
+    totals = tally_of(WIDE, [(GET, BIN_NS)] * 3, [(GET, MOST_BINS * BIN_NS)], [(GET, 1)], begin=0)
+    assert len(totals.bins) <= MOST_BINS
+    assert sum(totals.bins) == 3
+    assert totals.operations == {"get": 5}
+
+
+@given(operations, st.integers(0, 10**10), st.integers(0, 10**10))
+def test_the_bins_add_up_to_what_was_completed(done: list[tuple[int, int]], opens: int, length: int) -> None:
+    done = [(kind, ns) for kind, ns in done if kind != FAILED]
+    totals = tally_of(Window(0, opens, opens + length), done)
+    assert sum(totals.bins) == sum(totals.operations.values())
+
+
+@given(operations, st.lists(st.integers(0, 60), max_size=4), st.integers(0, 10**10), st.integers(0, 10**10))
+def test_it_does_not_matter_how_operations_are_cut_into_chunks(
+    done: list[tuple[int, int]], cuts: list[int], opens: int, length: int
+) -> None:
+    window = Window(0, opens, opens + length)
+    places = [0, *sorted(min(cut, len(done)) for cut in cuts), len(done)]
+    chunks = [done[start:end] for start, end in pairwise(places) if start < end]
+    whole, parts = tally_of(window, *([done] if done else [])), tally_of(window, *chunks)
+    assert parts == whole
+
+
+@given(operations, operations)
+def test_histograms_of_two_workers_add_up_to_the_histogram_of_all(
+    one: list[tuple[int, int]], other: list[tuple[int, int]]
+) -> None:
+    parts = [tally_of(WIDE, one), tally_of(WIDE, other)]
+    for kind, name in enumerate(KINDS):
+        everything = Recorder()
+        everything.record(ns for each, ns in [*one, *other] if each == kind)
+        assert merge(part.buckets.get(name, {}) for part in parts) == everything.buckets()

@@ -1,0 +1,132 @@
+"""Tests of the window's plan, of lateness, and of what happens to a late trial."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sqlstress.case import Case
+from sqlstress.engine.interrupt import StopSignals
+from sqlstress.engine.observer import Nobody
+from sqlstress.engine.tally import FOREVER_NS, Window
+from sqlstress.engine.trial import ATTEMPTS, TrialRunner, lateness_s, outcomes, plan_window
+from sqlstress.report import Trial
+from sqlstress.units import NS_PER_MS, NS_PER_S
+from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
+from tests.example_report import example_report
+
+TRIAL = example_report().runs[0].trials[0]
+
+
+def test_the_window_opens_after_the_lead_and_the_warm_up() -> None:
+    window = plan_window(Case(concurrency=8, warmup_s=0.5, duration_s=2.0), 1_000)
+    assert window.starts_ns == 1_000 + 200 * NS_PER_MS
+    assert window.opens_ns == window.starts_ns + 500 * NS_PER_MS
+    assert window.closes_ns == window.opens_ns + 2 * NS_PER_S
+
+
+@pytest.mark.parametrize(("workers", "lead_ms"), [(1, 200), (8, 200), (16, 400), (256, 6_400)])
+def test_the_lead_grows_with_the_workers(workers: int, lead_ms: int) -> None:
+    assert plan_window(Case(concurrency=workers), 0).starts_ns == lead_ms * NS_PER_MS
+
+
+def test_a_fixed_count_has_no_warm_up_and_no_end() -> None:
+    window = plan_window(Case(ops=10, warmup_s=0.0), 0)
+    assert (window.opens_ns, window.closes_ns) == (window.starts_ns, FOREVER_NS)
+
+
+def test_a_late_trial_is_given_a_longer_warm_up_and_the_same_window() -> None:
+    case = Case(warmup_s=0.5, duration_s=2.0)
+    window, longer = plan_window(case, 0), plan_window(case, 0, extra_s=1.5)
+    assert longer.starts_ns == window.starts_ns
+    assert longer.opens_ns == window.opens_ns + 1_500 * NS_PER_MS
+    assert longer.closes_ns - longer.opens_ns == 2 * NS_PER_S
+
+
+def test_who_wants_no_warm_up_is_given_none() -> None:
+    window = plan_window(Case(warmup_s=0.0), 0, extra_s=1.5)
+    assert window.opens_ns == window.starts_ns
+
+
+@pytest.mark.parametrize(
+    ("first_ns", "late_s"),
+    [
+        (WINDOW.starts_ns, 0.0),
+        (OPENS_NS, 0.0),
+        (OPENS_NS + 1, 1e-9),
+        (OPENS_NS + 250 * NS_PER_MS, 0.25),
+        (0, 2.0),  # never began: all of the window
+    ],
+)
+def test_a_worker_that_begins_after_the_opening_is_late(first_ns: int, late_s: float) -> None:
+    ended = [done(1), done(2, first_ns=first_ns)]
+    assert lateness_s(Case(warmup_s=1.0, duration_s=2.0), WINDOW, ended) == pytest.approx(late_s)
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "after_ms", "late"),
+    [(0.1, 20, False), (0.1, 21, True), (5.0, 100, False), (5.0, 101, True)],
+)
+def test_without_a_warm_up_a_moment_is_allowed(duration_s: float, after_ms: int, late: bool) -> None:
+    window = Window(OPENS_NS, OPENS_NS, OPENS_NS + round(duration_s * NS_PER_S))
+    ended = [done(1, first_ns=OPENS_NS + after_ms * NS_PER_MS)]
+    assert bool(lateness_s(Case(warmup_s=0.0, duration_s=duration_s), window, ended)) is late
+
+
+def test_nobody_is_late_for_a_fixed_count() -> None:
+    assert lateness_s(Case(ops=5), FIXED, [done(1, first_ns=OPENS_NS + NS_PER_S)]) == 0.0
+
+
+def test_a_dead_worker_is_not_late() -> None:
+    assert lateness_s(Case(), WINDOW, [done(1), dead(2)]) == 0.0
+    assert lateness_s(Case(), WINDOW, [dead(1)]) == 0.0
+
+
+def test_a_verdict_is_told_who_died_and_what_the_others_found() -> None:
+    alive, killed = done(1), dead(2)
+    told = outcomes([alive, killed])
+    assert [(one.worker, one.died) for one in told] == [(1, False), (2, True)]
+    assert alive.done is not None
+    assert told[0].findings is alive.done.findings
+    assert told[1].findings is None
+
+
+class Scripted(TrialRunner):
+    """Answers each attempt with a lateness from a list."""
+
+    def __init__(self, lateness: list[float], trial: Trial = TRIAL) -> None:
+        super().__init__(Path(), False, StopSignals(), Nobody(), 0)
+        self.lateness, self.trial = iter(lateness), trial
+        self.extras: list[float] = []
+
+    def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, float]:
+        self.extras.append(extra_s)
+        return self.trial, next(self.lateness)
+
+
+def run(*lateness: float) -> tuple[Trial, list[float]]:
+    runner = Scripted(list(lateness))
+    return runner.run(Case(), 0), runner.extras
+
+
+def test_a_trial_in_time_is_run_once() -> None:
+    trial, extras = run(0.0)
+    assert (trial.attempts, trial.error, extras) == (1, None, [0.0])
+
+
+def test_a_late_trial_is_run_again_with_twice_what_was_missing() -> None:
+    trial, extras = run(0.25, 0.125, 0.0)
+    assert (trial.attempts, trial.error, extras) == (3, None, [0.0, 0.5, 0.75])
+
+
+def test_a_trial_that_is_late_every_time_is_not_valid_and_says_what_to_do() -> None:
+    trial, extras = run(*[0.1] * 9)
+    assert trial.attempts == ATTEMPTS == len(extras)
+    assert trial.error == "a worker came late to the window 3 times: give a longer --warmup"
+
+
+def test_what_was_wrong_with_a_trial_in_time_is_kept() -> None:
+    runner = Scripted([0.0], replace(TRIAL, error="worker 1 was killed"))
+    assert runner.run(Case(), 0).error == "worker 1 was killed"

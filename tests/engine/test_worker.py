@@ -1,0 +1,151 @@
+"""Tests of a worker's way from its start to its report, run in this process."""
+
+from __future__ import annotations
+
+import gc
+import signal
+from collections.abc import Iterator
+from multiprocessing.sharedctypes import RawArray
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlstress.case import Case
+from sqlstress.engine import worker
+from sqlstress.engine.tally import FOREVER_NS, Window
+from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
+from sqlstress.units import NS_PER_S
+from sqlstress.workloads import open_work
+
+CASE = Case(driver="dry", concurrency=2, ops=50, warmup_s=0.0)
+AT_ONCE = Window(0, 0, FOREVER_NS)
+
+
+class Parent:
+    """The parent's end of the pipe: answers with a window, or is gone."""
+
+    def __init__(self, window: Window | None = AT_ONCE) -> None:
+        self.window = window
+        self.sent: list[Any] = []
+        self.closed = False
+
+    def send(self, message: Any) -> None:
+        self.sent.append(message)
+
+    def recv(self) -> Window:
+        if self.window is None:
+            raise EOFError
+        return self.window
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture(autouse=True)
+def process_as_before() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+    gc.unfreeze()
+    gc.enable()
+
+
+def job_of(case: Case, folder: Path = Path(), number: int = 2) -> Job:
+    words = RawArray("q", SLOT_WORDS * (case.concurrency + 1))
+    return Job(case, folder, number, 0, words, open_work(case, folder, 0, {}).shared)
+
+
+def run(job: Job, parent: Parent) -> list[Any]:
+    worker.main(job, parent)  # type: ignore[arg-type]
+    return parent.sent
+
+
+def test_a_worker_says_that_it_is_ready_and_then_what_it_did() -> None:
+    parent = Parent()
+    ready, done = run(job_of(CASE), parent)
+    assert isinstance(ready, Ready)
+    assert isinstance(done, Done)
+    assert sum(done.totals.operations.values()) == 50
+    assert ready.stamp_ns <= done.totals.first_ns
+    assert parent.closed
+
+
+def test_a_worker_counts_in_its_own_words_only() -> None:
+    job = job_of(CASE)
+    run(job, Parent())
+    assert list(job.counters) == [0] * 16 + [50] + [0] * 7
+
+
+def test_a_stop_flag_ends_a_worker_at_once() -> None:
+    job = job_of(CASE)
+    job.counters[0] = 1
+    _, done = run(job, Parent())
+    assert done.totals.operations == {}
+
+
+def test_a_parent_that_has_given_up_is_answered_with_silence() -> None:
+    parent = Parent(window=None)
+    (ready,) = run(job_of(CASE), parent)
+    assert isinstance(ready, Ready)
+    assert parent.closed
+
+
+def test_a_worker_that_cannot_connect_says_why(tmp_path: Path) -> None:
+    case = Case(ops=1, warmup_s=0.0)
+    (failed,) = run(job_of(case, tmp_path / "missing", number=1), Parent())
+    assert isinstance(failed, Failed)
+    assert "unable to open database file" in failed.reason
+
+
+def test_a_failing_operation_is_told_by_the_stores_name_for_it(tmp_path: Path) -> None:
+    case = Case(ops=1, warmup_s=0.0)  # connects, but nobody has made the table
+    ready, failed = run(job_of(case, tmp_path, number=1), Parent())
+    assert isinstance(ready, Ready)
+    assert failed == Failed("SQLITE_ERROR: no such table: kv")
+
+
+def test_ctrl_c_is_the_parents_business() -> None:
+    run(job_of(CASE), Parent())
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+
+
+def test_no_garbage_is_collected_while_it_works() -> None:
+    run(job_of(CASE), Parent())
+    assert not gc.isenabled()
+
+
+class Clock:
+    """A clock that every look moves on a little, and every sleep by its length."""
+
+    def __init__(self, step_ns: int) -> None:
+        self.now, self.step_ns = 0, step_ns
+        self.slept: list[float] = []
+
+    def perf_counter_ns(self) -> int:
+        self.now += self.step_ns
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += round(seconds * NS_PER_S)
+
+
+def test_the_common_start_is_slept_for_and_met_by_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(step_ns=1_000)
+    monkeypatch.setattr(worker, "time", clock)
+    worker.wait_until(NS_PER_S)
+    assert len(clock.slept) == 1
+    assert clock.slept[0] == pytest.approx((NS_PER_S - POLL_NS) / NS_PER_S, abs=1e-5)
+    assert NS_PER_S <= clock.now <= NS_PER_S + 2_000
+
+
+@pytest.mark.parametrize("start_ns", [0, POLL_NS])
+def test_a_start_that_is_near_or_past_is_not_slept_for(
+    monkeypatch: pytest.MonkeyPatch, start_ns: int
+) -> None:
+    clock = Clock(step_ns=1_000)
+    monkeypatch.setattr(worker, "time", clock)
+    worker.wait_until(start_ns)
+    assert clock.slept == []
+    assert start_ns <= clock.now <= start_ns + 2_000
