@@ -58,6 +58,10 @@ def test_a_total_that_still_rises_has_no_plateau() -> None:
     )
 
 
+def test_two_points_are_enough_to_see_a_rise() -> None:
+    assert "2 processes on 20 files" in findings(*curve(20, 1000, 1100))["still-rising"]
+
+
 def test_a_layout_measured_at_one_concurrency_neither_rises_nor_stops() -> None:
     told = findings(*curve(1, 1000), *curve(20, 2000))
     assert not told.keys() & {"plateau", "still-rising"}

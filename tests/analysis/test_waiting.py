@@ -38,6 +38,11 @@ def test_a_long_wait_is_starvation_although_the_shares_are_even() -> None:
     )
 
 
+def test_the_longest_wait_of_any_case_is_told() -> None:
+    told = findings(run(1, 2, SLOW), run(1, 4, trial(longest_wait_ns=3_400_000_000)), run(1, 8, SLOW))
+    assert "at 2, 4 and 8 processes on 1 file: an operation waited up to 3.4 s. " in told["starvation"]
+
+
 def test_the_longest_wait_of_any_trial_counts() -> None:
     assert "up to 2.2 s" in findings(run(1, 3, trial(3), SLOW, trial(1)))["starvation"]
 
@@ -78,6 +83,14 @@ def test_the_remedy_fits_the_case(case: Case, files: int, remedy: str) -> None:
 def test_the_worst_of_several_stalls_is_told() -> None:
     told = findings(run(1, 1, SLOW), run(20, 1, trial(longest_wait_ns=3_400_000_000)), run(5, 1, SLOW))
     assert "of 1 process on 1, 5 and 20 files took up to 3.4 s" in told["stall"]
+
+
+def test_more_files_are_advised_than_the_most_that_did_not_help() -> None:
+    starving = trial(fairness=0.2, failed=1)
+    told = findings(run(1, 8, starving), run(16, 8, starving), run(2, 8, starving))
+    assert (
+        "more files (--buckets 32)" in told["starvation"] and "more files (--buckets 32)" in told["given-up"]
+    )
 
 
 def test_operations_given_up_are_counted_over_all_trials_with_the_time_out() -> None:

@@ -64,4 +64,5 @@ def test_places_are_told_briefly(cases: list[tuple[int, int]], text: str) -> Non
 
 
 def test_a_long_list_is_cut_and_says_so() -> None:
+    assert wording.listing(list("abcdefgh")) == "a, b, c, d, e, f, g and h"
     assert wording.listing([str(number) for number in range(20)]) == "0, 1, 2, 3, 4, 5, 6 and 13 more"

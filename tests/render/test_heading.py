@@ -35,6 +35,12 @@ def test_the_origin_says_what_measured_when_and_where() -> None:
     assert ", in spring: " in heading.origin(replace(EXAMPLE, created="in spring"))
 
 
+def test_one_core_is_one_core() -> None:
+    host = replace(EXAMPLE.environment.host, cores=1)
+    report = replace(EXAMPLE, environment=replace(EXAMPLE.environment, host=host))
+    assert ", 1 core, " in heading.origin(report)
+
+
 def test_the_load_the_library_and_the_seed_are_described() -> None:
     text = described(EXAMPLE)
     for part in (
