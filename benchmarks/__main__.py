@@ -30,7 +30,7 @@ from benchmarks import climit_build, text
 from benchmarks.bench import Bench
 from benchmarks.loops import CHECKOUT, LoopFailure
 from benchmarks.options import STUDIES, options, parser
-from benchmarks.results import Document, Row, Section, Task
+from benchmarks.results import Document, Plan, Row, Section, Task
 from benchmarks.tool import Tool, ToolFailure
 from sqlstress.report import write_atomically
 
@@ -74,16 +74,23 @@ def _measure(name: str, bench: Bench, document: Document, output: Path | None) -
     plan = STUDIES[name](bench)
     section = Section(name, plan.title, plan.notes)
     document.sections.append(section)
+    try:
+        _fill(section, plan, document, output)
+    finally:
+        if section.rows:
+            print("\n".join(["", f"{name}: {plan.title}", *text.parts(section, "simple")]))
+
+
+def _fill(section: Section, plan: Plan, document: Document, output: Path | None) -> None:
     begun = time.monotonic()
     for index, task in enumerate(plan.tasks):
-        _say(f"{name} {index + 1}/{len(plan.tasks)} {' '.join(task.labels.values())} …", "")
+        _say(f"{section.name} {index + 1}/{len(plan.tasks)} {' '.join(task.labels.values())} …", "")
         row = _run(task)
         left = (time.monotonic() - begun) / (index + 1) * (len(plan.tasks) - index - 1)
         _say(f" {_outcome(row)} ({left:.0f} s left)")
         section.rows.append(row)
         if output:
             _write(document, output)
-    print("\n".join(["", f"{name}: {plan.title}", *text.parts(section, "simple")]))
 
 
 def _run(task: Task) -> Row:
