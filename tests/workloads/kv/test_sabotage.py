@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -270,7 +267,6 @@ def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="kills with SIGKILL")
 @pytest.mark.parametrize("load", [PLAIN, BATCHES, UPDATES], ids=["replaces", "batches", "updates"])
 def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) -> None:
     # So many keys that the others don't overwrite all of them before the window closes.
@@ -278,7 +274,7 @@ def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) 
 
     def kill(pool: Pool) -> None:
         time.sleep(0.3)
-        os.kill(pool._processes[1].pid or 0, signal.SIGKILL)
+        pool._processes[1].kill()
 
     done = measure(case, tmp_path, kill)
     assert [one.worker for one in outcomes(done.ended) if one.died] == [2]  # type: ignore[arg-type]
