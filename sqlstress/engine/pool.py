@@ -35,6 +35,10 @@ else:
 Pulse = Callable[[], None]
 
 
+class WorkerFailure(EnvironmentFailure):
+    """A worker process could not begin its work."""
+
+
 @dataclass(slots=True)
 class Ended:
     """How one worker ended."""
@@ -77,7 +81,7 @@ class Pool:
             try:
                 self._start(context, job)
             except OSError as error:
-                raise EnvironmentFailure(
+                raise WorkerFailure(
                     f"cannot start process {job.worker} of {len(self._jobs)}: {error.strerror}. "
                     "Lower --concurrency, or close other programs."
                 ) from error

@@ -15,7 +15,8 @@ from sqlstress.engine.ceiling import harness_ns
 from sqlstress.engine.folder import RunFolder
 from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Observer
-from sqlstress.engine.trial import TrialRunner, WorkerFailure
+from sqlstress.engine.pool import WorkerFailure
+from sqlstress.engine.trial import TrialRunner
 from sqlstress.environment import fingerprint
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
 from sqlstress.report import Environment, Report, Run, Trial

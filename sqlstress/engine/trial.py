@@ -11,10 +11,9 @@ from typing import Any
 from sqlstress.case import Case
 from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Observer
-from sqlstress.engine.pool import Ended, Pool
+from sqlstress.engine.pool import Ended, Pool, WorkerFailure
 from sqlstress.engine.summary import summarise
 from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import Trial
 from sqlstress.units import NS_PER_S
 from sqlstress.workloads import open_work
@@ -25,10 +24,6 @@ LEAD_S = 0.2
 READY_S = 30.0
 READY_EACH_S = 0.5
 STALL_S = 30.0
-
-
-class WorkerFailure(EnvironmentFailure):
-    """A worker process could not begin its work."""
 
 
 class TrialRunner:

@@ -12,11 +12,11 @@ import pytest
 
 from sqlstress.case import Case
 from sqlstress.engine import pool as pools
-from sqlstress.engine.pool import GROUP, Ended, Pool, death, wait_some
+from sqlstress.engine.pool import GROUP, Ended, Pool, WorkerFailure, death, wait_some
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.engine.trial import plan_window
 from sqlstress.engine.worker import SLOT_WORDS, Done, Failed, Ready
-from sqlstress.errors import EnvironmentFailure, Interrupted
+from sqlstress.errors import Interrupted
 from sqlstress.workloads import open_work
 from sqlstress.workloads.base import Findings
 
@@ -171,7 +171,7 @@ def test_a_process_that_cannot_be_started_says_which_and_what_to_do(monkeypatch:
 
     monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", refuse)
     with (
-        pytest.raises(EnvironmentFailure, match=r"process 1 of 2: Resource .*Lower --concurrency"),
+        pytest.raises(WorkerFailure, match=r"process 1 of 2: Resource .*Lower --concurrency"),
         Pool(DRY, Path(), 0, ()) as pool,
     ):
         pool.start(no_pulse)

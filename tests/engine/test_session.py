@@ -11,8 +11,8 @@ import pytest
 from sqlstress.case import Case
 from sqlstress.engine import session as sessions
 from sqlstress.engine.observer import Nobody
+from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.session import Session
-from sqlstress.engine.trial import WorkerFailure
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.report import Report, Run, Trial
 from tests.example_report import example_report

@@ -1,0 +1,120 @@
+"""The command line in a process of its own, watched from outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+
+from sqlstress.engine.folder import PREFIX
+from sqlstress.report import Report, from_json
+from tests.conftest import command_of
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 120.0
+"""A machine that needs longer than this for anything here is broken, not slow."""
+
+
+class Command:
+    """`python -m sqlstress …` as the leader of a process group, with its databases below `place`."""
+
+    def __init__(self, place: Path, *arguments: str, program: Sequence[str] = (), **options: Any) -> None:
+        self.place = place
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        self.process = subprocess.Popen(
+            [*(program or (sys.executable, "-m", "sqlstress")), *arguments, "--dir", str(place)],
+            cwd=place,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            text=True,
+            start_new_session=True,
+            **options,
+        )
+
+    def __enter__(self) -> Command:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for child in self.children():
+            try:
+                child.kill()
+            except psutil.Error:
+                pass
+        self.process.kill()
+        self.process.communicate()
+
+    def children(self) -> list[psutil.Process]:
+        """Return all processes that it has started."""
+        try:
+            return psutil.Process(self.process.pid).children(recursive=True)
+        except psutil.Error:
+            return []
+
+    def workers(self) -> list[psutil.Process]:
+        """Return its worker processes."""
+        return [child for child in self.children() if "spawn_main" in " ".join(command_of(child))]
+
+    def folders(self) -> list[Path]:
+        """Return the folders of ours that there are."""
+        return sorted(self.place.glob(f"{PREFIX}????????"))
+
+    def files(self, name: str) -> list[Path]:
+        """Return the files of this name in folders of ours."""
+        return sorted(self.place.glob(f"{PREFIX}????????/{name}"))
+
+    def await_load(self, workers: int) -> list[psutil.Process]:
+        """Wait until so many workers write; return them."""
+        found = self.until(lambda: workers <= len(now := self.workers()) and now, f"{workers} workers")
+        before = self._written()
+        self.until(lambda: self._written() != before, "a write")
+        return sorted(found, key=lambda process: process.pid)
+
+    def _written(self) -> list[tuple[int, int]]:
+        told = []
+        for path in self.files("*.db-wal"):
+            try:
+                found = path.stat()
+            except FileNotFoundError:
+                continue
+            told += [(found.st_size, found.st_mtime_ns)] if found.st_size else []
+        return told
+
+    def until(self, condition: Callable[[], Any], what: str) -> Any:
+        """Look until a condition holds; fail when the process ends before."""
+        end = time.monotonic() + PATIENCE_S
+        while not (found := condition()):
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise AssertionError(f"no {what}; it said: {self.finish()}")
+            time.sleep(0.005)
+        return found
+
+    def finish(self) -> tuple[int, str, str]:
+        """Wait for the end; return (exit code, standard output, standard error)."""
+        output, errors = self.process.communicate(timeout=PATIENCE_S)
+        assert "Traceback" not in (errors or "")
+        return self.process.returncode, output or "", errors or ""
+
+
+def saved_report(place: Path) -> Report:
+    """Return the report that was saved there."""
+    return from_json((place / "report.json").read_text(encoding="utf-8"))
+
+
+def gone(processes: Sequence[psutil.Process], within_s: float = PATIENCE_S) -> bool:
+    """Wait for processes to end; say whether all did."""
+    _, alive = psutil.wait_procs(processes, timeout=within_s)
+    return not alive
+
+
+def sqlstress(place: Path, *arguments: str, **options: Any) -> tuple[int, str, str]:
+    """Run a command to its end; return (exit code, standard output, standard error)."""
+    with Command(place, *arguments, **options) as command:
+        return command.finish()

@@ -1,0 +1,39 @@
+"""The command line with an observer that tells every phase on standard output, for tests that strike then.
+
+Usage: python tests/engine/telling.py ARGUMENTS OF SQLSTRESS
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from sqlstress.case import Case
+from sqlstress.engine.observer import Nobody
+
+
+class Teller(Nobody):
+    """Prints a line for everything it is told."""
+
+    def case_begins(self, index: int, total: int, case: Case) -> None:
+        click.echo(f"case {index + 1}")
+
+    def phase(self, name: str) -> None:
+        click.echo(name)
+
+
+@contextmanager
+def telling(*_: object) -> Iterator[Teller]:
+    """Stand in for the progress bar."""
+    yield Teller()
+
+
+if __name__ == "__main__":
+    import sqlstress.cli.measure
+    from sqlstress.cli.run_command import run
+
+    vars(sqlstress.cli.measure)["watcher"] = telling
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,288 @@
+"""What happens when things go wrong, with real processes and real signals."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine.folder import MARKER
+from tests.engine.processes import Command, gone, saved_report, sqlstress
+
+if sys.platform == "win32":
+    pytest.skip("signals and limits of POSIX", allow_module_level=True)
+
+BRIEF = ("--duration", "50ms", "--warmup", "50ms", "--key-space", "500", "--no-progress")
+DRY = (*BRIEF, "--driver", "dry")
+TELLING = (sys.executable, str(Path(__file__).with_name("telling.py")))
+
+KILLED_PLAN = """
+workload = "kv"
+key-space = 2000
+synchronous = "normal"
+[[case]]
+concurrency = 3
+warmup = "1s"
+duration = "3s"
+[[case]]
+concurrency = 1
+duration = "100ms"
+"""
+
+STOPPED_PLAN = """
+workload = "kv"
+warmup = "50ms"
+[[case]]
+concurrency = 1
+key-space = 100
+duration = "50ms"
+[[case]]
+concurrency = {concurrency}
+key-space = {keys}
+duration = "{duration}"
+[[case]]
+concurrency = 1
+"""
+"""A case that is finished, one that is stopped, one that must not begin."""
+
+
+def plan(place: Path, text: str) -> str:
+    path = place / "plan.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def left(place: Path) -> list[str]:
+    return [path.name for path in place.iterdir() if path.name not in ("plan.toml", "report.json")]
+
+
+# A worker that dies
+
+
+def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp_path: Path) -> None:
+    with Command(tmp_path, "run", plan(tmp_path, KILLED_PLAN), "-o", "report.json") as command:
+        victim = command.await_load(3)[1]
+        victim.kill()
+        code, output, errors = command.finish()
+    report = saved_report(tmp_path)
+    killed, following = report.runs
+    (trial,) = killed.trials
+    dead = [one for one in trial.workers if one.error]
+    assert code == 4
+    assert [one.error for one in dead] == ["was killed by SIGKILL"]
+    assert f"worker {dead[0].worker} was killed by SIGKILL; the others' figures are kept" in errors
+    assert f"worker {dead[0].worker} was killed by SIGKILL" in re.sub(r"\s+", " ", output)
+    assert [one.transactions > 0 for one in trial.workers] == [one not in dead for one in trial.workers]
+    assert trial.transactions == sum(one.transactions for one in trial.workers)
+    assert killed.verdict.status == "ok"
+    assert (following.error, following.verdict.status, report.interrupted) == (None, "ok", False)
+    assert left(tmp_path) == []
+
+
+def test_a_worker_killed_while_starting_fails_its_case_only(tmp_path: Path) -> None:
+    with Command(tmp_path, *BRIEF, "-c", "6,1", "-o", "report.json") as command:
+        command.until(command.workers, "worker")[0].kill()
+        code, _, errors = command.finish()
+    failed, following = saved_report(tmp_path).runs
+    assert code == 4
+    assert re.search(r"worker [1-6] could not start: was killed by SIGKILL", errors)
+    assert failed.error is not None
+    assert (failed.trials, following.error) == ((), None)
+    assert left(tmp_path) == []
+
+
+# Somebody stops it
+
+
+@pytest.mark.parametrize(
+    ("phase", "name", "concurrency", "keys", "duration"),
+    [
+        ("preparing", "SIGINT", 1, 1_500_000, "60s"),
+        ("starting", "SIGINT", 16, 1000, "60s"),
+        ("starting", "SIGTERM", 16, 1000, "60s"),
+        ("measuring", "SIGINT", 3, 1000, "60s"),
+        ("measuring", "SIGTERM", 3, 1000, "60s"),
+        ("verifying", "SIGINT", 1, 150_000, "50ms"),
+    ],
+)
+def test_a_stop_in_any_phase_leaves_nothing_and_saves_what_was_finished(
+    tmp_path: Path, phase: str, name: str, concurrency: int, keys: int, duration: str
+) -> None:
+    text = STOPPED_PLAN.format(concurrency=concurrency, keys=keys, duration=duration)
+    with Command(
+        tmp_path, "run", plan(tmp_path, text), "-o", "report.json", "--quiet", program=TELLING
+    ) as command:
+        told = iter(command.process.stdout or ())
+        while next(told) != "case 2\n":
+            pass
+        while next(told) != f"{phase}\n":
+            pass
+        if phase == "preparing":
+            command.until(lambda: command.files("kv.db"), "database")
+        if phase == "starting":
+            command.until(command.workers, "worker")
+        if phase == "measuring":
+            command.await_load(concurrency)
+        children = command.children()
+        os.killpg(command.process.pid, signal.Signals[name])
+        code, output, errors = command.finish()
+    report = saved_report(tmp_path)
+    assert code == 130
+    assert gone(children)
+    assert left(tmp_path) == []
+    assert "case 3" not in output
+    assert report.interrupted
+    assert report.planned == 3
+    assert report.runs[0].error is None
+    # A trial that has been verified when the signal is noticed is kept.
+    assert len(report.runs) in ((1, 2) if phase == "verifying" else (1,))
+    assert errors == (f"Stopped after {len(report.runs)} of 3 cases; what was measured is in report.json.\n")
+
+
+def test_a_stop_of_the_parent_alone_ends_the_workers_too(tmp_path: Path) -> None:
+    with Command(tmp_path, "-c", "2", "--key-space", "500", "--duration", "60s") as command:
+        workers = command.await_load(2)
+        command.process.terminate()
+        code, output, errors = command.finish()
+    assert (code, output, errors) == (130, "", "Stopped after 0 of 1 cases.\n")
+    assert gone(workers)
+    assert left(tmp_path) == []
+
+
+def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Path) -> None:
+    struck = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n"
+    (tmp_path / "click.py").write_text(struck, encoding="utf-8")
+    program = (
+        sys.executable,
+        "-c",
+        "import sys; sys.path.insert(0, '.'); import sqlstress.__main__ as m;sys.exit(m.main())",
+    )
+    code, output, errors = sqlstress(tmp_path, program=program)
+    assert (code, output, errors) == (130, "", "")
+
+
+def test_a_killed_parent_takes_its_workers_along_and_the_next_start_clears_up(tmp_path: Path) -> None:
+    with Command(tmp_path, "-c", "4", "--key-space", "500", "--duration", "60s") as command:
+        command.await_load(4)
+        children = command.children()
+        assert len(children) >= 4
+        (folder,) = command.folders()
+        command.process.kill()
+        assert gone(children, within_s=20)
+        command.finish()
+    assert (folder / MARKER).exists()
+    code, _, _ = sqlstress(tmp_path, "doctor")
+    assert code == 0
+    assert left(tmp_path) == []
+
+
+# Nobody reads, nothing can be written
+
+
+def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
+    with Command(tmp_path, *DRY, "-c", "1", "-o", "report.json") as command:
+        assert command.process.stdout is not None
+        command.process.stdout.close()
+        command.process.stdout = None
+        code, _, errors = command.finish()
+    assert (code, errors) == (0, "")
+    assert len(saved_report(tmp_path).runs) == 1
+
+
+def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m sqlstress kv --help | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        code, _, errors = sqlstress(tmp_path, *DRY, "-c", "1", "-o", "report.json", stdout=full)
+    assert (code, errors) == (4, "Error: cannot write to the standard output: No space left on device.\n")
+    assert (tmp_path / "report.json").exists()
+
+
+def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
+    program = ("bash", "-c", f'exec {sys.executable} -m sqlstress "$@" >&- 2>&-', "bash")
+    code, _, _ = sqlstress(tmp_path, *DRY, "-c", "1", "-o", "report.json", program=program)
+    assert code == 0
+    assert (tmp_path / "report.json").exists()
+
+
+def test_a_report_that_can_no_longer_be_saved_stops_no_measurement(tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    arguments = (*DRY, "-c", "1,2", "-o", "reports/report.json", "--quiet")
+    with Command(tmp_path, *arguments, program=TELLING) as command:
+        told = iter(command.process.stdout or ())
+        while next(told) != "starting\n":
+            pass
+        (tmp_path / "reports").rmdir()
+        code, output, errors = command.finish()
+    assert code == 4
+    assert "case 2" in output
+    assert re.fullmatch(r"Error: cannot write reports/report.json: .*\n", errors)
+
+
+# Limits
+
+
+def limited(hard: int, soft: int) -> tuple[str, ...]:
+    command = f'ulimit -Sn {soft}; ulimit -Hn {hard}; exec {sys.executable} -m sqlstress "$@"'
+    return ("bash", "-c", command, "bash")
+
+
+def test_too_few_descriptors_say_what_is_missing(tmp_path: Path) -> None:
+    program = limited(hard=512, soft=256)
+    code, output, errors = sqlstress(tmp_path, *BRIEF, "-c", "1", "-b", "1000", program=program)
+    assert (code, output) == (4, "")
+    assert errors.startswith("Error: 3064 open files are needed for each process and 512 are allowed here: ")
+    assert len(errors.splitlines()) == 1
+    assert left(tmp_path) == []
+
+
+@pytest.fixture
+def quick_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: a thousand files are synced there at no cost."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    place = memory / f"{tmp_path.name}-{os.getpid()}"
+    place.mkdir()
+    try:
+        yield place
+    finally:
+        place.rmdir()
+
+
+def test_a_thousand_files_raise_the_soft_limit(quick_folder: Path) -> None:
+    hard = int(subprocess.run(["bash", "-c", "ulimit -Hn"], capture_output=True, check=True).stdout)
+    if hard < 3100:
+        pytest.skip(f"no more than {hard} files may be open here")
+    arguments = ("-c", "1", "-b", "1000", "--key-space", "1000", "--ops", "20", "-o", "csv:/dev/stdout")
+    code, output, errors = sqlstress(quick_folder, *arguments, "--quiet", program=limited(hard, 256))
+    assert (code, errors) == (0, "")
+    assert len(output.splitlines()) == 2
+
+
+def test_sixty_four_workers_work(tmp_path: Path) -> None:
+    arguments = ("-c", "64", "--ops", "20", "--key-space", "500", "--synchronous", "off", "-o", "report.json")
+    code, _, errors = sqlstress(tmp_path, *arguments)
+    (run,) = saved_report(tmp_path).runs
+    assert (code, errors) == (0, "")
+    assert [one.transactions for one in run.trials[0].workers] == [20] * 64
+    assert run.verdict.status == "ok"
