@@ -1,0 +1,234 @@
+"""What is written is true: commands run, outputs have the shape shown, links lead somewhere.
+
+    python -m tests.test_docs
+
+writes docs/options.md from what `--help` prints.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from sqlstress.cli.group import COMMANDS, cli
+from sqlstress.cli.options import GroupedCommand
+from sqlstress.options import OPTIONS
+from sqlstress.plan import from_options, from_toml
+from sqlstress.render.csvfile import report_csv
+from sqlstress.render.table import COLUMNS
+from sqlstress.report import to_json
+from tests.example_report import example_report
+from tests.pages import anchors, blocks, columns, first_cells, links, outputs, tables, written_commands
+from tests.test_examples import EXAMPLES, ROOT, run, shortened
+
+README = ROOT / "README.md"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+WRITTEN = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
+REFERENCE = ROOT / "docs" / "options.md"
+MAIN_COMMAND = "sqlstress --concurrency 1-8 --buckets 20"
+
+SHORT = "--concurrency 1,2 --duration 200ms --warmup 200ms --key-space 2000"
+ADDED = {
+    MAIN_COMMAND: SHORT,
+    "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": SHORT,
+    "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
+    "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
+}
+"""Options added to a command, so that a test takes seconds: of an option given twice the last one counts.
+
+Plans are shortened in the file.
+"""
+ELSEWHERE = {
+    "python -m pip install .": ".ci/run and the workflow install the project",
+    "python -m pip install '.[test]'": ".ci/run runs the README's test command",
+    "python -m pip install -e '.[test,lint]'": "as above",
+    "python -m pytest": "this is it",
+    "python -m tests.test_docs": "it writes docs/options.md, which a test compares",
+    "python -m sqlstress.report.schema": "it writes the schema, which a test compares",
+    "python -m benchmarks all --output benchmarks/results/NAME.md": "it takes hours",
+    "python -m benchmarks --help": "the benchmarks have tests of their own",
+    ".ci/run": "it runs the tests",
+}
+"""Commands that no test runs, and why."""
+
+INTRODUCTION = """# Commands and options
+
+Written by `python -m tests.test_docs` from what `--help` prints; a test fails when it is stale.
+
+Without the name of a command, `kv` runs. In a plan, the options of a case (what is swept, the load,
+SQLite, trust) are keys, without the dashes: `read-ratio = 0.9`. A value is written as on the command
+line, or as TOML's own number, boolean or list."""
+HEADER = ("| option | default | meaning |", "|---|---|---|")
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which the documentation's commands run: with the examples, shortened."""
+    folder = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(EXAMPLES, folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    for plan in (folder / "examples").glob("*.toml"):
+        plan.write_text(shortened(plan, repeat=1), encoding="utf-8")
+    return folder
+
+
+@cache
+def execute(command: str, folder: Path) -> str:
+    """Run a command, shortened, as a user would in a checkout; return what it prints."""
+    shown, _, file = command.partition(" > ")
+    program, *words = shlex.split(shown)
+    module = {"sqlstress": ["-m", "sqlstress"], "python": []}[program]
+    printed = run([*module, *words, *shlex.split(ADDED.get(command, ""))], folder).stdout
+    if file:
+        (folder / file).write_text(printed, encoding="utf-8")
+    return printed
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_the_commands_of_a_page_run_and_print_tables_of_the_shape_shown(page: Path, checkout: Path) -> None:
+    shown = dict(outputs(page))
+    for command in dict.fromkeys(written_commands(page)):
+        if command in ELSEWHERE:
+            continue
+        printed = execute(command, checkout)
+        if command in shown:
+            assert columns(shown[command]) == columns(printed), f"{command} in {page.name}"
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_every_row_of_an_output_has_a_cell_in_each_column(page: Path) -> None:
+    for _, output in outputs(page):
+        for names, rows in tables(output):
+            assert {len(row) for row in rows} == {len(names)}
+
+
+def test_every_plan_of_the_documentation_can_be_read(tmp_path: Path) -> None:
+    plans = [text for page in WRITTEN for language, text in blocks(page) if language == "toml"]
+    assert plans
+    for text in plans:
+        (tmp_path / "plan.toml").write_text(text, encoding="utf-8")
+        assert from_toml(tmp_path / "plan.toml")
+
+
+def test_the_readme_shows_the_main_command_with_a_row_for_each_of_its_cases() -> None:
+    shown = dict(outputs(README))[MAIN_COMMAND]
+    ((_, rows),) = tables(shown)
+    planned = from_options({"concurrency": "1-8", "buckets": "20"})
+    assert [row[:2] for row in rows] == [[str(case.buckets), str(case.concurrency)] for case in planned]
+    assert {row[-1] for row in rows} == {"ok"}
+
+
+def test_no_command_is_excused_or_shortened_that_is_not_written_anywhere() -> None:
+    written = {command for page in WRITTEN for command in written_commands(page)}
+    assert {*ADDED, *ELSEWHERE} - written == set()
+
+
+def test_the_readme_explains_every_column() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert [column.name for column in COLUMNS if f"**{column.name}**" not in text] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_every_internal_link_resolves(page: Path) -> None:
+    for target in links(page):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.exists(), f"{page.name}: {target}"
+        if anchor:
+            assert anchor in anchors(file), f"{page.name}: {target}"
+
+
+def test_the_readme_links_every_page_and_every_example() -> None:
+    wanted = [f"docs/{page.name}" for page in PAGES]
+    wanted += [f"examples/{path.name}" for path in EXAMPLES.iterdir() if path.is_file()]
+    assert sorted(set(wanted) - set(links(README))) == []
+
+
+def at(document: Any, path: str) -> Any:
+    """Return what stands at a path such as runs[].trials[].tps; [] is the first, * is any key."""
+    for step in path.split("."):
+        name = step.removesuffix("[]")
+        document = next(iter(document.values())) if name == "*" else document[name]
+        document = document[0] if step.endswith("[]") else document
+    return document
+
+
+def test_every_json_path_of_the_documentation_exists() -> None:
+    document = json.loads(to_json(example_report()))
+    paths = first_cells(ROOT / "docs" / "report.md", "JSON")
+    assert len(paths) > 10
+    for path in paths:
+        at(document, path)
+
+
+def test_every_csv_column_of_the_documentation_exists() -> None:
+    header = next(csv.reader(io.StringIO(report_csv(example_report()))))
+    columns = first_cells(ROOT / "docs" / "report.md", "CSV")
+    assert columns
+    assert set(columns) <= set(header)
+
+
+def test_every_command_and_option_of_help_is_in_the_reference(tmp_path: Path) -> None:
+    text = REFERENCE.read_text(encoding="utf-8")
+    for name in COMMANDS:
+        section = text.split(f"\n## sqlstress {name}\n")[1].split("\n## ")[0]
+        rows = " ".join(re.findall(r"^\| (`.+?`) \|", section, re.M))
+        printed = run(["-m", "sqlstress", name, "--help"], tmp_path).stdout
+        options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]+)", printed, re.M)
+        assert options
+        assert [option for option in options if not re.search(rf"{option}[ `]", rows)] == []
+
+
+def reference() -> str:
+    """Return docs/options.md: what --help prints, as tables."""
+    context = click.Context(cli, info_name="sqlstress", **cli.context_settings)
+    parts = [INTRODUCTION]
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        parts += _command(command, click.Context(command, info_name=name, parent=context))
+    return "\n\n".join(parts) + "\n"
+
+
+def _command(command: click.Command, context: click.Context) -> Iterator[str]:
+    yield f"## {context.command_path}"
+    yield " ".join((command.help or "").split())
+    yield f"Usage: `{command.get_usage(context).removeprefix('Usage: ')}`"
+    groups = {option.name: option.group for option in OPTIONS} if isinstance(command, GroupedCommand) else {}
+    options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
+    for group, params in groupby(options, lambda option: groups.get((option.name or "").replace("_", "-"))):
+        if groups:
+            yield f"### {group or 'Running'}"
+        yield "\n".join([*HEADER, *(_row(param, context) for param in params)])
+    yield f"```sh\n{(command.epilog or '').removeprefix('Example: ')}\n```"
+
+
+def _row(param: click.Option, context: click.Context) -> str:
+    record = param.get_help_record(context)
+    assert record is not None
+    flags, text = (part.replace("|", r"\|") for part in record)
+    default = re.search(r"\s+\[default: (.*)\]$", text)
+    meaning = text[: default.start()] if default else text
+    return f"| `{flags}` | {f'`{default[1]}`' if default else ''} | {meaning} |"
+
+
+def test_the_reference_of_the_options_is_what_help_prints() -> None:
+    stale = "docs/options.md is stale: run python -m tests.test_docs"
+    assert REFERENCE.read_text(encoding="utf-8") == reference(), stale
+
+
+if __name__ == "__main__":
+    REFERENCE.write_text(reference(), encoding="utf-8", newline="\n")

@@ -1,0 +1,175 @@
+"""Every example is run: plans with shortened windows, scripts on the report of one of them.
+
+A test belongs to the example whose name its own begins with; an example without a test fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+SHORT = {"duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2}
+TIMEOUT_S = 120
+
+Runs = list[dict[str, Any]]
+
+
+def run(words: Sequence[str], folder: Path, expected: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run Python with this checkout's package in a folder; `expected` is the exit code."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "COLUMNS": "80"}
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=TIMEOUT_S,
+    )
+    assert done.returncode == expected, f"{words}: {done.stdout}{done.stderr}"
+    return done
+
+
+def shortened(plan: Path, **changes: Any) -> str:
+    """Return a plan's text with short windows, few keys and two processes in every case."""
+    document = tomllib.loads(plan.read_text(encoding="utf-8"))
+    tables = document.pop("case")
+    short = {**SHORT, **changes}
+    cases = [{**document, **table, **short} for table in tables]
+    return "\n".join(
+        line
+        for case in cases
+        # A string, a number and a boolean look the same in JSON and in TOML.
+        for line in ("[[case]]", *(f"{name} = {json.dumps(value)}" for name, value in case.items()))
+    )
+
+
+def runs_of(name: str, folder: Path, **changes: Any) -> Runs:
+    """Run an example plan, shortened; return the runs of its report, all of them proved."""
+    (folder / name).write_text(shortened(EXAMPLES / name, **changes), encoding="utf-8")
+    run(["-m", "sqlstress", "run", name, "-o", "report.json"], folder)
+    found: Runs = json.loads((folder / "report.json").read_text(encoding="utf-8"))["runs"]
+    statuses = {check["status"] for one in found for check in checks(one)}
+    assert statuses == {"ok"}
+    return found
+
+
+def checks(one: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the checks of all trials of a run."""
+    return [check for trial in one["trials"] for check in trial["verdict"]["checks"]]
+
+
+def test_every_example_has_a_test() -> None:
+    tests = [name.removeprefix("test_") for name in globals() if name.startswith("test_")]
+    names = [path.stem for path in EXAMPLES.iterdir() if path.suffix in (".py", ".toml", ".sh")]
+    untested = [name for name in names if not any(test.startswith(f"{name}_") for test in tests)]
+    assert names
+    assert not untested, f"examples without a test: {untested}"
+
+
+@pytest.mark.parametrize("plan", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
+def test_every_plan_says_in_a_comment_what_it_asks(plan: Path) -> None:
+    assert plan.read_text(encoding="utf-8").startswith("# ")
+
+
+def test_durability_measures_full_and_normal(tmp_path: Path) -> None:
+    found = runs_of("durability.toml", tmp_path)
+    assert [one["trials"][0]["effective"]["synchronous"] for one in found] == ["full", "normal"]
+    assert all(set(one["trials"][0]["latency"]) == {"replace"} for one in found)
+
+
+def test_shards_measures_three_layouts(tmp_path: Path) -> None:
+    assert [one["case"]["buckets"] for one in runs_of("shards.toml", tmp_path)] == [1, 4, 20]
+
+
+def test_fairness_measures_both_ways_of_waiting_at_8_processes(tmp_path: Path) -> None:
+    found = runs_of("fairness.toml", tmp_path, concurrency=8)
+    assert [one["case"]["settings"]["busy"] for one in found] == ["default", "fair"]
+    assert {len(trial["workers"]) for one in found for trial in one["trials"]} == {8}
+    assert "concurrency = 8\n" in (EXAMPLES / "fairness.toml").read_text(encoding="utf-8")
+
+
+def test_updates_loses_none_and_only_deferred_meets_busy_snapshot(tmp_path: Path) -> None:
+    deferred, immediate = runs_of("updates.toml", tmp_path, duration="300ms")
+    assert [one["case"]["load"]["begin"] for one in (deferred, immediate)] == ["deferred", "immediate"]
+    for one in (deferred, immediate):
+        assert "lost updates" in {check["name"] for check in checks(one)}
+    assert immediate["trials"][0]["busy_snapshot"] == 0
+
+
+def test_ci_covers_batches_updates_and_the_full_integrity_check(tmp_path: Path) -> None:
+    found = runs_of("ci.toml", tmp_path, repeat=1)
+    names = {check["name"] for one in found for check in checks(one)}
+    assert {"integrity_check", "last write", "lost updates", "torn transactions"} <= names
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save the report of a short run."""
+    folder = tmp_path_factory.mktemp("report")
+    short = ["--concurrency", "2", "--duration", "100ms", "--warmup", "200ms", "--key-space", "2000"]
+    run(["-m", "sqlstress", *short, "--buckets", "1,4", "-o", "report.json"], folder)
+    return folder / "report.json"
+
+
+def changed(report: Path, folder: Path, path: Sequence[str | int], value: Any) -> str:
+    """Save a report with one value changed; return its file's name."""
+    document = json.loads(report.read_text(encoding="utf-8"))
+    place = document
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    (folder / "changed.json").write_text(json.dumps(document), encoding="utf-8")
+    return str(folder / "changed.json")
+
+
+def test_read_report_prints_a_line_for_each_case(report: Path) -> None:
+    lines = run([str(EXAMPLES / "read_report.py"), str(report)], report.parent).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["files=1", "files=4"]
+    assert all("transactions a second" in line and line.endswith("verified: ok") for line in lines)
+
+
+def test_read_report_shows_a_failed_verdict(report: Path, tmp_path: Path) -> None:
+    status = ("runs", 1, "trials", 0, "verdict", "checks", 0, "status")
+    name = changed(report, tmp_path, status, "failed")
+    lines = run([str(EXAMPLES / "read_report.py"), name], tmp_path).stdout.splitlines()
+    assert [line.rpartition(" ")[2] for line in lines] == ["ok", "failed"]
+
+
+def test_read_report_refuses_another_format(report: Path, tmp_path: Path) -> None:
+    name = changed(report, tmp_path, ("format_version",), "2.0")
+    assert "this script reads 1.x" in run([str(EXAMPLES / "read_report.py"), name], tmp_path, 2).stderr
+
+
+def test_assert_floor_accepts_a_proved_report(report: Path) -> None:
+    script = str(EXAMPLES / "assert_floor.py")
+    done = run([script, str(report), "--tps", "1", "--p99-ms", "60000"], report.parent)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "options", "complaint"),
+    [
+        (("runs", 0, "trials", 0, "tps"), 10.0, ["--tps", "11"], "10 TPS, less than 11"),
+        (("runs", 0, "trials", 0, "latency", "replace", "p99_ns"), 2e9, ["--p99-ms", "9"], "2,000.0 ms"),
+        (("runs", 1, "trials", 0, "verdict", "checks", 0, "status"), "failed", [], "values read is failed"),
+        (("runs", 1, "trials", 0, "verdict", "checks", 0, "status"), "skipped", [], "values read is skipped"),
+        (("runs", 0, "error"), "worker 2 was killed by signal 9", [], "worker 2 was killed"),
+        (("planned",), 3, [], "only 2 of 3 cases"),
+    ],
+)
+def test_assert_floor_fails_with_the_reason(
+    report: Path, tmp_path: Path, path: Sequence[str | int], value: Any, options: list[str], complaint: str
+) -> None:
+    name = changed(report, tmp_path, path, value)
+    assert complaint in run([str(EXAMPLES / "assert_floor.py"), name, *options], tmp_path, 1).stderr
