@@ -12,6 +12,7 @@ from typing import Any
 from sqlstress.case import Case, Load, Settings
 from sqlstress.errors import UsageError
 from sqlstress.options import BY_NAME, OPTIONS
+from sqlstress.parsing import shown
 
 MOST_CASES = 1000
 WORKLOADS = ("kv",)
@@ -194,7 +195,7 @@ def _known(table: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(f"workload = {workload!r:.40} is missing or not one of {', '.join(WORKLOADS)}.")
     for name in given:
         if name not in BY_NAME:
-            raise UsageError(f"{name:.40} is not an option.{suggestion(name, BY_NAME)}")
+            raise UsageError(f"{shown(name)} is not an option.{suggestion(name, BY_NAME)}")
     return given
 
 

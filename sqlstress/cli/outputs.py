@@ -65,7 +65,7 @@ def parse_output(text: str) -> Output:
         suffix = Path(text).suffix.lower().removeprefix(".")
         if suffix not in FORMATS:
             raise UsageError(
-                f"-o {text}: the formats are {', '.join(FORMATS)}. "
+                f"-o {text!r}: the formats are {', '.join(FORMATS)}. "
                 "End the name with one of them, or write FORMAT:FILE."
             )
         found = Output(suffix, Path(text))
@@ -78,13 +78,13 @@ def _check(text: str, path: Path) -> None:
     try:
         is_folder, has_folder, written = path.is_dir(), path.parent.is_dir(), _written(path)
     except OSError as error:
-        raise UsageError(f"-o {text:.60}: {error.strerror}. Choose another file.") from error
+        raise UsageError(f"-o {text!r:.60}: {error.strerror}. Choose another file.") from error
     if not path.name or is_folder:
-        raise UsageError(f"-o {text}: this is not the name of a file.")
+        raise UsageError(f"-o {text!r}: this is not the name of a file.")
     if not has_folder:
-        raise UsageError(f"-o {text}: the folder {path.parent} does not exist. Make it first.")
+        raise UsageError(f"-o {text!r}: the folder {path.parent} does not exist. Make it first.")
     if not os.access(written, os.W_OK):
-        raise UsageError(f"-o {text}: {written} can't be written. Choose another file.")
+        raise UsageError(f"-o {text!r}: {written} can't be written. Choose another file.")
 
 
 def _written(path: Path) -> Path:
