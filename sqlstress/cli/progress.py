@@ -1,11 +1,12 @@
-"""The progress bar, on stderr, with the TPS of the moment and the time that is left."""
+"""The progress bar, on stderr: which case, the TPS of the moment, and the time that is left."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.case import Case
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 TRIAL_S = 0.7
 WORKER_S = 0.05
 OPERATION_S = 150e-6
+KEY_S = 3e-6
+BUCKET_S = 5e-3
 RECENT = 10
+"""Ticks over which the TPS of the moment is taken: about a second."""
+REDRAW_S = 0.1
+LAYOUT = "{desc} |{bar}| {unit}"
+NOTE_WIDTH = len("1,234,567 TPS")
 
 
 def expected_s(case: Case) -> float:
@@ -25,7 +32,10 @@ def expected_s(case: Case) -> float:
     load = case.duration_s + case.warmup_s
     if case.ops is not None:
         load = case.ops * case.concurrency * OPERATION_S
-    return case.repeat * (load + TRIAL_S + WORKER_S * case.concurrency + min(case.load.key_space * 3e-6, 300))
+    # The published script preloads nothing.
+    keys = 0 if case.unit == "pair" else case.load.key_space
+    around = TRIAL_S + WORKER_S * case.concurrency + KEY_S * keys + BUCKET_S * case.buckets
+    return case.repeat * (load + around)
 
 
 def describe(case: Case) -> str:
@@ -35,49 +45,73 @@ def describe(case: Case) -> str:
     return f"{files}, {processes}"
 
 
+def clock_text(seconds: float) -> str:
+    """Write a time that is left as a clock does: 0:09, 1:30, 2:05:00."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 class Bar:
     """An Observer that draws a tqdm bar over the expected seconds."""
 
-    def __init__(self, bar: Any, cases: tuple[Case, ...]) -> None:
+    def __init__(
+        self, bar: Any, cases: tuple[Case, ...], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._bar = bar
+        self._clock = clock
         self._expected = [expected_s(case) for case in cases]
-        self._finished = 0.0
-        self._begun = 0.0
+        names = [f"[{number}/{len(cases)}] {describe(case)}" for number, case in enumerate(cases, 1)]
+        # All as wide as the widest, so that the bar stands still.
+        self._names = [name.ljust(max(map(len, names))) for name in names]
+        self._operations_each = [2 if case.unit == "pair" else 1 for case in cases]
         self._index = 0
-        self._case = ""
-        self._phase = ""
+        self._started = self._begun = self._drawn = clock()
+        self._note = ""
         self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
 
     def case_begins(self, index: int, total: int, case: Case) -> None:
-        self._index, self._begun = index, time.monotonic()
-        self._case = f"[{index + 1}/{total}] {describe(case)}"
-        self._draw("")
+        self._index, self._begun = index, self._clock()
 
     def phase(self, name: str) -> None:
-        self._phase = name
+        self._note = name
         self._recent.clear()
-        self._draw(name)
+        self._draw()
+
+    def waiting(self) -> None:
+        if self._clock() - self._drawn >= REDRAW_S:
+            self._draw()
 
     def tick(self, operations: int) -> None:
-        now = time.monotonic()
+        now = self._clock()
         self._recent.append((now, operations))
-        (then, before) = self._recent[0]
-        rate = (operations - before) / (now - then) if now > then else 0.0
-        self._draw(f"{rate:,.0f} TPS" if rate else self._phase)
+        then, before = self._recent[0]
+        if operations > before and now > then:
+            rate = (operations - before) / (now - then) / self._operations_each[self._index]
+            self._note = f"{rate:,.0f} TPS"
+        self._draw()
 
     def case_ends(self, run: Run) -> None:
-        self._finished += self._expected[self._index]
-        self._draw("")
+        self._note = ""
 
-    def _draw(self, note: str) -> None:
-        expected = self._expected[self._index]
-        in_case = min(time.monotonic() - self._begun, expected * 0.99)
-        done = min(self._finished + (in_case if self._begun else 0.0), self._bar.total)
-        left = self._bar.total - done
-        self._bar.n = done
-        self._bar.set_description_str(self._case, refresh=False)
-        self._bar.set_postfix_str(f"{note + ', ' if note else ''}{left:.0f} s left", refresh=False)
-        self._bar.refresh()
+    def left_s(self) -> float:
+        """Return the seconds that are left, as far as the finished cases teach it."""
+        now, finished = self._clock(), sum(self._expected[: self._index])
+        pace = (self._begun - self._started) / finished if finished else 1.0
+        current = pace * self._expected[self._index] - (now - self._begun)
+        return max(current, 0.0) + pace * sum(self._expected[self._index + 1 :])
+
+    def _draw(self) -> None:
+        self._drawn = self._clock()
+        left, elapsed = self.left_s(), self._drawn - self._started
+        # A bar that has once come somewhere does not go back.
+        self._bar.n = max(self._bar.n, self._bar.total * elapsed / ((elapsed + left) or 1.0))
+        self._bar.set_description_str(self._names[self._index], refresh=False)
+        self._bar.unit = f"{self._note:>{NOTE_WIDTH}}  {clock_text(left):>5} left"
+        try:
+            self._bar.refresh()
+        except OSError:
+            pass  # the terminal is gone; the measurement need not be
 
 
 @contextmanager
@@ -88,6 +122,7 @@ def watcher(cases: tuple[Case, ...], visible: bool) -> Iterator[Observer]:
         return
     from tqdm import tqdm
 
-    total = sum(expected_s(case) for case in cases)
-    with tqdm(total=total, leave=False, bar_format="{desc} {bar} {postfix}", dynamic_ncols=True) as bar:
+    # Its own lock would be one of multiprocessing's, which a killed run leaves to be complained of.
+    tqdm.set_lock(RLock())
+    with tqdm(total=1.0, leave=False, bar_format=LAYOUT, dynamic_ncols=True) as bar:
         yield Bar(bar, cases)

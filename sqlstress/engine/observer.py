@@ -17,6 +17,9 @@ class Observer(Protocol):
     def phase(self, name: str) -> None:
         """A trial is now preparing, starting, measuring or verifying."""
 
+    def waiting(self) -> None:
+        """The phase goes on, and is not the load; may be called often."""
+
     def tick(self, operations: int) -> None:
         """So many operations have been done in this trial; called about ten times a second."""
 
@@ -31,6 +34,9 @@ class Nobody:
         pass
 
     def phase(self, name: str) -> None:
+        pass
+
+    def waiting(self) -> None:
         pass
 
     def tick(self, operations: int) -> None:

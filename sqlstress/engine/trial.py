@@ -56,12 +56,12 @@ class TrialRunner:
         work = open_work(case, folder, self._salt, self._carry)
         try:
             self.observer.phase("preparing")
-            work.prepare(self.signals.check)
+            work.prepare(self._wait)
             trial, late_s, ended = self._measure(case, index, work, folder, extra_s)
             if late_s:
                 return trial, late_s
             self.observer.phase("verifying")
-            return replace(trial, verdict=work.verify(outcomes(ended), self.signals.check)), 0.0
+            return replace(trial, verdict=work.verify(outcomes(ended), self._wait)), 0.0
         finally:
             if not self.keep:
                 work.discard()
@@ -80,7 +80,7 @@ class TrialRunner:
     ) -> tuple[Trial, float, list[Ended]]:
         with Pool(case, folder, self._salt, work.shared) as pool:
             self.observer.phase("starting")
-            pool.start(self.signals.check)
+            pool.start(self._wait)
             window = None
             if case.unit == "pair":
                 # The published script has no barrier: each process begins when it is up.
@@ -99,9 +99,13 @@ class TrialRunner:
         return trial, lateness_s(case, window, ended), ended
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
-        failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self.signals.check)
+        failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)
         if failed:
             raise WorkerFailure(f"worker {failed[0].worker} could not start: {failed[0].reason}")
+
+    def _wait(self) -> None:
+        self.signals.check()
+        self.observer.waiting()
 
     def _pulse(self, pool: Pool) -> None:
         self.signals.check()
