@@ -47,9 +47,9 @@ def parser() -> argparse.ArgumentParser:
             _window(command)
         if name in ("limit", "fair", "memory", "all"):
             _choice(command, "--driver", DRIVERS)
-        if name in ("limit", "fair", "harness"):
+        if name in ("limit", "fair", "harness", "all"):
             _choice(command, "--load", tuple(LOADS))
-        if name not in ("harness", "all"):
+        if name != "harness":
             command.add_argument(
                 "--concurrency", type=counts, default=(), metavar="N,N", help="numbers of processes"
             )

@@ -159,7 +159,7 @@ def run_benchmarks(*arguments: str) -> subprocess.CompletedProcess[str]:
         cwd=CHECKOUT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -200,6 +200,16 @@ def test_each_sub_command_measures_and_writes_its_results(
     assert all(c["low"] <= c["median"] <= c["high"] for row in section["rows"] for c in row["comparisons"])
     assert f"## {study}" in output.read_text(encoding="utf-8")
     assert [entry.name for entry in tmp_path.iterdir()] == ["results"], "the databases' folder is removed"
+
+
+def test_all_runs_every_study_into_one_document(tmp_path: Path, built: dict[str, list[str]]) -> None:
+    output = tmp_path / "results" / "all.md"
+    chosen = ("--driver", "sqlite3", "--load", "get-only", "--concurrency", "1")
+    done = run_benchmarks("all", *TINY, *chosen, "--dir", str(tmp_path), "--output", str(output))
+    assert done.returncode == 0, done.stderr
+    written = json.loads(output.with_suffix(".json").read_text(encoding="utf-8"))
+    assert [section["name"] for section in written["sections"]] == list(SMOKE)
+    assert written["compiler"]
 
 
 @pytest.mark.parametrize(
