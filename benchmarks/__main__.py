@@ -77,7 +77,7 @@ def _measure(name: str, bench: Bench, document: Document, output: Path | None) -
     try:
         _fill(section, plan, document, output)
     finally:
-        if section.rows:
+        if section.rows or not plan.tasks:
             print("\n".join(["", f"{name}: {plan.title}", *text.parts(section, "simple")]))
 
 

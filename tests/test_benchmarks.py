@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -152,11 +153,12 @@ def test_a_loop_that_meets_an_error_fails_instead_of_counting(
     assert "no such table" in capfd.readouterr().err
 
 
-def run_benchmarks(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_benchmarks(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command as its users do."""
     return subprocess.run(
         [sys.executable, "-m", "benchmarks", *arguments],
         cwd=CHECKOUT,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=300,
@@ -210,6 +212,13 @@ def test_all_runs_every_study_into_one_document(tmp_path: Path, built: dict[str,
     written = json.loads(output.with_suffix(".json").read_text(encoding="utf-8"))
     assert [section["name"] for section in written["sections"]] == list(SMOKE)
     assert written["compiler"]
+
+
+def test_without_a_c_compiler_the_c_loop_is_left_out_and_the_output_says_so(tmp_path: Path) -> None:
+    arguments = ("limit", *TINY, "--driver", "sqlite3", "--dir", str(tmp_path))
+    done = run_benchmarks(*arguments, PATH=str(tmp_path), CC="")
+    assert done.returncode == 0, done.stderr
+    assert "sqlite3 is left out: no C compiler was found" in done.stdout
 
 
 @pytest.mark.parametrize(
