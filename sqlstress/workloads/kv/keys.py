@@ -45,7 +45,7 @@ def number_of(key: object, key_type: str) -> int | None:
             number = int(key[3:])
             return number if number >= 0 and key == to_text(number) else None
         if key_type == "blob" and isinstance(key, bytes):
-            number = int.from_bytes(key[8:], "big")
+            number = int.from_bytes(key[8:16], "big")
             return number if key == to_blob(number) else None
     except ValueError:
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 from multiprocessing.sharedctypes import RawArray
@@ -48,6 +49,13 @@ class Placement:
         """Return the key at a position of a bucket."""
         place = self.starts[bucket] + position
         return self.order[place] if self.order is not None else place
+
+    def position(self, bucket: int, number: int) -> int:
+        """Return the position of a key in its bucket."""
+        if self.order is None:
+            return number
+        start = self.starts[bucket]
+        return bisect_left(self.order, number, start, self.starts[bucket + 1]) - start
 
     def by_bucket(self) -> list[Sequence[int]]:
         """Return the keys of each bucket, in ascending order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +79,20 @@ class TransactionSource(KeyValueSource):
         return self.store.batches[bucket], rows, slots
 
     def _pair(self, bucket: int, number: int) -> tuple[int, int]:
-        position = number % self.placement.pairs[bucket] * 2
+        position = self._pair_number(bucket, number) * 2
         return self.placement.member(bucket, position), self.placement.member(bucket, position + 1)
+
+    def _pair_number(self, bucket: int, number: int) -> int:
+        """Return the pair to which a key belongs; a key that belongs to none stands for one all the same."""
+        position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
+        return position // 2 if position < 2 * pairs else position % pairs
 
     def _batch(self, bucket: int, number: int) -> list[int]:
         """Return a batch's distinct keys: whole pairs, and one key without a partner if it is odd."""
         pairs, batch = self.placement.pairs[bucket], self.shape.width
         chosen: dict[int, None] = {}
-        for drawn in [number, *self.draw(batch // 2 - 1)]:
-            pair = drawn % pairs
+        further = (drawn % pairs for drawn in self.draw(batch // 2 - 1))
+        for pair in chain([self._pair_number(bucket, number)], further):
             while pair in chosen:
                 pair = (pair + 1) % pairs
             chosen[pair] = None

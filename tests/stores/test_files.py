@@ -1,0 +1,153 @@
+"""The files of a store, as the parent handles them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sqlstress.case import Case, Settings
+from sqlstress.errors import UsageError
+from sqlstress.stores import COUNTERS, files
+from tests.stores.filled import contents, create
+
+ROWS = {number: 10 * number for number in range(200)}
+
+
+@pytest.fixture
+def first_path(case: Case, tmp_path: Path) -> Path:
+    return files.paths(case, tmp_path)[0]
+
+
+def wal_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def test_every_row_lies_in_the_file_that_it_was_made_for(case: Case, tmp_path: Path) -> None:
+    create(case, tmp_path, ROWS)
+    found = contents(case, tmp_path)
+    assert len(found) == case.buckets
+    assert sum(map(len, found)) == len(ROWS)
+    assert {key: value for each in found for key, value in each.items()} == ROWS
+
+
+@pytest.mark.parametrize("update_ratio", [0.0, 0.1])
+def test_counters_are_there_only_for_cases_with_updates(
+    case: Case, tmp_path: Path, update_ratio: float
+) -> None:
+    create(replace(case, load=replace(case.load, update_ratio=update_ratio)), tmp_path, {})
+    tables = contents(case, tmp_path, "SELECT name, type FROM sqlite_schema")
+    assert tables == [{"kv": "table", **({"counter": "table"} if update_ratio else {})}] * case.buckets
+    if update_ratio:
+        counters = contents(case, tmp_path, "SELECT id, n FROM counter")
+        assert counters == [dict.fromkeys(range(COUNTERS), 0)] * case.buckets
+
+
+@pytest.mark.parametrize(
+    ("key_type", "value_size", "columns"),
+    [
+        ("int", 8, {"key": "INTEGER", "value": "INTEGER"}),
+        ("text", 9, {"key": "TEXT", "value": "BLOB"}),
+        ("blob", 100, {"key": "BLOB", "value": "BLOB"}),
+    ],
+)
+def test_the_columns_have_the_types_of_the_case(
+    case: Case, tmp_path: Path, key_type: str, value_size: int, columns: dict[str, str]
+) -> None:
+    create(replace(case, load=replace(case.load, key_type=key_type, value_size=value_size)), tmp_path, {})
+    assert contents(case, tmp_path, "SELECT name, type FROM pragma_table_info('kv')")[0] == columns
+
+
+def test_a_first_write_tells_the_settings_in_force(case: Case, tmp_path: Path, first_path: Path) -> None:
+    case = replace(case, settings=Settings(synchronous="normal", wal_autocheckpoint=3, page_size=1024))
+    create(case, tmp_path, ROWS)
+    answers = files.first_write(case, first_path)
+    assert (answers["synchronous"], answers["wal_autocheckpoint"]) == ("normal", "3")
+    assert (answers["page_size"], answers["busy_timeout"]) == ("1024", "60000")
+
+
+def test_a_setting_that_was_not_taken_is_told_at_the_first_write(
+    case: Case, tmp_path: Path, first_path: Path
+) -> None:
+    create(case, tmp_path, ROWS)
+    refused = replace(case, settings=replace(case.settings, pragmas=(("temp_store", "memroy"),)))
+    with pytest.raises(UsageError, match="asked for memroy"):
+        files.first_write(refused, first_path)
+    files.remove(case, tmp_path)
+    with pytest.raises(UsageError, match="asked for memroy"):
+        files.create_empty(refused, first_path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "answer"),
+    [
+        (Settings(page_size=8192), "page_size", "8192"),
+        (Settings(pragmas=(("auto_vacuum", "full"),)), "auto_vacuum", "full"),
+    ],
+    ids=["page_size", "auto_vacuum"],
+)
+def test_what_shapes_a_file_is_set_when_it_is_created(
+    case: Case, tmp_path: Path, first_path: Path, asked: Settings, name: str, answer: str
+) -> None:
+    case = replace(case, settings=asked)
+    create(case, tmp_path, ROWS)
+    assert files.first_write(case, first_path)[name] == answer
+
+
+@pytest.mark.parametrize("frames", [0, 8, 100])
+def test_the_wal_is_brought_to_the_size_at_which_it_works(case: Case, first_path: Path, frames: int) -> None:
+    case = replace(case, settings=replace(case.settings, wal_autocheckpoint=frames))
+    wal = first_path.with_name(first_path.name + "-wal")
+    # As long as anybody has the file open, SQLite does not remove the WAL.
+    with files.opened(case, first_path) as anybody:
+        anybody.rows("PRAGMA journal_mode=wal")
+        anybody.rows("PRAGMA user_version=1")
+        files.create(case, first_path, [])
+        size = wal.stat().st_size
+        assert size > frames * 4096
+        anybody.rows("PRAGMA user_version=2")
+        assert wal.stat().st_size == size
+        assert anybody.rows("PRAGMA wal_checkpoint(PASSIVE)")[0][1] == 1
+
+
+def test_a_sound_file_has_nothing_to_complain_of(case: Case, tmp_path: Path, first_path: Path) -> None:
+    create(case, tmp_path, ROWS)
+    assert files.integrity(case, first_path) == []
+    assert files.integrity(replace(case, verify="full"), first_path) == []
+
+
+@pytest.mark.parametrize("verify", ["quick", "full"])
+def test_a_damaged_page_is_complained_of(case: Case, first_path: Path, verify: str) -> None:
+    files.create(case, first_path, ROWS.items())
+    with files.opened(case, first_path) as connection:
+        (root,) = connection.rows("SELECT rootpage FROM sqlite_schema WHERE name = 'kv'")[0]
+    with first_path.open("r+b") as file:
+        # The offset of the first free block of the table's root page, which leads nowhere now.
+        file.seek((root - 1) * 4096 + 1)
+        file.write(b"\xff\xff")
+    assert files.integrity(replace(case, verify=verify), first_path)
+
+
+def test_size_is_that_of_all_files_and_of_what_lies_beside_them(
+    case: Case, tmp_path: Path, first_path: Path
+) -> None:
+    assert files.size_bytes(case, tmp_path) == 0
+    for path in files.paths(case, tmp_path):
+        path.write_bytes(bytes(100))
+    for suffix in ("-wal", "-shm", "-journal"):
+        first_path.with_name(first_path.name + suffix).write_bytes(bytes(10))
+    assert files.size_bytes(case, tmp_path) == 100 * case.buckets + 30
+
+
+def test_remove_takes_all_of_its_own_files_and_nothing_else(
+    case: Case, tmp_path: Path, first_path: Path
+) -> None:
+    other = tmp_path / "somebody-elses.db"
+    other.touch()
+    create(case, tmp_path, ROWS)
+    for suffix in ("-wal", "-shm", "-journal"):
+        first_path.with_name(first_path.name + suffix).touch()
+    files.remove(case, tmp_path)
+    assert list(tmp_path.iterdir()) == [other]
+    files.remove(case, tmp_path)

@@ -1,0 +1,48 @@
+"""Shared memory whose user dies at a chosen store."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Any
+
+
+class Killed(Exception):
+    """The process is gone; what it had stored by then stays."""
+
+
+class MortalWords:
+    """A memoryview that lets so many stores happen, and ends its user at the next one.
+
+    A store of a slice is one store: each word of shared memory has one meaning at a time, whichever
+    of them were written.
+    """
+
+    def __init__(self, view: Any, life: list[int]) -> None:
+        self._view = view
+        self._life = life
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self._view[place]
+        return MortalWords(found, self._life) if isinstance(place, slice) else found
+
+    def __setitem__(self, place: Any, words: Any) -> None:
+        if not self._life[0]:
+            raise Killed
+        self._life[0] -= 1
+        self._view[place] = words
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._view)
+
+    def tolist(self) -> list[int]:
+        words: list[int] = self._view.tolist()
+        return words
+
+
+def shared_words(count: int) -> Any:
+    """Return words as the parent sees them."""
+    return memoryview(array("q", bytes(8 * count)))
