@@ -111,6 +111,12 @@ def peak_memory_bytes() -> int | None:
     """Return the process's peak resident memory; None on Windows."""
     if sys.platform == "win32":
         return None
+    if sys.platform == "linux":
+        # ru_maxrss begins with the memory of the parent that spawned us, so it can't be used here.
+        for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+        return None
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
