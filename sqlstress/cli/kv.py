@@ -19,10 +19,11 @@ def kv(
     directory: Path, keep: bool, outputs: tuple[str, ...], quiet: bool, no_progress: bool, **given: Any
 ) -> int:
     """Measure random gets and replaces by N processes, on one database or on hash-partitioned files."""
-    from sqlstress.cli.measure import measure
     from sqlstress.plan import from_options
 
     asked = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
-    return measure(
-        from_options(asked), directory, keep, outputs, show=not quiet, progress=not (quiet or no_progress)
-    )
+    cases = from_options(asked)
+    # Imported when there is something to measure: what is wrong is told at once.
+    from sqlstress.cli.measure import measure
+
+    return measure(cases, directory, keep, outputs, show=not quiet, progress=not (quiet or no_progress))

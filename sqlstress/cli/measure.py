@@ -76,6 +76,7 @@ def _integrity(report: Report) -> Iterator[int]:
 
 def _failures(failed: Sequence[Run]) -> Iterator[int]:
     if failed:
-        others = f" ({len(failed) - 1} more cases failed)" if len(failed) > 1 else ""
+        more = len(failed) - 1
+        others = f" (and {more} {'case' if more == 1 else 'cases'} more)" if more else ""
         complain(f"Error: {describe(failed[0].case)} could not be measured: {failed[0].error}{others}.")
         yield FAILURE

@@ -124,5 +124,7 @@ def watcher(cases: tuple[Case, ...], visible: bool) -> Iterator[Observer]:
 
     # Its own lock would be one of multiprocessing's, which a killed run leaves to be complained of.
     tqdm.set_lock(RLock())
-    with tqdm(total=1.0, leave=False, bar_format=LAYOUT, dynamic_ncols=True) as bar:
+    with tqdm(
+        desc="examining this machine", total=1.0, unit="", leave=False, bar_format=LAYOUT, dynamic_ncols=True
+    ) as bar:
         yield Bar(bar, cases)

@@ -19,9 +19,10 @@ def run(
 
     Every case names its workload; options at the top of the file are defaults for all cases.
     """
-    from sqlstress.cli.measure import measure
     from sqlstress.plan import from_toml
 
-    return measure(
-        from_toml(plan), directory, keep, outputs, show=not quiet, progress=not (quiet or no_progress)
-    )
+    cases = from_toml(plan)
+    # Imported when there is something to measure: what is wrong is told at once.
+    from sqlstress.cli.measure import measure
+
+    return measure(cases, directory, keep, outputs, show=not quiet, progress=not (quiet or no_progress))

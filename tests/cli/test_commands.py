@@ -1,0 +1,263 @@
+"""Tests of the commands: which there are, what each is given, what each prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import jsonschema
+import pytest
+
+from sqlstress import __version__
+from sqlstress.cli.console import say
+from sqlstress.cli.group import COMMANDS, MAIN_OPTIONS
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.options import OPTIONS
+from sqlstress.report import from_json
+from tests.cli.conftest import EXAMPLE, Cli, FakeSession
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_help_shows_the_commands_and_the_main_options(cli: Cli) -> None:
+    said = cli("--help")
+    assert (said.code, said.err) == (0, "")
+    for name in (*COMMANDS, *(f"--{option}" for option in MAIN_OPTIONS), "--output"):
+        assert f" {name}" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert cli("-h") == said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
+    said = cli(command, "--help")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(f"Usage: sqlstress {command} ")
+    assert f"Example: sqlstress {command}" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+
+
+def test_the_help_of_kv_shows_every_option_under_its_heading(cli: Cli) -> None:
+    text = cli("kv", "--help").out
+    for option in OPTIONS:
+        heading = text.index(f"\n{option.group}:\n")
+        assert heading < text.index(f"--{option.name} ", heading)
+    assert text.index("\nRunning:\n") < text.index("--quiet")
+
+
+def test_the_version_is_that_of_the_package(cli: Cli) -> None:
+    assert cli("--version") == (0, f"sqlstress {__version__}\n", "")
+
+
+def test_the_module_can_be_run(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sqlstress", "--version"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == f"sqlstress {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [],
+        ["--concurrency", "1-3", "--buckets", "20", "--seed", "5"],
+        [
+            "-c",
+            "1",
+            "-b",
+            "1,2",
+            "--pragma",
+            "temp_store=memory",
+            "--pragma",
+            "cell_size_check=on",
+            "--seed",
+            "5",
+        ],
+        ["--quiet", "--seed", "5"],
+        ["--preset", "classic", "--seed", "5"],
+    ],
+)
+def test_without_a_command_kv_runs(cli: Cli, session: type[FakeSession], line: list[str]) -> None:
+    line = line or ["--seed", "5"]
+    bare = cli(*line)
+    cases = session.cases
+    assert (bare.code, bare.err) == (0, "")
+    assert cli("kv", *line) == bare
+    assert session.cases == cases != ()
+
+
+def test_nothing_at_all_is_the_main_job(cli: Cli, session: type[FakeSession]) -> None:
+    assert cli().code == 0
+    assert [case.concurrency for case in session.cases] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_options_of_the_run_arrive(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
+    cli("--dir", str(tmp_path), "--keep", "--concurrency", "1")
+    assert (session.directory, session.keep) == (tmp_path, True)
+    cli("--concurrency", "1")
+    assert (session.directory, session.keep) == (Path(), False)
+
+
+def test_a_plan_is_measured(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text('[[case]]\nworkload = "kv"\nconcurrency = 3\n', encoding="utf-8")
+    assert cli("run", "plan.toml").code == 0
+    assert [case.concurrency for case in session.cases] == [3]
+
+
+def test_the_report_knows_its_command_line(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
+    cli("--concurrency", "1", "-o", "report.json")
+    saved = from_json((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert saved.command == ("sqlstress", "--concurrency", "1", "-o", "report.json")
+
+
+def test_the_table_is_shown(cli: Cli, session: type[FakeSession]) -> None:
+    said = cli("--concurrency", "1")
+    assert "TPS" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+
+
+def test_quiet_says_nothing_when_all_is_well(cli: Cli, session: type[FakeSession]) -> None:
+    assert cli("--quiet", "--keep") == (0, "", "")
+
+
+def test_a_kept_folder_is_told(cli: Cli, session: type[FakeSession]) -> None:
+    assert cli("--keep").out.endswith("The databases are kept in sqlstress-01234567.\n")
+
+
+# Exit codes
+
+
+def failing() -> None:
+    run = EXAMPLE.runs[1]
+    check = replace(run.trials[0].verdict.checks[0], status="failed", counterexamples=("key 7 is gone",))
+    trial = replace(run.trials[0], verdict=replace(run.trials[0].verdict, checks=(check,)))
+    FakeSession.report = replace(EXAMPLE, runs=(EXAMPLE.runs[0], replace(run, trials=(trial,))))
+
+
+def test_data_that_is_not_what_was_written_exits_with_1(cli: Cli, session: type[FakeSession]) -> None:
+    failing()
+    said = cli()
+    assert said.code == 1
+    assert said.err == "Error: the data is not what the workers were told it is: key 7 is gone.\n"
+    assert cli("--quiet") == (1, "", said.err)
+
+
+def test_a_case_that_failed_exits_with_4_and_is_named(cli: Cli, session: type[FakeSession]) -> None:
+    error = "worker 2 was killed by SIGKILL; the others' figures are kept"
+    runs = [replace(run, error=error if place in (1, 5) else None) for place, run in enumerate(EXAMPLE.runs)]
+    session.report = replace(EXAMPLE, runs=tuple(runs))
+    said = cli()
+    assert said.code == 4
+    assert said.err == f"Error: 1 file, 2 processes could not be measured: {error} (and 1 case more).\n"
+
+
+def test_an_interruption_exits_with_130_and_says_what_is_saved(cli: Cli, session: type[FakeSession]) -> None:
+    session.report = replace(EXAMPLE, interrupted=True, planned=20)
+    assert cli("--quiet") == (130, "", "Stopped after 8 of 20 cases.\n")
+    said = cli("--quiet", "-o", "report.json", "-o", "csv:table")
+    assert said.err == "Stopped after 8 of 20 cases; what was measured is in report.json, table.\n"
+
+
+def test_an_interruption_does_not_hide_that_data_was_lost(cli: Cli, session: type[FakeSession]) -> None:
+    failing()
+    assert not isinstance(session.report, BaseException)
+    session.report = replace(session.report, interrupted=True, planned=3)
+    said = cli("--quiet")
+    assert (said.code, len(said.lines)) == (130, 2)
+    assert "key 7 is gone" in said.err
+
+
+def test_a_failure_of_the_surroundings_exits_with_4(cli: Cli, session: type[FakeSession]) -> None:
+    session.report = EnvironmentFailure("no WAL here. Choose another --dir.")
+    assert cli() == (4, "", "Error: no WAL here. Choose another --dir.\n")
+
+
+def test_an_error_that_nobody_expected_shows_no_traceback(cli: Cli, session: type[FakeSession]) -> None:
+    session.report = KeyError("x")
+    said = cli()
+    assert (said.code, said.out, len(said.lines)) == (4, "", 1)
+    assert "(KeyError: 'x')" in said.err
+    assert "please report it" in said.err
+
+
+def test_ctrl_c_outside_the_measurement_exits_with_130(cli: Cli, session: type[FakeSession]) -> None:
+    session.report = KeyboardInterrupt()
+    said = cli()
+    assert (said.code, said.err.strip()) == (130, "Error: stopped.")
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_reader_that_has_gone_does_not_change_the_exit_code(
+    cli: Cli, session: type[FakeSession], monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    if code:
+        failing()
+
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    silenced: list[object] = []
+    monkeypatch.setattr("sqlstress.cli.console._silence", silenced.append)
+    monkeypatch.setattr("sqlstress.cli.console.click.echo", gone)
+    assert cli().code == code
+    assert silenced
+
+
+def test_a_disk_that_is_full_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sqlstress.cli.console._silence", lambda _: None)
+    monkeypatch.setattr(click, "echo", full)
+    with pytest.raises(EnvironmentFailure, match="cannot write to the standard output: No space left"):
+        say("text")
+
+
+# What the smaller commands print
+
+
+def test_the_schema_is_one_that_a_report_fits(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
+    said = cli("schema")
+    assert (said.code, said.err) == (0, "")
+    schema = json.loads(said.out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    cli("-o", "report.json")
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(report)
+    del report["environment"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate(report)
+
+
+def test_doctor_says_what_a_sync_costs_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
+    said = cli("doctor")
+    assert (said.code, said.err) == (0, "")
+    assert "sync" in said.out
+    assert "SQLite" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_doctor_warns_of_what_is_asked_for(cli: Cli) -> None:
+    asked, plain = cli("doctor", "--synchronous", "off"), cli("doctor")
+    assert asked.code == plain.code == 0
+    assert "synchronous" in asked.out.casefold()
+    assert asked.out.count("arning") >= plain.out.count("arning")
+
+
+def test_doctor_examines_no_library_for_a_driver_that_has_none(cli: Cli) -> None:
+    said = cli("doctor", "--driver", "dry")
+    assert said.code == 0
+    assert "SQLite 3" not in said.out
+
+
+def test_doctor_needs_a_folder_that_is_there(cli: Cli) -> None:
+    said = cli("doctor", "--dir", "missing")
+    assert (said.code, said.out, len(said.lines)) == (4, "", 1)
+    assert "Choose another --dir" in said.err

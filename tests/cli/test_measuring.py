@@ -1,0 +1,166 @@
+"""Small real measurements through the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from sqlstress.case import Case
+from sqlstress.engine.observer import Nobody
+from sqlstress.report import Run, from_json
+from sqlstress.report.schema import report_schema
+from tests.cli.conftest import Cli
+
+SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "500")
+
+
+class Log(Nobody):
+    """Writes down everything it is told, and what lies in the folder then."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.told: list[str] = []
+        self.databases: dict[str, int] = {}
+        self.operations = 0
+
+    def case_begins(self, index: int, total: int, case: Case) -> None:
+        self.told.append(f"case {index + 1} of {total}: {case.concurrency} on {case.buckets}")
+
+    def phase(self, name: str) -> None:
+        self.told.append(name)
+        self.databases[name] = len(list(self.folder.glob("sqlstress-*/kv*.db")))
+
+    def tick(self, operations: int) -> None:
+        self.operations = operations
+
+    def case_ends(self, run: Run) -> None:
+        self.told.append(f"ends with {len(run.trials)}")
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
+    """Log what the progress bar would be told."""
+    log = Log(tmp_path)
+
+    @contextmanager
+    def watcher(*_: object) -> Iterator[Log]:
+        yield log
+
+    monkeypatch.setattr("sqlstress.cli.measure.watcher", watcher)
+    return log
+
+
+def test_the_phases_come_in_their_order(cli: Cli, log: Log, tmp_path: Path) -> None:
+    said = cli("-c", "1,2", "-b", "3", "--repeat", "2", *SHORT)
+    trial = ["preparing", "starting", "measuring", "verifying"]
+    assert (said.code, said.err) == (0, "")
+    assert log.told == [
+        "case 1 of 2: 1 on 3", *trial, *trial, "ends with 2",
+        "case 2 of 2: 2 on 3", *trial, *trial, "ends with 2",
+    ]  # fmt: skip
+    # Prepared before the workers start, there until verified, and gone before the next trial begins.
+    assert log.databases == {"preparing": 0, "starting": 3, "measuring": 3, "verifying": 3}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_observer_hears_what_has_been_done_meanwhile(cli: Cli, log: Log) -> None:
+    cli("-c", "2", "--driver", "dry", "--duration", "500ms", "--warmup", "100ms", "--key-space", "500")
+    assert log.operations > 0
+
+
+def test_a_measurement_is_shown_and_saved_in_every_form(cli: Cli, tmp_path: Path) -> None:
+    outputs = ("-o", "report.json", "-o", "table.csv", "-o", "md:README", "--seed", "5")
+    said = cli("-c", "2", "--busy", "fair", *SHORT, *outputs)
+    assert (said.code, said.err) == (0, "")
+    assert "ok" in said.out
+    document = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(report_schema()).validate(document)
+    report = from_json((tmp_path / "report.json").read_text(encoding="utf-8"))
+    (run,) = report.runs
+    (trial,) = run.trials
+    assert (report.planned, report.interrupted, run.case.seed, run.error) == (1, False, 5, None)
+    assert run.verdict.status == "ok"
+    assert trial.effective["journal_mode"] == "wal"
+    assert [one.worker for one in trial.workers] == [1, 2]
+    with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as stream:
+        assert len(list(csv.DictReader(stream))) == 2
+    assert "| TPS" in re.sub(r"<br>|\s+", " ", (tmp_path / "README").read_text(encoding="utf-8"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README", "report.json", "table.csv"]
+
+
+def test_the_published_script_counts_pairs(cli: Cli, tmp_path: Path) -> None:
+    said = cli("--preset", "classic", "-c", "1,2", "--driver", "dry", "-o", "report.json")
+    assert (said.code, said.err) == (0, "")
+    assert "unit: pair" in said.out
+    report = from_json((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert [run.trials[0].transactions for run in report.runs] == [5_000, 10_000]
+
+
+def test_kept_databases_stay_where_it_is_said(cli: Cli, tmp_path: Path) -> None:
+    said = cli("-c", "1,2", "-b", "1,2", "--keep", *SHORT)
+    (folder,) = tmp_path.iterdir()
+    assert (said.code, said.err) == (0, "")
+    assert said.out.endswith(f"The databases are kept in {folder.name}.\n")
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.db")) == [
+        "case-1-1-file-1-processes/kv.db",
+        "case-2-1-file-2-processes/kv.db",
+        "case-3-2-files-1-processes/kv_0.db",
+        "case-3-2-files-1-processes/kv_1.db",
+        "case-4-2-files-2-processes/kv_0.db",
+        "case-4-2-files-2-processes/kv_1.db",
+    ]
+
+
+def test_a_pragma_that_cannot_be_read_back_is_refused(cli: Cli, tmp_path: Path) -> None:
+    said = cli("--pragma", "nonsense=1", *SHORT)
+    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+    assert "PRAGMA nonsense has nothing to read back" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pragma_that_was_not_taken_says_what_was_asked_and_what_it_is(cli: Cli, tmp_path: Path) -> None:
+    said = cli("--pragma", "temp_store=7", *SHORT)
+    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+    assert re.search(r"PRAGMA temp_store: asked for 7, SQLite answers \w+\. Choose", said.err)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_few_keys_for_a_batch_in_every_file_are_refused(cli: Cli, tmp_path: Path) -> None:
+    said = cli("-b", "20", "--batch", "10", "--key-space", "40", "--duration", "50ms")
+    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+    assert "raise --key-space, or lower --batch or --buckets" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_told(cli: Cli) -> None:
+    said = cli("--dir", "missing", *SHORT)
+    assert (said.code, said.out, len(said.lines)) == (4, "", 1)
+    assert "Choose another --dir" in said.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--driver", "dry"),
+        ("--update-ratio", "0.5", "--batch", "3", "-c", "2"),
+        ("--key-type", "blob", "--value-size", "100", "--distribution", "zipfian", "-b", "4"),
+        ("--journal-mode", "delete", "--synchronous", "normal", "-c", "2"),
+        ("--pragma", "locking_mode=exclusive"),
+        ("--verify", "none"),
+        ("--verify", "full", "--page-size", "8192", "--cache-size", "-500"),
+        ("--read-ratio", "1"),
+        ("--read-ratio", "0", "--busy-timeout", "0", "-c", "2"),
+    ],
+    ids=" ".join,
+)
+def test_loads_and_settings_of_many_kinds_work(cli: Cli, options: tuple[Any, ...]) -> None:
+    said = cli("-c", "1", *SHORT, *options, "--quiet")
+    assert said == (0, "", "")

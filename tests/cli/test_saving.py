@@ -1,0 +1,111 @@
+"""Tests of -o: where reports are saved, in which form, and when."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from sqlstress.cli.outputs import Output, Saver, parse_output
+from sqlstress.errors import UsageError
+from sqlstress.render import FORMATS
+from sqlstress.report import from_json
+from tests.cli.conftest import EXAMPLE, Cli, FakeSession
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "name"),
+    [
+        ("report.json", "json", "report.json"),
+        ("REPORT.CSV", "csv", "REPORT.CSV"),
+        ("my.report.md", "md", "my.report.md"),
+        ("json:report", "json", "report"),
+        ("md:report.json", "md", "report.json"),
+        ("csv:a:b", "csv", "a:b"),
+        ("sub/report.json", "json", "sub/report.json"),
+        ("with space.json", "json", "with space.json"),
+    ],
+)
+def test_the_format_is_the_suffix_or_what_stands_before_the_colon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, form: str, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    assert parse_output(text) == Output(form, Path(name))
+
+
+def test_reports_are_saved_in_several_forms_at_once(
+    cli: Cli, session: type[FakeSession], tmp_path: Path
+) -> None:
+    said = cli("-o", "report.json", "-o", "report.csv", "-o", "md:table", "--output", "copy.md", "--quiet")
+    assert said == (0, "", "")
+    for name, form in (("report.json", "json"), ("report.csv", "csv"), ("table", "md"), ("copy.md", "md")):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        if form != "json":  # whose command line differs
+            assert text == FORMATS[form](EXAMPLE)
+        else:
+            assert from_json(text).runs == EXAMPLE.runs
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "copy.md",
+        "report.csv",
+        "report.json",
+        "table",
+    ]
+
+
+def test_a_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("there are no such paths")
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        saver = Saver([parse_output(str(pipe))])
+        saver.after_case(EXAMPLE)
+        assert os.read(reader, 1) == b""
+        saver.at_end(EXAMPLE)
+        assert os.read(reader, 1 << 20).decode() == FORMATS["csv"](EXAMPLE)
+        assert saver.problem is None
+    finally:
+        os.close(reader)
+
+
+def test_a_file_that_cannot_be_written_for_a_while_is_no_problem_in_the_end(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    saver = Saver([parse_output(str(tmp_path / "sub" / "report.json"))])
+    (tmp_path / "sub").rmdir()
+    saver.after_case(EXAMPLE)
+    assert saver.problem is not None
+    (tmp_path / "sub").mkdir()
+    saver.after_case(EXAMPLE)
+    assert saver.problem is None
+    assert from_json((tmp_path / "sub" / "report.json").read_text(encoding="utf-8")) == EXAMPLE
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such permission there")
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    if sys.platform != "win32" and os.geteuid() == 0:
+        pytest.skip("nothing is forbidden to root")
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(UsageError, match=r"can't be written. Choose another file"):
+            parse_output(str(tmp_path / "report.json"))
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_folder_that_the_system_would_not_let_write_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def access(path: object, mode: int) -> bool:
+        asked.append(path)
+        return False
+
+    monkeypatch.setattr(os, "access", access)
+    with pytest.raises(UsageError, match=r"can't be written. Choose another file"):
+        parse_output(str(tmp_path / "report.json"))
+    assert asked == [tmp_path]

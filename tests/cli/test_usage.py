@@ -1,0 +1,197 @@
+"""Tests of what is said of a command line that is wrong: one or two lines, and what to do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from sqlstress.cli.group import COMMANDS
+from sqlstress.options import OPTIONS
+from tests.cli.conftest import Cli, FakeSession, Said
+
+pytestmark = pytest.mark.usefixtures("session")
+
+WRONG = [
+    ("--concurrency 0", "--concurrency: '0'", "1-1024"),
+    ("--concurrency 2000", "--concurrency: '2000'", "1-1024"),
+    ("--concurrency 8-1", "--concurrency: '8-1'", "runs backwards"),
+    ("--concurrency four", "--concurrency: 'four'", "write 4, 1-8 or 1,2,4-6"),
+    ("--concurrency=", "--concurrency: ''", "write 4, 1-8 or 1,2,4-6"),
+    ("-c 1,2,", "--concurrency: ''", "write 4, 1-8 or 1,2,4-6"),
+    ("-c -1", "--concurrency: '-1'", "write 4, 1-8 or 1,2,4-6"),
+    ("--buckets 0", "--buckets: '0'", "1-10000"),
+    ("-b 1.5", "--buckets: '1.5'", "write 4, 1-8 or 1,2,4-6"),
+    ("-c 1-1000 -b 1-1000", "1,000,000 cases", "split"),
+    ("--duration soon", "--duration: 'soon'", "write 500ms, 2s, 2m"),
+    ("--duration 0", "--duration: '0'", "from 0.01 s to a day"),
+    ("--duration 2d", "--duration: '2d'", "write 500ms, 2s, 2m"),
+    ("--duration 48h", "--duration: '48h'", "from 0.01 s to a day"),
+    ("--warmup -1s", "--warmup: '-1s'", "write 500ms, 2s, 2m"),
+    ("--ops 0", "--ops: '0'", "from 1 to"),
+    ("--ops 1e6", "--ops: '1e6'", "whole number"),
+    ("--ops 5 --duration 1s", "leave out --ops or --duration", "--ops takes the place"),
+    ("--ops 5 --warmup 1s", "leave out --ops or --warmup", "--ops takes the place"),
+    ("--repeat 0", "--repeat: '0'", "from 1 to 1,000"),
+    ("--read-ratio 1.5", "--read-ratio: '1.5'", "share from 0 to 1"),
+    ("--read-ratio 50%", "--read-ratio: '50%'", "share from 0 to 1"),
+    ("--read-ratio nan", "--read-ratio: 'nan'", "share from 0 to 1"),
+    ("--update-ratio -0.1", "--update-ratio: '-0.1'", "share from 0 to 1"),
+    ("--update-ratio 0.6", "--read-ratio and --update-ratio", "Lower one of them"),
+    ("--key-space 0", "--key-space: '0'", "from 1 to 100,000,000"),
+    ("--key-space 10 --batch 11", "--batch is larger than --key-space", "distinct keys"),
+    ("--distribution normal", "--distribution: 'normal'", "uniform, zipfian, sequential"),
+    ("--key-type uuid", "--key-type: 'uuid'", "int, text, blob"),
+    ("--value-size 7", "--value-size: '7'", "from 8 to"),
+    ("--value-size 8k", "--value-size: '8k'", "whole number"),
+    ("--batch 0", "--batch: '0'", "from 1 to"),
+    ("--begin exclusive", "--begin: 'exclusive'", "deferred, immediate"),
+    ("--journal-mode wal2", "--journal-mode: 'wal2'", "wal, delete, truncate, persist, memory, off"),
+    ("--synchronous 2", "--synchronous: '2'", "off, normal, full, extra"),
+    ("--fullfsync maybe", "--fullfsync: 'maybe'", "neither on nor off"),
+    ("--wal-autocheckpoint -1", "--wal-autocheckpoint: '-1'", "from 0 to"),
+    ("--page-size 1000", "--page-size: '1000'", "power of two from 512 to 65536"),
+    ("--cache-size big", "--cache-size: 'big'", "whole number"),
+    ("--mmap-size 1G", "--mmap-size: '1G'", "whole number"),
+    ("--pragma temp_store", "--pragma: 'temp_store'", "NAME=VALUE"),
+    ("--pragma synchronous=off", "--pragma: synchronous has an option", "use --synchronous"),
+    ("--pragma locking_mode=exclusive", "locking_mode=exclusive", "--concurrency 1 only"),
+    ("--busy-timeout forever", "--busy-timeout: 'forever'", "write 500ms, 2s, 2m"),
+    ("--busy polite", "--busy: 'polite'", "default, fair"),
+    ("--driver mysql", "--driver: 'mysql'", "sqlite3, apsw, dry"),
+    ("--verify maybe", "--verify: 'maybe'", "none, quick, full"),
+    ("--preset modern", "--preset: 'modern'", "classic"),
+    ("--preset classic --ops 10", "--ops contradicts --preset classic", "fixes it at 5000"),
+    (
+        "--preset classic --synchronous full",
+        "--synchronous contradicts",
+        "leaves it unset. Leave one of them out",
+    ),
+    ("--seed -1", "--seed: '-1'", "from 0 to 4,294,967,295"),
+    ("--seed tomorrow", "--seed: 'tomorrow'", "whole number"),
+    ("--seed 99999999999999999999999", "--seed: '99999999999999999999999'", "from 0 to"),
+    ("-o report", "-o 'report'", "json, csv, md"),
+    ("-o report.xlsx", "-o 'report.xlsx'", "json, csv, md"),
+    ("-o xml:report", "-o 'xml:report'", "FORMAT:FILE"),
+    ("-o .json", "-o '.json'", "FORMAT:FILE"),
+    ("-o json:", "-o 'json:'", "not the name of a file"),
+    ("-o json:.", "-o 'json:.'", "not the name of a file"),
+    ("-o folder.json", "-o 'folder.json'", "not the name of a file"),
+    (
+        "-o missing/report.json",
+        "-o 'missing/report.json'",
+        "the folder missing does not exist. Make it first",
+    ),
+    ("-o file.txt/report.json", "-o 'file.txt/report.json'", "file"),
+    ("--dir file.txt", "--dir", "is a file"),
+    ("--duration", "--duration", "requires an argument"),
+    ("-c", "-c", "requires an argument"),
+    ("--quiet=yes", "--quiet", "not take a value"),
+    ("--concurency 4", "--concurency", "--concurrency"),
+    ("--buckets 4 --nope", "--nope", "sqlstress kv --help"),
+    ("-x", "-x", "sqlstress kv --help"),
+    ("kv 4", "'4' does not belong here", "kv takes options only"),
+    ("--quiet kv", "'kv' does not belong here", "A command comes first: sqlstress kv and"),
+    ("-c 4 doctor", "'doctor' does not belong here", "A command comes first: sqlstress doctor and"),
+    ("-c 4 docter", "'docter' does not belong here", "A command comes first: sqlstress doctor and"),
+    ("-b 20 1-8", "'1-8' does not belong here", "kv takes options only"),
+    ("docter", "'docter'", "Did you mean doctor?"),
+    ("schem", "'schem'", "Did you mean schema?"),
+    ("bench", "'bench'", "The commands are kv, run, doctor, schema"),
+    ("KV", "'KV'", "The commands are kv, run, doctor, schema"),
+    ("run", "PLAN", "sqlstress run --help"),
+    ("run nope.toml", "nope.toml", "No such file"),
+    ("run a.toml b.toml", "b.toml", "sqlstress run --help"),
+    ("run empty.toml", "empty.toml", "at least one [[case]]"),
+    ("run file.txt", "file.txt", "is not a TOML file"),
+    ("run folder.json", "folder.json", "cannot read the plan"),
+    ("run typo.toml", "typo.toml, case 1: 'concurency' is not an option", "Did you mean concurrency?"),
+    ("run empty.toml --concurrency 4", "--concurrency", "sqlstress run --help"),
+    ("doctor --driver mysql", "--driver: 'mysql'", "sqlite3, apsw, dry"),
+    ("doctor --synchronous 5", "--synchronous: '5'", "off, normal, full, extra"),
+    ("doctor here", "here", "sqlstress doctor --help"),
+    ("schema --json", "--json", "sqlstress schema --help"),
+]
+if sys.platform != "win32":
+    WRONG.append((f"-o {'x' * 300}.json", "-o 'xxxxxx", "too long. Choose another file"))
+
+
+@pytest.fixture
+def around(cli: Cli) -> Cli:
+    """A folder that holds a file, a folder named like a report, and plans."""
+    Path("folder.json").mkdir()
+    Path("file.txt").write_text("this is not TOML\n", encoding="utf-8")
+    Path("empty.toml").write_text('workload = "kv"\n', encoding="utf-8")
+    Path("typo.toml").write_text('[[case]]\nworkload = "kv"\nconcurency = 4\n', encoding="utf-8")
+    return cli
+
+
+def assert_short(said: Said) -> None:
+    """One line, or a second one that says where to read on; nothing on standard output."""
+    assert said.out == ""
+    assert said.lines[0].startswith("Error: ")
+    assert len(said.lines) == 1 or (len(said.lines) == 2 and said.lines[1].startswith("See sqlstress "))
+    assert all(len(line) < 420 for line in said.lines)
+
+
+@pytest.mark.parametrize(("line", "named", "remedy"), WRONG, ids=lambda text: text[:40])
+def test_a_wrong_command_line_is_told_what_is_wrong_and_what_to_do(
+    around: Cli, line: str, named: str, remedy: str
+) -> None:
+    said = around(*line.split())
+    assert said.code == 2
+    assert_short(said)
+    assert named in said.err
+    assert remedy in said.err
+    assert FakeSession.cases == ()
+
+
+def test_every_option_of_a_case_has_a_wrong_value_above() -> None:
+    tried = " ".join(line for line, _, _ in WRONG)
+    assert [option.name for option in OPTIONS if f"--{option.name}" not in tried] == []
+
+
+def test_a_driver_that_is_not_installed_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "sqlstress.drivers.apsw_driver", raising=False)
+    monkeypatch.setitem(sys.modules, "apsw", None)
+    said = cli("--driver", "apsw", "-c", "1")
+    assert said.code == 2
+    assert_short(said)
+    assert "pip install 'sqlstress[apsw]', or choose another --driver" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
+names = st.sampled_from(
+    [f"--{option.name}" for option in OPTIONS] + ["-c", "-b", "-o", "--dir", "--keep", "--x"]
+)
+values = st.sampled_from(
+    ["1", "4", "1-8", "wal", "off", "0.5", "2s", "classic", "temp_store=memory", "7", "-1"]
+)
+command_lines = st.lists(words | names | values, max_size=6) | st.lists(
+    st.tuples(names, words | values).map(list), max_size=4
+).map(lambda pairs: [word for pair in pairs for word in pair])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(command_lines)
+@example(["--", "kv"])
+@example(["-"])
+@example(["--help", "--concurrency"])
+@example(["-h"])
+@example(["--dir", ""])
+def test_any_command_line_is_carried_out_or_refused_in_a_line_or_two(cli: Cli, line: list[str]) -> None:
+    # What is to be measured is measured by a fake; help and version print.
+    said = cli(*(word for word in line if word not in COMMANDS or word == "kv"))
+    if said.code == 0:
+        assert said.err == ""
+    else:
+        assert said.code == 2
+        assert_short(said)

@@ -1,0 +1,126 @@
+"""What is imported where: a worker imports the least it can, and help waits for nothing it does not need."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sqlstress.case import Case, Load
+from sqlstress.workloads import open_work
+
+ROOT = Path(__file__).parents[1]
+
+WORKER = """
+import sqlstress.__main__  # a spawned process imports the main module first
+import sys
+from pathlib import Path
+from multiprocessing.sharedctypes import RawArray
+from sqlstress.case import Case, Load, Settings
+from sqlstress.engine import worker
+from sqlstress.engine.tally import FOREVER_NS, Window
+
+class Parent:
+    def send(self, message):
+        self.last = message
+    def recv(self):
+        return Window(0, 0, FOREVER_NS)
+    def close(self):
+        pass
+
+case, folder, words = eval(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+shared = (RawArray("q", words), None, None)
+parent = Parent()
+counters = RawArray("q", 2 * worker.SLOT_WORDS)
+worker.main(worker.Job(case, folder, 1, 7, counters, shared[: 1 if case.unit == "pair" else 3]), parent)
+assert isinstance(parent.last, worker.Done), parent.last
+print(*sorted(sys.modules))
+"""
+
+UNWANTED = (
+    "apsw", "click", "tabulate", "tqdm", "psutil", "jsonschema", "tomllib", "json", "unittest", "asyncio",
+    "sqlstress.analysis", "sqlstress.cli", "sqlstress.environment", "sqlstress.options", "sqlstress.plan",
+    "sqlstress.render", "sqlstress.report", "sqlstress.engine.pool", "sqlstress.engine.session",
+)  # fmt: skip
+
+
+def modules(*arguments: str) -> set[str]:
+    """Return what `python ARGUMENTS` prints, word by word."""
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ}
+    )
+    return set(done.stdout.split())
+
+
+def within(names: set[str], unwanted: tuple[str, ...]) -> set[str]:
+    """Return the names that are an unwanted module or lie in one."""
+    return {name for name in names if any(name == bad or name.startswith(f"{bad}.") for bad in unwanted)}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(ops=20, load=Load(key_space=100)),
+        Case(ops=20, load=Load(key_space=100, read_ratio=1.0)),
+        Case(ops=20, load=Load(key_space=100, batch=2, update_ratio=0.3)),
+        Case(ops=20, driver="dry", load=Load(key_space=100)),
+        Case(ops=20, driver="apsw", load=Load(key_space=100)),
+        Case(workload="classic", ops=20),
+    ],
+    ids=["replaces", "gets", "transactions", "dry", "apsw", "classic"],
+)
+def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Path) -> None:
+    pytest.importorskip("apsw")
+    work = open_work(case, tmp_path, 7, {})
+    work.prepare(lambda: None)
+    found = modules("-c", WORKER, repr(case), str(tmp_path), str(len(work.shared[0])))
+    assert "sqlstress.engine.loop" in found
+    needed = {"apsw"} if case.driver == "apsw" else set()
+    assert within(found, UNWANTED) == needed
+    assert ("sqlite3" in found) == (case.driver == "sqlite3")
+
+
+PRINT_MODULES = """
+import sys
+from sqlstress.cli.run_command import run
+import io, contextlib
+with contextlib.redirect_stdout(io.StringIO()):
+    code = run({arguments!r})
+assert code == {code}
+print(*sorted(sys.modules))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["kv", "--help"], 0),
+        (["--version"], 0),
+        (["docter"], 2),
+        (["--concurrency", "0"], 2),
+    ],
+    ids=str,
+)
+def test_help_and_errors_wait_for_nothing_that_they_do_not_need(arguments: list[str], code: int) -> None:
+    found = modules("-c", PRINT_MODULES.format(arguments=arguments, code=code))
+    assert "click" in found
+    assert within(found, ("tabulate", "tqdm", "psutil", "sqlite3", "apsw", "multiprocessing")) == set()
+
+
+def test_a_report_is_rendered_without_sqlite() -> None:
+    rooms = "sqlstress.render.text, sqlstress.render.markdown, sqlstress.render.csvfile"
+    found = modules("-c", f"import sys, {rooms}; print(*sys.modules)")
+    unwanted = ("sqlite3", "apsw", "sqlstress.drivers", "sqlstress.engine", "sqlstress.environment", "psutil")
+    assert within(found, unwanted) == set()
+
+
+def test_the_main_module_which_every_worker_imports_again_imports_nothing() -> None:
+    found = modules(
+        "-c",
+        "import sys; before = set(sys.modules); import sqlstress.__main__; print(*set(sys.modules) - before)",
+    )
+    assert found <= {"__future__", "sqlstress", "sqlstress.__main__"}
