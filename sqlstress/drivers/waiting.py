@@ -4,8 +4,9 @@ SQLite's own busy handler sleeps up to 100 ms, while the process that has just c
 lock again at once: the total looks fine and one process has it all. Short constant waits are fair
 and collapse with many workers, because every poll costs the processor and the lock's own queue
 something. So the mean wait here grows with the number of workers: all waiters together poll at a
-constant rate, whatever their number; and it shrinks for one that has waited long, which keeps the
-longest wait short.
+constant rate, whatever their number. One that has just lost the lock waits longest, and polls the
+more often the longer it has waited: the lock goes round nearly in turn, with fewer polls than it
+takes when every waiter is as likely to get it as any other.
 """
 
 from __future__ import annotations
@@ -17,8 +18,14 @@ from typing import Any
 
 from sqlstress.drivers.codes import BUSY_SNAPSHOT, is_busy
 
-POLL_INTERVAL_S = 125e-6
-"""Mean time between two polls of all waiters together."""
+POLL_INTERVAL_S = 400e-6
+"""Mean wait of the second attempt for each worker there is; later ones are shorter."""
+FIRST = 3.0
+"""The first wait, as a multiple of that."""
+PATIENCE = 8
+"""After so many attempts a waiter would poll without a pause, were it not for SHARE_LEFT."""
+SHARE_LEFT = 0.15
+"""The waits shrink no further than to this share."""
 SHORTEST_S = 50e-6
 """No sleep is asked for below the resolution of the systems' timers."""
 
@@ -46,7 +53,7 @@ class Waiting:
     def interval(self, attempt: int) -> float:
         """Return the seconds to sleep before the next attempt; the first attempt is number 0."""
         jitter = 0.5 + self._random()
-        patience = max(0.25, 1.0 - attempt / 32)
+        patience = max(SHARE_LEFT, 1.0 - attempt / PATIENCE) if attempt else FIRST
         return max(SHORTEST_S, self._mean_s * jitter * patience)
 
     def again(self, attempt: int, begun: float) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.drivers.codes import BUSY, BUSY_SNAPSHOT
-from sqlstress.drivers.waiting import POLL_INTERVAL_S, SHORTEST_S, Waiting
+from sqlstress.drivers.waiting import FIRST, PATIENCE, POLL_INTERVAL_S, SHORTEST_S, Waiting
 from tests.drivers.fake_time import FakeTime
 
 MANY = 512
@@ -57,12 +57,14 @@ def test_the_wait_grows_linearly_with_the_number_of_workers() -> None:
 
 
 @pytest.mark.parametrize("workers", [MANY, 2 * MANY])
-def test_the_mean_wait_is_one_poll_interval_for_each_worker(workers: int) -> None:
-    assert fmean(intervals(workers)) == pytest.approx(POLL_INTERVAL_S * workers, rel=0.05)
+def test_the_first_wait_is_the_longest(workers: int) -> None:
+    second = POLL_INTERVAL_S * workers * (1 - 1 / PATIENCE)
+    assert fmean(intervals(workers)) == pytest.approx(FIRST * POLL_INTERVAL_S * workers, rel=0.05)
+    assert fmean(intervals(workers, attempt=1)) == pytest.approx(second, rel=0.05)
 
 
 def test_jitter_keeps_a_wait_within_half_of_its_mean() -> None:
-    mean = POLL_INTERVAL_S * MANY
+    mean = FIRST * POLL_INTERVAL_S * MANY
     waits = intervals(MANY)
     assert 0.5 * mean <= min(waits) < 0.55 * mean
     assert 1.45 * mean < max(waits) <= 1.5 * mean
@@ -74,7 +76,7 @@ def test_two_workers_do_not_wait_in_step() -> None:
 
 
 def test_who_has_waited_long_waits_shorter() -> None:
-    means = [fmean(intervals(MANY, attempt)) for attempt in (0, 8, 16, LONG_WAITED)]
+    means = [fmean(intervals(MANY, attempt)) for attempt in (0, 1, 4, LONG_WAITED)]
     assert means == sorted(means, reverse=True)
     assert means[-1] < 0.5 * means[0]
 
