@@ -129,6 +129,7 @@ def test_finished_cases_teach_how_long_the_others_take(show: Show) -> None:
     show.begin(0)
     show.bar.phase("measuring")
     show.now += 3 * expected_s(CASES[0])
+    show.bar.tick(0)
     show.bar.case_ends(RUN)
     show.begin(1)
     show.bar.phase("preparing")

@@ -177,6 +177,44 @@ def test_a_process_that_cannot_be_started_says_which_and_what_to_do(monkeypatch:
         pool.start(no_pulse)
 
 
+class Stubborn:
+    """A process that ends only when the strongest of these things is done to it."""
+
+    def __init__(self, heeds: str) -> None:
+        self.heeds, self.exitcode = heeds, None if heeds else 0
+        self.done: list[str] = []
+
+    def join(self, timeout: float) -> None:
+        pass
+
+    def _do(self, what: str) -> None:
+        self.done.append(what)
+        if what == self.heeds:
+            self.exitcode = -1
+
+    def terminate(self) -> None:
+        self._do("terminate")
+
+    def kill(self) -> None:
+        self._do("kill")
+
+
+@pytest.mark.parametrize(
+    ("heeds", "expected"), [("", []), ("terminate", ["terminate"]), ("kill", ["terminate", "kill"])]
+)
+def test_who_does_not_heed_is_terminated_and_then_killed(
+    waiting: Waiting, monkeypatch: pytest.MonkeyPatch, heeds: str, expected: list[str]
+) -> None:
+    pool, _, _ = waiting
+    for name in ("terminate", "kill"):
+        monkeypatch.setattr(f"multiprocessing.context.SpawnProcess.{name}", getattr(Stubborn, name))
+    process: Any = Stubborn(heeds)
+    pool._processes = [process]
+    pool.end()
+    assert pool._words[0] == 1
+    assert process.done == expected
+
+
 def test_real_workers_start_together_work_and_end() -> None:
     work = open_work(DRY, Path(), 0, {})
     with Pool(DRY, Path(), 0, work.shared) as pool:

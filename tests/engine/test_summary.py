@@ -135,7 +135,7 @@ def test_a_window_that_was_silent_at_its_end_is_not_steady() -> None:
 
 def test_what_completed_in_a_broken_last_bin_is_left_out_of_the_halves() -> None:
     case, window = Case(duration_s=0.65), Window(0, 0, 650 * NS_PER_MS)
-    trial = trial_of(done(1, bins=[4, 4, 4, 8, 8, 8, 1]), case=case, window=window)
+    trial = trial_of(done(1, bins=[4, 4, 4, 8, 8, 2, 1]), case=case, window=window)
     assert trial.half_ratio == 2.0
 
 

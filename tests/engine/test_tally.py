@@ -59,6 +59,11 @@ def test_operations_given_up_are_counted_apart_and_can_be_the_longest_wait() -> 
     assert totals.rows == 2
 
 
+def test_operations_given_up_add_up_over_the_chunks() -> None:
+    totals = tally_of(WIDE, [(FAILED, 900), (GET, 5)], [(FAILED, 20), (FAILED, 30)])
+    assert (totals.failed, totals.longest_wait_ns) == (3, 900)
+
+
 def test_the_longest_wait_is_that_of_the_slowest_operation() -> None:
     assert tally_of(WIDE, [(GET, 5), (REPLACE, 900)], [(GET, 30)]).longest_wait_ns == 900
 
