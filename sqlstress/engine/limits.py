@@ -16,7 +16,7 @@ SPARE = 64
 
 def needed(case: Case) -> int:
     """Return how many descriptors the parent or a worker of this case needs, at most."""
-    return max(PER_BUCKET * case.buckets, PER_WORKER * case.concurrency) + SPARE
+    return PER_BUCKET * case.buckets + PER_WORKER * case.concurrency + SPARE
 
 
 def provide(count: int) -> None:

@@ -63,6 +63,7 @@ class TrialRunner:
             self.observer.phase("verifying")
             return replace(trial, verdict=work.verify(outcomes(ended), self._wait)), 0.0
         finally:
+            work.connected()
             if not self.keep:
                 work.discard()
 
@@ -87,6 +88,7 @@ class TrialRunner:
                 window = Window(pool.started_ns, pool.started_ns, FOREVER_NS)
                 pool.go(window)
             self._wait_ready(case, pool)
+            work.connected()
             start_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
             if window is None:
                 window = plan_window(case, time.perf_counter_ns(), extra_s)

@@ -46,10 +46,11 @@ def opened(case: Case, path: Path) -> Iterator[Connection]:
         connection.close()
 
 
-def create(case: Case, path: Path, rows: Iterable[Row]) -> None:
+def create(case: Case, path: Path, rows: Iterable[Row]) -> Connection:
     """Create one bucket's file, fill its table, and leave its WAL at the size that it works at.
 
-    Filling is not what is measured, so it syncs only at its end.
+    Filling is not what is measured, so it syncs only at its end. Returns an idle connection, to be
+    closed when the workers are connected: the last one to close would delete the WAL.
     """
     hasty = replace(case.settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
     with opened(case, path) as connection:
@@ -65,6 +66,15 @@ def create(case: Case, path: Path, rows: Iterable[Row]) -> None:
             _grow_wal(case, path, connection)
             connection.rows("PRAGMA synchronous=full")
             connection.rows("PRAGMA wal_checkpoint(RESTART)")
+        return _idle(case, path)
+
+
+def _idle(case: Case, path: Path) -> Connection:
+    """Open a connection that has seen the WAL and holds no lock on it."""
+    connection = load_driver(case.driver).connect(path, case.settings.busy_timeout_ms, None)
+    if "locking_mode" not in dict(case.settings.pragmas):  # somebody else may hold it for good
+        connection.rows("SELECT count(*) FROM sqlite_schema")
+    return connection
 
 
 def create_empty(case: Case, path: Path) -> None:

@@ -92,8 +92,11 @@ class Work(Protocol):
     def prepare(self, pulse: Callable[[], None]) -> None:
         """Create and fill what the workers need; calls `pulse` often, which may raise Interrupted."""
 
+    def connected(self) -> None:
+        """All workers are connected."""
+
     def verify(self, outcomes: Sequence[Outcome], pulse: Callable[[], None]) -> Verdict:
         """Say whether the data is what the workers were told it is."""
 
     def discard(self) -> None:
-        """Remove the files."""
+        """Remove the files; called however the trial ended."""

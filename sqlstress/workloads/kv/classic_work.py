@@ -49,6 +49,9 @@ class ClassicWork:
             pulse()
             files.create_empty(self.case, path)
 
+    def connected(self) -> None:
+        """Do nothing: the published script's files have no other connections than the workers'."""
+
     def verify(self, outcomes: Sequence[Outcome], pulse: Callable[[], None]) -> Verdict:
         """Say whether the data is what the workers were told it is, and the older rows are as they were."""
         if self.case.driver == DRY or self.case.verify == "none":

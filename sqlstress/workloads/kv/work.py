@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.case import Case
+from sqlstress.drivers import Connection
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import COUNTERS, DRY, files
 from sqlstress.workloads.base import Outcome
@@ -38,6 +39,7 @@ class KeyValueWork:
         self.shared = (words, bucket_table, order)
         self.values = Values(salt, load.value_size)
         self.slots = acks.Slots(load.key_space, self.shape.slots)
+        self._idle: list[Connection] = []
 
     def prepare(self, pulse: Pulse) -> None:
         """Create every bucket's file, preload its keys, and see that the settings were taken."""
@@ -46,9 +48,14 @@ class KeyValueWork:
         files.remove(self.case, self.folder)
         numbers = self.placement.by_bucket()
         for path, of_bucket in zip(files.paths(self.case, self.folder), numbers, strict=True):
-            files.create(self.case, path, self._preload(of_bucket, pulse))
+            self._idle.append(files.create(self.case, path, self._preload(of_bucket, pulse)))
             files.first_write(self.case, path)
             pulse()
+
+    def connected(self) -> None:
+        """Close the connections that kept every WAL at its size until the workers had theirs."""
+        while self._idle:
+            self._idle.pop().close()
 
     def _preload(self, numbers: Sequence[int], pulse: Pulse) -> Iterator[tuple[Any, Any]]:
         encode, make = encoder(self.case.load.key_type), self.values.maker(0)

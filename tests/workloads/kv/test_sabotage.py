@@ -62,6 +62,7 @@ def measure(case: Case, folder: Path, during: Callable[[Pool], None] = lambda po
     with Pool(case, folder, SALT, work.shared) as pool:
         pool.start(nothing)
         assert pool.wait_ready(60, nothing) == []
+        work.connected()
         pool.go(plan_window(case, time.perf_counter_ns()))
         meddler = threading.Thread(target=during, args=(pool,))
         meddler.start()
@@ -270,7 +271,9 @@ def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("load", [PLAIN, BATCHES, UPDATES], ids=["replaces", "batches", "updates"])
 def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) -> None:
     # So many keys that the others don't overwrite all of them before the window closes.
+    # Fair waits, so that each worker gets to write at all.
     case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=0.5)
+    case = replace(case, settings=replace(FAST, busy="fair"))
 
     def kill(pool: Pool) -> None:
         time.sleep(0.3)
