@@ -67,8 +67,11 @@ def test_a_scalar_sees_what_was_committed_since_its_last_call(one: Connection, o
 
 @pytest.mark.parametrize("key", [1, 99])
 def test_a_scalar_leaves_no_snapshot_open(one: Connection, other: Connection, key: int) -> None:
-    one.scalar(GET)((key,))
+    # The function is kept: without it, its statement and thus the snapshot would go anyway.
+    get = one.scalar(GET)
+    before = get((key,))
     assert not restart_is_held_up(other)
+    assert get((key,)) == before
 
 
 def test_rows_leave_no_snapshot_open(one: Connection, other: Connection) -> None:
@@ -189,8 +192,9 @@ def test_a_driver_says_truly_whether_a_handler_runs_inside_sqlite(
     driver: Driver, connect: Connect, other: Connection
 ) -> None:
     time = FakeTime()
-    # A time-out of SQLite's own would be met in real seconds here, so `waiting` takes its place.
     patient = connect(time.waiting(timeout_s=0.5), busy_timeout_ms=60_000)
+    # SQLite's own handler, which would wait real seconds here, has given way.
+    assert patient.rows("PRAGMA busy_timeout") == [(0,)]
     other.rows("BEGIN IMMEDIATE")
     assert code_of(driver, patient, PUT, (1, "late")) == BUSY
     assert bool(time.slept) is driver.HANDLES_BUSY

@@ -95,6 +95,14 @@ def test_regular_keys_lie_evenly_over_any_number_of_buckets(
     assert uneven(keys, buckets, bucket_of) is None
 
 
+@pytest.mark.parametrize("buckets", [2**power for power in range(1, 10)])
+def test_keys_a_power_of_two_apart_lie_evenly_over_a_power_of_two_of_buckets(buckets: int) -> None:
+    """Where a linear checksum such as CRC-32 leaves buckets empty."""
+    for stride in (2**power for power in range(36)):
+        keys = range(0, FEWEST_A_BUCKET * buckets * stride, stride)
+        assert uneven(keys, buckets, bucket_of) is None
+
+
 @settings(deadline=None, max_examples=20)
 @given(buckets=bucket_counts, seed=st.integers(0, 2**32))
 def test_random_blobs_lie_evenly_over_any_number_of_buckets(buckets: int, seed: int) -> None:

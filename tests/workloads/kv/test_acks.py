@@ -173,7 +173,7 @@ def test_slots_are_places_of_a_permutation_of_the_keys(keys: int, slots: int) ->
 def test_a_tracked_subset_is_no_stretch_of_neighbours(keys: int) -> None:
     tenth = Slots(keys, keys // 10)
     tracked = [number for number in range(keys) if tenth.slot(number) != UNTRACKED]
-    gaps = [after - before for before, after in itertools.pairwise(tracked)]
+    gaps = [after - before for before, after in itertools.pairwise([0, *tracked, keys])]
     assert max(gaps) < 40
 
 

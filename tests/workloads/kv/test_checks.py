@@ -50,6 +50,13 @@ def test_what_nobody_wrote_is_found(size: int, stranger: object) -> None:
     assert findings.bad_read_examples[0].startswith("a get of key 1 read ")
 
 
+@pytest.mark.parametrize("cut", [slice(39), slice(8), slice(1, None)])
+def test_a_value_of_another_length_is_found(cut: slice) -> None:
+    whole = made(40, 1, 1)
+    assert checked(40, [whole, whole[cut]]).findings.bad_reads == 1
+    assert checked(40, [whole, whole + b"x"]).findings.bad_reads == 1
+
+
 def test_a_missing_row_is_told_in_words() -> None:
     assert checked(8, [None]).findings.bad_read_examples == ["a get of key 0 read nothing"]
 

@@ -135,10 +135,10 @@ def test_hot_keys_lie_scattered() -> None:
     assert min(abs(one - other) for one in hottest for other in hottest if one != other) > 50
 
 
-@pytest.mark.parametrize("key_space", [1, 2, 3, 4, 10, 997, 1000])
-def test_every_rank_has_a_key_of_its_own(key_space: int) -> None:
-    step = keys._coprime(key_space)
-    assert {rank * step % key_space for rank in range(key_space)} == set(range(key_space))
+def test_every_rank_has_a_key_of_its_own() -> None:
+    for key_space in range(1, 300):
+        step = keys._coprime(key_space)
+        assert {rank * step % key_space for rank in range(key_space)} == set(range(key_space))
 
 
 @pytest.mark.parametrize("count", [1, 2, 100, 9_999, 10_000, 10_001, 20_000, 300_000])

@@ -103,7 +103,10 @@ def acknowledged(recorder: Recorder) -> dict[int, tuple[int, int, int]]:
 @pytest.mark.parametrize("key_type", KEY_TYPES)
 def test_each_keys_last_write_is_acknowledged_with_its_times(key_type: str) -> None:
     recorder = Recorder(Load(key_space=20, key_type=key_type), buckets=2)
-    do(recorder.source, recorder.source.next_chunk(100))
+    chunk = recorder.source.next_chunk(100)
+    assert recorder.area().meta[0] == 100, "the chunk is announced before it is done"
+    do(recorder.source, chunk)
+    assert recorder.area().meta[0] == 0, "and settled when it is"
     expected = {}
     for index, call in enumerate(recorder.calls):
         for key, value in rows_of(call):
@@ -140,14 +143,16 @@ class Busy(Exception):
 
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_write_that_was_given_up_is_failed_and_not_acknowledged(batch: int) -> None:
-    recorder = Recorder(Load(key_space=50, read_ratio=0.0, batch=batch))
+    # So many keys that none of them is written twice.
+    recorder = Recorder(Load(key_space=5000, read_ratio=0.0, batch=batch))
     recorder.source.store.was_busy = lambda error: isinstance(error, Busy)
     chunk = recorder.source.next_chunk(8)
     do(recorder.source, chunk, {3: Busy()})
     assert [index for index, kind in enumerate(chunk.kinds) if kind == FAILED] == [3]
     told = {Stamp(1, sequence) for sequence, _, _ in acknowledged(recorder).values()}
     written = set(recorder.stamps(recorder.calls))
-    assert told <= written
+    assert told == written
+    assert len(written) == 7 * batch
     assert {Stamp(1, 3 * batch + place) for place in range(1, batch + 1)}.isdisjoint(written)
 
 

@@ -152,9 +152,11 @@ def test_only_what_was_asked_for_is_done(load: Load, kinds: set[str]) -> None:
 
 
 def test_without_batches_an_update_case_replaces_one_row_at_a_time() -> None:
-    recorder = Recorder(Load(update_ratio=0.3), buckets=2)
+    recorder = Recorder(Load(update_ratio=0.3), buckets=3)
     assert isinstance(recorder.source, TransactionSource)
-    assert {len(rows_of(call)) for call in recorder.run(200) if call.kind == REPLACE} == {1}
+    replaces = [call for call in recorder.run(200) if call.kind == REPLACE]
+    assert {len(rows_of(call)) for call in replaces} == {1}
+    assert all(call.bucket == bucket_of(call.params[0], 3) for call in replaces)
 
 
 def test_updates_are_acknowledged_one_by_one_and_spread_over_all_counters() -> None:
