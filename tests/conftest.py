@@ -8,10 +8,15 @@ from pathlib import Path
 
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
 
 from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
 
 GRACE_S = 10.0
+
+# How fast a machine is says nothing about whether the code is right.
+settings.register_profile("sqlstress", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("sqlstress")
 
 
 @pytest.fixture(scope="session", autouse=True)

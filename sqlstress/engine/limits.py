@@ -1,4 +1,4 @@
-"""File descriptors: a worker holds three for each bucket, the parent three for each worker."""
+"""File descriptors: every process holds some for each bucket, and the parent some for each worker."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import sys
 from sqlstress.case import Case
 from sqlstress.errors import EnvironmentFailure
 
-PER_BUCKET = 3
-"""The database, its WAL, and the wal-index."""
+PER_BUCKET = 4
+"""The database, its WAL, the wal-index, and in the parent the database once more.
+
+SQLite closes no descriptor of a file on which the same process still holds a lock: of the connection
+that filled a database one stays, as long as another connection keeps its WAL.
+"""
 PER_WORKER = 3
 """Our pipe, and the two that multiprocessing keeps: its sentinel, and what it sent the job through."""
 SPARE = 64

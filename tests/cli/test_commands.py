@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,8 +19,7 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.options import OPTIONS
 from sqlstress.report import from_json
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession
-
-ROOT = Path(__file__).parents[2]
+from tests.engine.processes import environment
 
 
 def test_help_shows_the_commands_and_the_main_options(cli: Cli) -> None:
@@ -57,7 +55,7 @@ def test_the_version_is_that_of_the_package(cli: Cli) -> None:
 def test_the_module_can_be_run(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "sqlstress", "--version"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == f"sqlstress {__version__}\n"
 

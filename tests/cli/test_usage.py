@@ -180,7 +180,7 @@ command_lines = st.lists(words | names | values, max_size=6) | st.lists(
 ).map(lambda pairs: [word for pair in pairs for word in pair])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(command_lines)
 @example(["--", "kv"])
 @example(["-"])

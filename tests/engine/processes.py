@@ -22,6 +22,12 @@ PATIENCE_S = 120.0
 """A machine that needs longer than this for anything here is broken, not slow."""
 
 
+def environment() -> dict[str, str]:
+    """Return the environment of a process that finds the checkout from any folder."""
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 class Command:
     """`python -m sqlstress …` as the leader of a process group, with its databases below `place`."""
 
@@ -31,7 +37,7 @@ class Command:
         self.process = subprocess.Popen(
             [*(program or (sys.executable, "-m", "sqlstress")), *arguments, "--dir", str(place)],
             cwd=place,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env=environment(),
             text=True,
             start_new_session=True,
             **options,

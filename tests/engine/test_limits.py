@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case
+from sqlstress.case import Case, Load
 from sqlstress.engine import limits
+from sqlstress.engine.interrupt import StopSignals
+from sqlstress.engine.observer import Nobody
+from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure
 
 if sys.platform == "win32":
@@ -67,9 +71,27 @@ def test_a_system_that_allows_less_than_it_says_is_told_of(monkeypatch: pytest.M
         provided(monkeypatch, Limit(256, INFINITE, most=10_240), 30_064)
 
 
-def test_a_worker_needs_three_for_each_bucket() -> None:
-    assert limits.needed(Case(buckets=1000)) == 3 * 1000 + 3 + limits.SPARE
+def test_every_bucket_and_every_worker_needs_its_descriptors() -> None:
+    none = limits.needed(Case()) - limits.PER_BUCKET - limits.PER_WORKER
+    assert none == limits.SPARE
+    assert limits.needed(Case(buckets=1000)) == limits.PER_BUCKET * 1000 + limits.PER_WORKER + limits.SPARE
+    assert (
+        limits.needed(Case(concurrency=1000)) == limits.PER_BUCKET + limits.PER_WORKER * 1000 + limits.SPARE
+    )
 
 
-def test_the_parent_needs_three_for_each_worker() -> None:
-    assert limits.needed(Case(concurrency=1000)) == 3 * 1000 + 3 + limits.SPARE
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc")
+def test_what_is_provided_for_the_parent_is_what_it_holds(tmp_path: Path) -> None:
+    held: list[int] = []
+
+    class Counting(Nobody):
+        def phase(self, name: str) -> None:
+            held.append(len(list(Path("/proc/self/fd").iterdir())))
+
+    case = Case(buckets=100, concurrency=4, ops=1, warmup_s=0.0, load=Load(key_space=100))
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with StopSignals() as signals:
+        TrialRunner(tmp_path, False, signals, Counting(), 0).run(case, 0)
+    _, starting, measuring, _ = (count - before for count in held)
+    assert limits.PER_BUCKET * 100 <= starting <= limits.needed(case) - limits.PER_WORKER * 4
+    assert limits.PER_WORKER * 4 <= measuring <= limits.PER_WORKER * 4 + 8
