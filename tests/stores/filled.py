@@ -16,7 +16,7 @@ def create(case: Case, folder: Path, rows: Mapping[Any, Any]) -> None:
     """Create the files of a case and put each row where it belongs."""
     for bucket, path in enumerate(files.paths(case, folder)):
         inside = ((key, value) for key, value in rows.items() if bucket_of(key, case.buckets) == bucket)
-        files.create(case, path, inside)
+        files.create(case, path, inside).close()
 
 
 def contents(case: Case, folder: Path, sql: str = "SELECT key, value FROM kv") -> list[dict[Any, Any]]:

@@ -185,6 +185,6 @@ def test_a_closed_store_answers_no_more(case: Case, store: Store) -> None:
 def test_files_that_differ_are_both_named_in_the_settings(case: Case, tmp_path: Path) -> None:
     case = replace(case, buckets=2)
     for path, size in zip(files.paths(case, tmp_path), (4096, 8192), strict=True):
-        files.create(replace(case, settings=replace(case.settings, page_size=size)), path, ())
+        files.create(replace(case, settings=replace(case.settings, page_size=size)), path, ()).close()
     with closing(open_store(case, tmp_path, 1, None)) as store:
         assert store.effective()["page_size"] == "4096 / 8192"

@@ -96,19 +96,32 @@ def test_what_shapes_a_file_is_set_when_it_is_created(
 
 
 @pytest.mark.parametrize("frames", [0, 8, 100])
-def test_the_wal_is_brought_to_the_size_at_which_it_works(case: Case, first_path: Path, frames: int) -> None:
+def test_the_wal_has_the_size_at_which_it_works_as_long_as_somebody_holds_it(
+    case: Case, first_path: Path, frames: int
+) -> None:
     case = replace(case, settings=replace(case.settings, wal_autocheckpoint=frames))
     wal = first_path.with_name(first_path.name + "-wal")
-    # As long as anybody has the file open, SQLite does not remove the WAL.
-    with files.opened(case, first_path) as anybody:
-        anybody.rows("PRAGMA journal_mode=wal")
-        anybody.rows("PRAGMA user_version=1")
-        files.create(case, first_path, [])
-        size = wal.stat().st_size
-        assert size > frames * 4096
-        anybody.rows("PRAGMA user_version=2")
-        assert wal.stat().st_size == size
-        assert anybody.rows("PRAGMA wal_checkpoint(PASSIVE)")[0][1] == 1
+    holder = files.create(case, first_path, [])
+    size = wal.stat().st_size
+    assert size > frames * 4096
+    holder.rows("PRAGMA user_version=2")
+    assert wal.stat().st_size == size, "the next commit begins it anew"
+    assert holder.rows("PRAGMA wal_checkpoint(PASSIVE)")[0][1] == 1
+    holder.close()
+    assert not wal.exists()
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_whoever_holds_a_file_locks_nobody_out(case: Case, first_path: Path, mode: str) -> None:
+    case = replace(case, settings=replace(case.settings, journal_mode=mode))
+    holder = files.create(case, first_path, [])
+    with files.opened(case, first_path) as other:
+        other.rows("BEGIN EXCLUSIVE")
+        other.rows("INSERT INTO kv VALUES (1, 1)")
+        other.rows("COMMIT")
+        if mode == "wal":
+            assert other.rows("PRAGMA wal_checkpoint(RESTART)")[0][0] == 0
+    holder.close()
 
 
 def test_a_sound_file_has_nothing_to_complain_of(case: Case, tmp_path: Path, first_path: Path) -> None:
@@ -119,7 +132,7 @@ def test_a_sound_file_has_nothing_to_complain_of(case: Case, tmp_path: Path, fir
 
 @pytest.mark.parametrize("verify", ["quick", "full"])
 def test_a_damaged_page_is_complained_of(case: Case, first_path: Path, verify: str) -> None:
-    files.create(case, first_path, ROWS.items())
+    files.create(case, first_path, ROWS.items()).close()
     with files.opened(case, first_path) as connection:
         (root,) = connection.rows("SELECT rootpage FROM sqlite_schema WHERE name = 'kv'")[0]
     with first_path.open("r+b") as file:
