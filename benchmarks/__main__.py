@@ -5,6 +5,7 @@
     python -m benchmarks harness                                 the harness's own cost
     python -m benchmarks fair                                    --busy fair against the default
     python -m benchmarks memory                                  memory and time to start
+    python -m benchmarks profile                                 where an operation's time goes
     python -m benchmarks all --output benchmarks/results/NAME.md
 
 Run from the checkout. Arms are measured side by side, in pairs, in the order ABBA; ratios are the

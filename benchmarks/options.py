@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks import fair, harness, limit, memory, published
+from benchmarks import fair, harness, limit, memory, published, stages
 from benchmarks.bench import DRIVERS, LOADS, Bench, Options
 from benchmarks.results import Plan
 from sqlstress.units import parse_duration
@@ -20,6 +20,7 @@ STUDIES: dict[str, Callable[[Bench], Plan]] = {
     "harness": harness.plan,
     "fair": fair.plan,
     "memory": memory.plan,
+    "profile": stages.plan,
 }
 _TITLES = {
     "limit": limit.TITLE,
@@ -27,6 +28,7 @@ _TITLES = {
     "harness": harness.TITLE,
     "fair": fair.TITLE,
     "memory": memory.TITLE,
+    "profile": stages.TITLE,
 }
 
 
@@ -43,13 +45,13 @@ def parser() -> argparse.ArgumentParser:
     )
     for name, command in made.items():
         _common(command)
-        if name != "published":
+        if name not in ("published", "profile"):
             _window(command)
-        if name in ("limit", "fair", "memory", "all"):
+        if name in ("limit", "fair", "memory", "profile", "all"):
             _choice(command, "--driver", DRIVERS)
-        if name in ("limit", "fair", "harness", "all"):
+        if name in ("limit", "fair", "harness", "profile", "all"):
             _choice(command, "--load", tuple(LOADS))
-        if name != "harness":
+        if name not in ("harness", "profile"):
             command.add_argument(
                 "--concurrency", type=counts, default=(), metavar="N,N", help="numbers of processes"
             )

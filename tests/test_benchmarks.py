@@ -182,6 +182,7 @@ SMOKE = {
     "harness": (*TINY, "--load", "get-only"),
     "fair": (*TINY, "--driver", "sqlite3", "--load", "50/50", "--concurrency", "2"),
     "memory": (*TINY, "--driver", "sqlite3", "--concurrency", "2"),
+    "profile": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
 }
 
 
@@ -198,7 +199,8 @@ def test_each_sub_command_measures_and_writes_its_results(
     assert written["command"][:4] == ["python", "-m", "benchmarks", study]
     assert written["environment"]["sync"]["append_p50_ns"] > 0
     (section,) = written["sections"]
-    assert section["rows"] and all(row["error"] is None and row["comparisons"] for row in section["rows"])
+    assert section["rows"] and all(row["error"] is None and row["samples"] for row in section["rows"])
+    assert study == "profile" or all(row["comparisons"] for row in section["rows"])
     assert all(c["low"] <= c["median"] <= c["high"] for row in section["rows"] for c in row["comparisons"])
     assert f"## {study}" in output.read_text(encoding="utf-8")
     assert [entry.name for entry in tmp_path.iterdir()] == ["results"], "the databases' folder is removed"

@@ -1,0 +1,115 @@
+"""profile: where the time of one operation goes, when one process has the store to itself.
+
+    python -m benchmarks profile
+
+The binding's call alone, in a tight loop over prepared parameters, with synchronous=NORMAL; then the
+stages of the harness around it, each timed for whole chunks over a store that does nothing. C, the
+call and the stages together are what a cell of `limit` with N = 1 is made of.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.bench import LOADS, Bench
+from benchmarks.results import Plan, Row, Task
+from sqlstress.case import Case, Load, Settings
+from sqlstress.engine.loop import run_chunk, run_reads
+from sqlstress.engine.tally import FOREVER_NS, Tally, Window
+from sqlstress.stores import DRY, open_store
+from sqlstress.workloads import open_source, open_work
+
+TITLE = "where the time of one operation goes, in one process"
+CHUNKS = 300
+CALLS = 20_000
+STAGES = ("draw ns", "loop and stamp ns", "count ns", "prove ns")
+clock = time.perf_counter_ns
+
+
+def plan(bench: Bench) -> Plan:
+    """List the drivers and loads."""
+    notes = (
+        "Nanoseconds for one operation, the least of many repetitions. The binding's call is that of a "
+        "get, a replace, or the mean of both; the stages were timed over a store that does nothing.",
+    )
+    loads = bench.options.loads or tuple(LOADS)
+    tasks = (
+        Task(labels, lambda labels=labels: _row(bench.folder, labels))  # type: ignore[misc]
+        for driver in bench.options.drivers
+        for load in loads
+        if (labels := {"driver": driver, "load": load})
+    )
+    return Plan(TITLE, notes, tuple(tasks))
+
+
+def _row(folder: Path, labels: dict[str, str]) -> Row:
+    ratio = LOADS[labels["load"]]
+    case = Case(driver=labels["driver"], load=Load(read_ratio=ratio), settings=Settings(synchronous="normal"))
+    gc.collect()
+    gc.disable()
+    try:
+        with TemporaryDirectory(dir=folder) as own:
+            call = call_ns(case, Path(own))
+        stages = stages_ns(replace(case, driver=DRY))
+    finally:
+        gc.enable()
+    figures = {"binding's call ns": call, **dict(zip(STAGES, stages, strict=True)), "harness ns": sum(stages)}
+    return Row(labels, figures, (), {name: [value] for name, value in figures.items()})
+
+
+def call_ns(case: Case, folder: Path) -> float:
+    """Return the least time of one call into the store, weighed by the share of gets."""
+    work = open_work(case, folder, 1, {})
+    work.prepare(lambda: None)
+    store = open_store(case, folder, 1, None)
+    work.connected()
+    try:
+        keys = [number * 7919 % case.load.key_space for number in range(CALLS)]
+        ratio = case.load.read_ratio
+        get = _least(store.gets[0], [[(key,) for key in keys]] * 5) if ratio else 0.0
+        rounds = [[(key, (1 << 62) + place * CALLS + key) for key in keys] for place in range(5)]
+        put = _least(store.puts[0], rounds) if ratio < 1 else 0.0
+        return ratio * get + (1 - ratio) * put
+    finally:
+        store.close()
+        work.discard()
+
+
+def _least(call: Callable[[Any], object], rounds: Sequence[Sequence[Any]]) -> float:
+    best = float("inf")
+    for params in rounds:
+        begun = clock()
+        for each in params:
+            call(each)
+        best = min(best, (clock() - begun) / len(params))
+    return best
+
+
+def stages_ns(dry: Case) -> list[float]:
+    """Return the least time of each stage of the timed loop, for one operation."""
+    work = open_work(dry, Path(), 1, {})
+    source = open_source(dry, Path(), 1, 1, work.shared)
+    run, size = run_reads if source.only_reads else run_chunk, source.largest_chunk
+    tally = Tally(Window(0, 0, FOREVER_NS), tuple(source.row_weights))
+    best = [float("inf")] * len(STAGES)
+    for _ in range(CHUNKS):
+        moments = [clock()]
+        chunk = source.next_chunk(size)
+        assert chunk is not None
+        moments.append(clock())
+        results, stamps = run(source, chunk, FOREVER_NS, clock)
+        moments.append(clock())
+        tally.add(chunk.kinds, stamps)
+        moments.append(clock())
+        source.settle(chunk, len(results), results, stamps)
+        moments.append(clock())
+        for stage, (begin, end) in enumerate(pairwise(moments)):
+            best[stage] = min(best[stage], (end - begin) / size)
+    return best
