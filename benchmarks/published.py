@@ -2,8 +2,8 @@
 
     python -m benchmarks published --concurrency 1,8
 
-Both do the same work on files that were just created: N processes, 5,000 set and get pairs each, timed from the first
-process's start to the last one's end.
+Both do the same work on files that were just created: N processes, 5,000 set and get pairs each,
+timed from the first process's start to the last one's end.
 """
 
 from __future__ import annotations
