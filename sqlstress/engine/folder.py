@@ -88,14 +88,14 @@ def remove_abandoned(parent: Path) -> list[Path]:
 
 def _is_abandoned(path: Path) -> bool:
     marker = path / MARKER
-    if path.is_symlink() or marker.is_symlink() or not marker.is_file():
-        return False
     try:
+        if path.is_symlink() or marker.is_symlink() or not marker.is_file():
+            return False
         with marker.open("r+", encoding="utf-8") as stream:
             _lock(stream)
             told = json.load(stream)
     except (OSError, ValueError):
-        return False
+        return False  # another user's, somebody's who is alive, or no folder of ours
     return isinstance(told, dict) and told.get("made_by") == "sqlstress" and told.get("keep") is False
 
 

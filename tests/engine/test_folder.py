@@ -203,6 +203,35 @@ def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_
     assert (folders_in / "precious.db").read_bytes() == b"precious"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such permission there")
+def test_a_folder_that_another_user_has_closed_is_left_alone(folders_in: Path) -> None:
+    if sys.platform != "win32" and os.geteuid() == 0:
+        pytest.skip("nothing is forbidden to root")
+    path = abandoned(folders_in)
+    path.chmod(0)
+    try:
+        assert remove_abandoned(folders_in) == []
+    finally:
+        path.chmod(0o700)
+
+
+@pytest.mark.parametrize("name", ["is_symlink", "is_file", "open"])
+def test_a_folder_that_cannot_be_looked_into_is_left_alone(
+    folders_in: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path, look = abandoned(folders_in), getattr(Path, name)
+
+    def closed(self: Path, *arguments: object, **named: object) -> object:
+        if self.name == MARKER:
+            raise PermissionError(13, "Permission denied")
+        return look(self, *arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, name, closed)
+        assert remove_abandoned(folders_in) == []
+    assert (path / "kv.db").exists()
+
+
 def test_a_folder_that_another_start_removes_meanwhile_is_no_error(folders_in: Path) -> None:
     assert remove_ours(folders_in / "sqlstress-12345678") is False
 
