@@ -67,8 +67,10 @@ class Waiting:
         """SQLite's busy handler: called with the number of times it was called for this lock before."""
         if attempt == 0:
             self._begun = self._clock()
+        if not self.again(attempt, self._begun):
+            return False  # SQLite answers BUSY, and that answer is counted where it arrives
         self.busy += 1
-        return self.again(attempt, self._begun)
+        return True
 
     def count(self, code: int | None) -> None:
         """Count an answer of SQLite that was an error."""

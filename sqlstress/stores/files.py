@@ -122,13 +122,3 @@ def integrity(case: Case, path: Path) -> list[str]:
     with opened(case, path) as connection:
         answers = [str(row[0]) for row in connection.rows(f"PRAGMA {pragma}")]
     return [] if answers == ["ok"] else answers
-
-
-def size_bytes(case: Case, folder: Path) -> int:
-    """Return the bytes on disk of all files of a case, WAL included."""
-    total = 0
-    for path in paths(case, folder):
-        for suffix in SUFFIXES:
-            beside = path.with_name(path.name + suffix)
-            total += beside.stat().st_size if beside.exists() else 0
-    return total

@@ -114,7 +114,7 @@ def test_the_busy_handler_measures_each_lock_from_its_first_call() -> None:
     time.now = 50.0
     assert not waiting.busy_handler(1)
     assert waiting.busy_handler(0)
-    assert waiting.busy == 3
+    assert waiting.busy == 2, "the one that gave up is counted where its answer arrives"
 
 
 def test_what_works_at_once_is_neither_waited_for_nor_recovered() -> None:

@@ -142,17 +142,6 @@ def test_a_damaged_page_is_complained_of(case: Case, first_path: Path, verify: s
     assert files.integrity(replace(case, verify=verify), first_path)
 
 
-def test_size_is_that_of_all_files_and_of_what_lies_beside_them(
-    case: Case, tmp_path: Path, first_path: Path
-) -> None:
-    assert files.size_bytes(case, tmp_path) == 0
-    for path in files.paths(case, tmp_path):
-        path.write_bytes(bytes(100))
-    for suffix in ("-wal", "-shm", "-journal"):
-        first_path.with_name(first_path.name + suffix).write_bytes(bytes(10))
-    assert files.size_bytes(case, tmp_path) == 100 * case.buckets + 30
-
-
 def test_remove_takes_all_of_its_own_files_and_nothing_else(
     case: Case, tmp_path: Path, first_path: Path
 ) -> None:

@@ -109,11 +109,12 @@ class KeyValueSource:
         self.area.settled()
 
     def _check_reads(self, chunk: Chunk, done: int, results: list[Any]) -> None:
-        if self.only_reads:
-            self.check.values_read(results, zip(chunk.rows, strict=False))
-            return
+        params = zip(chunk.rows, strict=False) if self.only_reads else chunk.params
         is_get = chunk.kinds[:done].translate(_IS_GET)
-        self.check.values_read(list(compress(results, is_get)), list(compress(chunk.params, is_get)))
+        if is_get.count(1) == done:
+            self.check.values_read(results, params)
+        else:
+            self.check.values_read(list(compress(results, is_get)), compress(params, is_get))
 
     def explain(self, error: Exception) -> str:
         return self.store.explain(error)
