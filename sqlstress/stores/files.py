@@ -54,6 +54,7 @@ def create(case: Case, path: Path, rows: Iterable[Row]) -> Connection:
     """
     hasty = replace(case.settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
     with opened(case, path) as connection:
+        connection.rows("PRAGMA synchronous=off")  # the change to WAL mode syncs, too
         pragmas.apply(connection, hasty)
         _create_table(case, connection)
         connection.rows("BEGIN IMMEDIATE")
