@@ -32,7 +32,7 @@ CONTAINER = (
     ("folder", "kind"),
     [
         ("/", "overlay"),
-        ("/work/run", "overlay"),
+        ("/srv/run", "overlay"),
         ("/data", "ext4"),
         ("/data/share/x", "virtiofs"),
         ("/data/shared/x", "ext4"),
