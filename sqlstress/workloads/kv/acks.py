@@ -107,11 +107,11 @@ class Area:
         """Say that the chunk is done and folded."""
         self.meta[0] = 0
 
-    def settle_after_death(self) -> range:
+    def settle_after_death(self) -> dict[int, int]:
         """Fold what a dead worker had been told of its last chunk.
 
-        Returns the sequence numbers of the operation that was under way: whether those were written
-        nobody knows.
+        Returns {sequence number: slot} of the operation that was under way: whether those were
+        written nobody knows.
         """
         operations, width = self.meta[0], self.shape.width
         stamps = self.stamps[: operations + 1].tolist()
@@ -120,7 +120,7 @@ class Area:
         self.fold(rows[: done * width], stamps[: done + 1])
         under_way = rows[done * width : (done + 1) * width]
         first = self.meta[1] + done * width
-        return range(first, first + (0 if set(under_way) <= {READ} else width))
+        return {first + place: slot for place, slot in enumerate(under_way) if slot != READ}
 
 
 def _spread(stamps: Sequence[int], width: int) -> Iterable[int]:

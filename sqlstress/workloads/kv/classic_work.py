@@ -87,11 +87,12 @@ class ClassicWork:
         drawn = [drawn_keys(self.case, self.salt, outcome.worker) for outcome in outcomes]
         slots = {key: slot for slot, key in enumerate(dict.fromkeys(key for keys in drawn for key in keys))}
         sequences, begins, ends = ([[0] * len(slots) for _ in outcomes] for _ in range(3))
-        unknown: set[Stamp] = set()
+        unknown: dict[Stamp, int] = {}
         for index, outcome in enumerate(outcomes):
             area = acks.Area(self._words, self.shape, outcome.worker)
             if outcome.died:
-                unknown.update(Stamp(outcome.worker, sequence) for sequence in area.settle_after_death())
+                for sequence, own in area.settle_after_death().items():
+                    unknown[Stamp(outcome.worker, sequence)] = slots[drawn[index][own]]
             # In the order of its sets, so that of a key drawn twice the later one stays.
             for own, key in enumerate(drawn[index]):
                 if area.sequences[own]:
@@ -99,7 +100,7 @@ class ClassicWork:
                     sequences[index][slot] = area.sequences[own]
                     begins[index][slot] = area.begins[own]
                     ends[index][slot] = area.ends[own]
-        return slots, proof.History(sequences, begins, ends, frozenset(unknown))
+        return slots, proof.History(sequences, begins, ends, unknown)
 
     def _scan(self, pulse: Callable[[], None]) -> Iterator[tuple[int, Any]]:
         for path in files.paths(self.case, self.folder):

@@ -26,8 +26,8 @@ class History:
     """Sequence number of the last acknowledged write; 0: none."""
     begins: Sequence[Sequence[int]]
     ends: Sequence[Sequence[int]]
-    unknown: frozenset[Stamp] = frozenset()
-    """Writes of which nobody knows whether they were done."""
+    unknown: Mapping[Stamp, int] = field(default_factory=dict)
+    """Writes of which nobody knows whether they were done, and the slot that each was meant for."""
     latest: list[int] = field(init=False)
     """The latest begin of any acknowledged write, by slot."""
 
@@ -37,7 +37,7 @@ class History:
 
     def objection(self, slot: int, found: Stamp) -> str | None:
         """Say what is wrong with the write found at a slot; None when nothing is."""
-        if found in self.unknown:
+        if self.unknown.get(found) == slot:
             return None
         if found == PRELOADED:
             return (

@@ -79,15 +79,15 @@ class KeyValueWork:
         return Verdict(tuple(checks), time.perf_counter() - begun)
 
     @staticmethod
-    def _unknown(outcomes: Sequence[Outcome], areas: Sequence[acks.Area]) -> frozenset[Stamp]:
-        return frozenset(
-            Stamp(outcome.worker, sequence)
+    def _unknown(outcomes: Sequence[Outcome], areas: Sequence[acks.Area]) -> dict[Stamp, int]:
+        return {
+            Stamp(outcome.worker, sequence): slot
             for outcome, area in zip(outcomes, areas, strict=True)
             if outcome.died
-            for sequence in area.settle_after_death()
-        )
+            for sequence, slot in area.settle_after_death().items()
+        }
 
-    def _check_keys(self, areas: Sequence[acks.Area], unknown: frozenset[Stamp], pulse: Pulse) -> Check:
+    def _check_keys(self, areas: Sequence[acks.Area], unknown: dict[Stamp, int], pulse: Pulse) -> Check:
         history = proof.History(
             [area.sequences.tolist() for area in areas],
             [area.begins.tolist() for area in areas],

@@ -52,7 +52,7 @@ class Story:
             sequences[worker - 1][SLOT] = sequence
             begins[worker - 1][SLOT] = begin
             ends[worker - 1][SLOT] = end
-        return History(sequences, begins, ends, self.unknown)
+        return History(sequences, begins, ends, dict.fromkeys(self.unknown, SLOT))
 
     def rows(self) -> Iterator[tuple[str, int, Stamp | None]]:
         """Yield the rows that were found: those of the keys beside it are as they were preloaded."""

@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.report import Check
-from sqlstress.workloads.kv.proof import EXAMPLES, PRELOADED, Tally, check_counters, check_keys
+from sqlstress.workloads.kv.proof import (
+    EXAMPLES,
+    PRELOADED,
+    History,
+    Tally,
+    check_counters,
+    check_keys,
+)
 from sqlstress.workloads.kv.values import Stamp
 from tests.workloads.kv import stories
 from tests.workloads.kv.stories import SLOTS, Story, Write
@@ -231,3 +238,10 @@ def test_lost_and_unexplained_updates_are_told(
     check = check_counters(found, TOLD, in_flight)
     assert check.status == "failed"
     assert list(check.counterexamples) == reasons
+
+
+def test_a_write_under_way_at_one_key_does_not_excuse_it_at_another() -> None:
+    history = History([[0, 0]], [[0, 0]], [[0, 0]], {Stamp(1, 5): 0})
+    assert check_keys(history, [("a", 0, Stamp(1, 5)), ("b", 1, PRELOADED)], []).status == "ok"
+    check = check_keys(history, [("a", 0, PRELOADED), ("b", 1, Stamp(1, 5))], [])
+    assert (check.status, check.problems) == ("failed", 1)
