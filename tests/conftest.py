@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,13 @@ GRACE_S = 10.0
 # How fast a machine is says nothing about whether the code is right.
 settings.register_profile("sqlstress", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sqlstress")
+
+# Started in the background of a shell, the suite would hand on a SIGINT or SIGHUP that is ignored,
+# and what it stops with them would never hear of it.
+for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
+    number = getattr(signal, name, None)
+    if number is not None and signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
