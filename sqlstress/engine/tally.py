@@ -80,8 +80,13 @@ class Tally:
         if high < began:  # pending when the window closed
             totals.longest_wait_ns = max(totals.longest_wait_ns, durations[high])
         if low < high:
-            self._count(kinds[low:high], durations[low:high])
-            self._fill_bins(ends, low, high)
+            counted = kinds[low:high]
+            self._count(counted, durations[low:high])
+            if FAILED in counted:
+                ends = [end for end, kind in zip(ends[low:high], counted, strict=True) if kind != FAILED]
+                low, high = 0, len(ends)
+            if low < high:
+                self._fill_bins(ends, low, high)
 
     def _count(self, kinds: bytearray, durations: list[int]) -> None:
         for kind, select in enumerate(_SELECT):

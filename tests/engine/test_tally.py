@@ -99,6 +99,12 @@ def test_bins_hold_what_was_completed_in_each() -> None:
     assert totals.bins == [2, 1, 0, 1]
 
 
+def test_operations_given_up_are_in_no_bin() -> None:
+    window = Window(0, 1000, 1000 + 4 * BIN_NS)
+    given_up = [(FAILED, 1000), (GET, 10), (FAILED, BIN_NS), (FAILED, 10), (GET, 10), (FAILED, BIN_NS)]
+    assert tally_of(window, given_up, [(FAILED, 10)], begin=0).bins == [1, 1]
+
+
 def test_a_fixed_count_that_takes_very_long_has_no_endless_series() -> None:
     totals = tally_of(WIDE, [(GET, BIN_NS)] * 3, [(GET, MOST_BINS * BIN_NS)], [(GET, 1)], begin=0)
     assert len(totals.bins) <= MOST_BINS
@@ -108,7 +114,6 @@ def test_a_fixed_count_that_takes_very_long_has_no_endless_series() -> None:
 
 @given(operations, st.integers(0, 10**10), st.integers(0, 10**10))
 def test_the_bins_add_up_to_what_was_completed(done: list[tuple[int, int]], opens: int, length: int) -> None:
-    done = [(kind, ns) for kind, ns in done if kind != FAILED]
     totals = tally_of(Window(0, opens, opens + length), done)
     assert sum(totals.bins) == sum(totals.operations.values())
 
