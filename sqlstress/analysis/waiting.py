@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
+from sqlstress.analysis.throughput import NEAR_BEST
 from sqlstress.analysis.wording import duration, finite, listing, places, rounded, whole
 from sqlstress.case import Case
 from sqlstress.report import Run, Trial
@@ -53,25 +54,58 @@ def _starvation(group: Group) -> Iterator[Finding]:
         what.append(f"the shares were uneven (Jain's index down to {lowest}; 1 is equal)")
     if waited:
         what.append(f"an operation waited up to {duration(max(wait for _, wait in waited))}")
-    where = places(case for case, _ in uneven + waited)
-    most = max(case.buckets for case, _ in uneven + waited)
-    yield Finding("starvation", f"Starvation at {where}: {listing(what)}. {_remedy(group, most)}")
+    cases = [case for case, _ in uneven + waited]
+    yield Finding("starvation", f"Starvation at {places(cases)}: {listing(what)}. {_remedy(group, cases)}")
 
 
-def _remedy(group: Group, files: int) -> str:
+def _remedy(group: Group, cases: Sequence[Case]) -> str:
     if not group.writes:
         return "Nothing here waits for the write lock: the processor or the disk is overloaded."
-    return f"Try {listing(_ways(group, files), 'or')}."
+    return f"Try {listing(_ways(group, cases), 'or')}."
 
 
-def _ways(group: Group, files: int) -> list[str]:
-    """Return what shortens the waits of processes that write to this many files."""
+def _ways(group: Group, cases: Sequence[Case]) -> list[str]:
+    """Return what shortens the waits of the processes of these cases."""
     ways = []
     if group.case.settings.busy != "fair":
         ways.append(f"--busy fair{' without the preset' * (group.case.workload == 'classic')}")
-    if files < MANY_FILES:
-        ways.append(f"more files (--buckets {max(USEFUL_BUCKETS, 2 * files)})")
+    most = max(case.buckets for case in cases)
+    files = max(USEFUL_BUCKETS, 2 * most)
+    if most < MANY_FILES and not _in_vain(group, cases, files):
+        ways.append(f"more files (--buckets {files})")
     return [*ways, "fewer processes"]
+
+
+def _in_vain(group: Group, cases: Sequence[Case], files: int) -> bool:
+    """Return whether more files were measured where these cases waited, and were slower or no fairer.
+
+    What speaks of this many files is the layout that comes nearest, from above if there is one.
+    """
+    believed = {(point.files, point.processes) for point in group.points()}
+    for processes in sorted({case.concurrency for case in cases}, reverse=True):
+        runs = {
+            run.case.buckets: run
+            for run in group.runs
+            if run.case.concurrency == processes and (run.case.buckets, processes) in believed
+        }
+        if len(runs) > 1:
+            nearest = min((layout for layout in runs if layout >= files), default=max(runs))
+            return not _relieved(runs[min(runs)], runs[nearest])
+    return False
+
+
+def _relieved(few: Run, many: Run) -> bool:
+    """Return whether more files shared more evenly, or where that was no trouble waited less, for no loss."""
+    if (many.median_tps() or 0) < NEAR_BEST * (few.median_tps() or 0):
+        return False
+    before, after = _fairness(few), _fairness(many)
+    return after > before if before < UNFAIR_UNDER else longest_wait_ns(many) < longest_wait_ns(few)
+
+
+def _fairness(run: Run) -> float:
+    trial = run.typical()
+    jain = finite(trial.fairness) if trial else None
+    return 1.0 if jain is None else jain
 
 
 def _stall(group: Group) -> Iterator[Finding]:
@@ -99,7 +133,7 @@ def _given_up(group: Group) -> Iterator[Finding]:
     number, cases = _tally(group, lambda trial: trial.failed)
     if number:
         timeout = format_duration(group.case.settings.busy_timeout_ms / 1000)
-        ways = ["a longer --busy-timeout", *_ways(group, max(case.buckets for case in cases))]
+        ways = ["a longer --busy-timeout", *_ways(group, cases)]
         yield Finding(
             "given-up",
             f"Operations given up after the busy time-out of {timeout}: {whole(number)}, at {places(cases)}. "

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.case import Case, Load, Settings
+from sqlstress.report import Check, Run, Verdict
 from tests.analysis.hand_made import findings, run, trial
 
 UNFAIR = trial(fairness=0.2)
@@ -85,12 +86,71 @@ def test_the_worst_of_several_stalls_is_told() -> None:
     assert "of 1 process on 1, 5 and 20 files took up to 3.4 s" in told["stall"]
 
 
-def test_more_files_are_advised_than_the_most_that_did_not_help() -> None:
-    starving = trial(fairness=0.2, failed=1)
-    told = findings(run(1, 8, starving), run(16, 8, starving), run(2, 8, starving))
-    assert (
-        "more files (--buckets 32)" in told["starvation"] and "more files (--buckets 32)" in told["given-up"]
-    )
+def test_more_files_are_advised_than_the_most_that_helped_a_little() -> None:
+    little = [trial(fairness=jain, failed=1) for jain in (0.2, 0.3, 0.4)]
+    told = findings(run(1, 8, little[0]), run(16, 8, little[2]), run(2, 8, little[1]))
+    assert all("more files (--buckets 32)" in told[code] for code in ("starvation", "given-up"))
+
+
+FAIR = trial(fairness=0.99)
+WAITING = trial(longest_wait_ns=3_000_000_000, fairness=0.95)
+
+
+@pytest.mark.parametrize(
+    "runs",
+    {
+        "slower, though fairer": [run(1, 8, UNFAIR), run(20, 8, trial(940, fairness=1.0))],
+        "no fairer, though faster": [run(1, 8, UNFAIR), run(20, 8, trial(5000, fairness=0.2))],
+        "as long a wait": [run(1, 8, WAITING), run(20, 8, trial(longest_wait_ns=3_000_000_000))],
+        "slower with as many as would be advised, though fewer help": [
+            run(1, 8, UNFAIR),
+            run(2, 8, FAIR),
+            run(20, 8, trial(500)),
+        ],
+        "starving where one file does not": [run(1, 8, FAIR), run(20, 8, UNFAIR)],
+        "slower with the most processes that starved": [
+            run(1, 2, UNFAIR),
+            run(20, 2, trial(2000)),
+            run(1, 8, UNFAIR),
+            run(20, 8, trial(500)),
+        ],
+        "slower in the median": [run(1, 8, UNFAIR), run(20, 8, trial(500), trial(900), trial(4000))],
+    }.items(),
+    ids=lambda named: named[0],
+)
+def test_more_files_are_not_advised_where_the_report_speaks_against_them(runs: tuple[str, list[Run]]) -> None:
+    told = findings(*runs[1])
+    assert told["starvation"].endswith("Try --busy fair or fewer processes.")
+
+
+@pytest.mark.parametrize(
+    "runs",
+    {
+        "fairer and about as fast": [run(1, 8, UNFAIR), run(20, 8, trial(960))],
+        "still unfair, and fairer": [run(1, 8, UNFAIR), run(2, 8, trial(fairness=0.3))],
+        "a shorter wait, though shared less evenly": [run(1, 8, WAITING), run(20, 8, trial(fairness=0.94))],
+        "slower with far more": [run(1, 8, UNFAIR), run(20, 8, FAIR), run(900, 8, trial(500))],
+        "slower where nobody starves": [
+            run(1, 4),
+            run(20, 4, trial(500)),
+            run(1, 8, UNFAIR),
+            run(20, 8, FAIR),
+        ],
+        "not measured where somebody starves": [run(1, 4), run(20, 4, trial(500)), run(1, 8, UNFAIR)],
+        "of figures that can't be believed": [
+            run(1, 8, UNFAIR),
+            run(20, 8, trial(500, verdict=Verdict((Check("last write", "failed"),)))),
+        ],
+    }.items(),
+    ids=lambda named: named[0],
+)
+def test_more_files_are_advised_where_nothing_speaks_against_them(runs: tuple[str, list[Run]]) -> None:
+    assert "more files (--buckets 20)" in findings(*runs[1])["starvation"]
+
+
+def test_files_that_did_not_help_are_not_advised_to_those_who_gave_up() -> None:
+    told = findings(run(1, 8, trial(failed=3)), run(20, 8, trial(500)))
+    assert told["given-up"].endswith("try a longer --busy-timeout, --busy fair or fewer processes.")
 
 
 def test_operations_given_up_are_counted_over_all_trials_with_the_time_out() -> None:
