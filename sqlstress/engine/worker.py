@@ -20,6 +20,7 @@ from typing import Any
 from sqlstress.case import Case
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.tally import Totals, Window
+from sqlstress.errors import SqlstressError
 from sqlstress.workloads import open_source
 from sqlstress.workloads.base import Findings, Source
 
@@ -81,9 +82,15 @@ def main(job: Job, pipe: connection.Connection) -> None:
     except (EOFError, BrokenPipeError):
         return  # the parent has given the trial up
     except Exception as error:
-        pipe.send(Failed(source.explain(error) if source else f"{type(error).__name__}: {error}"))
+        pipe.send(Failed(_reason(error, source)))
     finally:
         pipe.close()
+
+
+def _reason(error: Exception, source: Source | None) -> str:
+    if isinstance(error, SqlstressError):
+        return str(error)
+    return source.explain(error) if source else f"{type(error).__name__}: {error}"
 
 
 def _work(job: Job, source: Source, window: Window) -> Done:

@@ -7,6 +7,7 @@ from pathlib import Path
 from sqlstress.case import Case
 from sqlstress.drivers import Connection, Waiting, codes, load_driver
 from sqlstress.drivers import settings as pragmas
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.stores.base import Operation
 from sqlstress.stores.partition import file_names
 
@@ -18,7 +19,10 @@ SET_COUNT = "UPDATE counter SET n = ? WHERE id = ?"
 
 
 class SqliteStore:
-    """Opens every bucket of a case; `worker` only seeds the jitter of its waits."""
+    """Opens every bucket of a case; `worker` only seeds the jitter of its waits.
+
+    Raises EnvironmentFailure, with SQLite's code, when one can't be opened.
+    """
 
     def __init__(self, case: Case, folder: Path, worker: int) -> None:
         self._case = case
@@ -33,7 +37,10 @@ class SqliteStore:
         self.batches: list[Operation] = []
         self.updates: list[Operation] = []
         for name in file_names(case.buckets):
-            self._open(folder / name)
+            try:
+                self._open(folder / name)
+            except Exception as error:
+                raise EnvironmentFailure(f"cannot open {name}: {self.explain(error)}") from error
 
     def _open(self, path: Path) -> None:
         fair = self._case.settings.busy == "fair"

@@ -91,11 +91,28 @@ def test_a_parent_that_has_given_up_is_answered_with_silence() -> None:
     assert parent.closed
 
 
-def test_a_worker_that_cannot_connect_says_why(tmp_path: Path) -> None:
-    case = Case(ops=1, warmup_s=0.0)
-    (failed,) = run(job_of(case, tmp_path / "missing", number=1), Parent())
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+def test_a_worker_that_cannot_connect_says_why_in_sqlites_words(driver: str, tmp_path: Path) -> None:
+    pytest.importorskip(driver)
+    case = Case(driver=driver, ops=1, warmup_s=0.0, buckets=3)
+    (tmp_path / "kv_1.db").write_bytes(b"not a database at all" * 1000)
+    (failed,) = run(job_of(case, tmp_path, number=1), Parent())
     assert isinstance(failed, Failed)
-    assert "unable to open database file" in failed.reason
+    assert failed.reason.startswith("cannot open kv_1.db: SQLITE_NOTADB: ")
+    assert failed.reason.endswith("file is not a database")
+
+
+def test_a_worker_whose_folder_is_gone_says_so_in_sqlites_words(tmp_path: Path) -> None:
+    (failed,) = run(job_of(Case(ops=1, warmup_s=0.0), tmp_path / "missing", number=1), Parent())
+    assert failed == Failed("cannot open kv.db: SQLITE_CANTOPEN: unable to open database file")
+
+
+def test_a_worker_that_fails_for_another_reason_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(worker, "open_source", full)
+    assert run(job_of(CASE), Parent()) == [Failed("MemoryError: no room")]
 
 
 def test_a_failing_operation_is_told_by_the_stores_name_for_it(tmp_path: Path) -> None:
