@@ -6,10 +6,7 @@ Raising from a signal handler could strike anywhere, also inside a clean-up. A f
 from __future__ import annotations
 
 import signal
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 from sqlstress.errors import Interrupted
@@ -44,19 +41,3 @@ class StopSignals:
         """Raise Interrupted once a signal has come."""
         if self.caught is not None:
             raise Interrupted(f"stopped by {signal.Signals(self.caught).name}")
-
-
-@contextmanager
-def held_back() -> Iterator[None]:
-    """Hold back SIGINT for this thread and for the processes started meanwhile (not on Windows).
-
-    A child that is still importing would otherwise answer Ctrl-C with a traceback of its own.
-    """
-    if sys.platform == "win32":
-        yield
-    else:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            yield
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)

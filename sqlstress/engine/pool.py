@@ -1,25 +1,24 @@
 """The worker processes of one trial: start, common start, results, and their end.
 
-Always spawned: a forked child would share the parent's connections and locks. Each worker has a
-pipe of its own, waited for in groups, since Windows waits for at most 63 things at once.
+Each worker has a pipe of its own, waited for in groups, since Windows waits for at most 63 things at
+once.
 """
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import connection, get_context, resource_tracker
+from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Any
 
+from sqlstress import processes
 from sqlstress.case import Case
 from sqlstress.engine import worker
-from sqlstress.engine.interrupt import held_back
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import SLOT_WORDS, Done, Failed, Job, Ready
 from sqlstress.errors import EnvironmentFailure
@@ -73,9 +72,6 @@ class Pool:
     def start(self, pulse: Pulse) -> None:
         """Start every process."""
         context = get_context("spawn")
-        if sys.platform != "win32":
-            # Otherwise the first start would do it, and let SIGINT through while it does.
-            resource_tracker.ensure_running()
         self.started_ns = time.perf_counter_ns()
         for job in self._jobs:
             try:
@@ -92,8 +88,7 @@ class Pool:
         self._pipes[ours] = job.worker
         try:
             process = context.Process(target=worker.main, args=(job, theirs), daemon=True)
-            with held_back():
-                process.start()
+            processes.start(process)
             self._processes.append(process)
         finally:
             theirs.close()
@@ -154,7 +149,7 @@ class Pool:
         except (EOFError, OSError):
             process = self._processes[number - 1]
             process.join(GRACE_S)
-            return Ended(number, reason=death(process.exitcode))
+            return Ended(number, reason=processes.death(process.exitcode))
         return Ended(number, reason=message.reason) if isinstance(message, Failed) else message
 
     def join(self, timeout_s: float) -> bool:
@@ -185,19 +180,3 @@ def wait_some(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
     """Return the pipes that have something to read, waiting at most about `timeout_s` for any."""
     groups = [pipes[start : start + GROUP] for start in range(0, len(pipes), GROUP)]
     return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
-
-
-def death(exitcode: int | None) -> str:
-    """Say how a process ended that sent no result."""
-    if exitcode is None:
-        return "closed its pipe without a result"
-    if exitcode < 0:
-        return f"was killed by {_signal_name(-exitcode)}"
-    return f"ended with exit code {exitcode} and no result"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal
-        return f"signal {number}"

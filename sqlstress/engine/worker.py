@@ -7,13 +7,10 @@ drop the process's POSIX locks on it); it ends when its parent does.
 from __future__ import annotations
 
 import gc
-import os
-import signal
 import sys
-import threading
 import time
 from dataclasses import dataclass
-from multiprocessing import connection, parent_process
+from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from sqlstress.case import Case
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.errors import SqlstressError
+from sqlstress.processes import begin_child
 from sqlstress.workloads import open_source
 from sqlstress.workloads.base import Findings, Source
 
@@ -68,8 +66,7 @@ class Failed:
 
 def main(job: Job, pipe: connection.Connection) -> None:
     """Run a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    begin_child()
     source: Source | None = None
     try:
         source = open_source(job.case, job.folder, job.worker, job.salt, job.shared)
@@ -128,11 +125,3 @@ def peak_memory_bytes() -> int | None:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _end_with_parent() -> None:
-    # daemon=True does not survive the parent's SIGKILL; its sentinel does.
-    parent = parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os._exit(1)

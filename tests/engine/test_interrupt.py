@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from sqlstress.engine.interrupt import StopSignals, held_back
+from sqlstress.engine.interrupt import StopSignals
 from sqlstress.errors import Interrupted
 
 STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -55,24 +54,3 @@ def test_outside_the_main_thread_nothing_is_caught_and_nothing_fails() -> None:
     thread.start()
     thread.join()
     assert failures == []
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals can't be held back there")
-def test_an_interrupt_is_held_back_and_comes_afterwards() -> None:
-    if sys.platform != "win32":
-        with StopSignals() as signals:
-            with held_back():
-                signal.raise_signal(signal.SIGINT)
-                assert signal.SIGINT in signal.sigpending()
-                signals.check()
-            with pytest.raises(Interrupted):
-                signals.check()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals can't be held back there")
-def test_signals_are_let_through_again_after_an_error() -> None:
-    if sys.platform != "win32":
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
-        with pytest.raises(OSError, match="full"), held_back():
-            raise OSError("full")
-        assert signal.pthread_sigmask(signal.SIG_BLOCK, set()) == before

@@ -12,7 +12,7 @@ import pytest
 
 from sqlstress.case import Case
 from sqlstress.engine import pool as pools
-from sqlstress.engine.pool import GROUP, Ended, Pool, WorkerFailure, death, wait_some
+from sqlstress.engine.pool import GROUP, Ended, Pool, WorkerFailure, wait_some
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.engine.trial import plan_window
 from sqlstress.engine.worker import SLOT_WORDS, Done, Failed, Ready
@@ -26,22 +26,6 @@ DONE = Done(Totals(), Findings())
 
 def no_pulse() -> None:
     pass
-
-
-@pytest.mark.parametrize(
-    ("exitcode", "expected"),
-    [
-        (None, "closed its pipe without a result"),
-        (0, "ended with exit code 0 and no result"),
-        (1, "ended with exit code 1 and no result"),
-        (-9, "was killed by SIGKILL"),
-        (-11, "was killed by SIGSEGV"),
-        (-40, "was killed by signal 40"),
-        (3221225477, "ended with exit code 3221225477 and no result"),
-    ],
-)
-def test_a_death_is_told_by_the_name_of_its_signal(exitcode: int | None, expected: str) -> None:
-    assert death(exitcode) == expected
 
 
 def test_more_pipes_are_waited_for_than_windows_waits_for_at_once() -> None:
