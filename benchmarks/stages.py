@@ -97,7 +97,7 @@ def stages_ns(dry: Case) -> list[float]:
     work = open_work(dry, Path(), 1, {})
     source = open_source(dry, Path(), 1, 1, work.shared)
     run, size = run_reads if source.only_reads else run_chunk, source.largest_chunk
-    tally = Tally(Window(0, 0, FOREVER_NS), tuple(source.row_weights))
+    tally = Tally(Window(0, 0, FOREVER_NS), source.kinds, source.row_weights)
     best = [float("inf")] * len(STAGES)
     for _ in range(CHUNKS):
         moments = [clock()]

@@ -12,6 +12,8 @@ BEGINS = ("deferred", "immediate")
 BUSY_POLICIES = ("default", "fair")
 VERIFY_LEVELS = ("none", "quick", "full")
 
+CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
+
 MAX_CONCURRENCY = 1024
 MAX_BUCKETS = 10_000
 
@@ -65,11 +67,71 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpointing:
+    """What happens to the WAL beside the load, by processes of their own."""
+
+    mode: str = "none"
+    """PRAGMA wal_checkpoint(mode) of a process of its own: passive, restart or truncate; none: without."""
+    interval_s: float = 0.02
+    """Pause between two checkpoints, and between two looks at the WAL, in seconds."""
+    pinned_reader: bool = False
+    """Whether one more process holds a snapshot open over the whole window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One cell of the experiment with methods: how so many rows are written or read."""
+
+    phase: str
+    """What is done: insert (samples), allocate (results) or query (pairs)."""
+    name: str
+    """How: 1b1 (one by one), BLK, JSON, SPC, or one of their variants."""
+    transaction: bool
+    """Whether all of it is one transaction (TSC)."""
+    scale: int
+    """Samples to insert, samples whose pairs are allocated, or pairs to query."""
+    timeout_s: float
+    """When the cell is given up, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """The experiment with primary keys: users pick items, a transaction for each user."""
+
+    schema: str
+    """Name of the table's schema, such as "id-rowid"."""
+    id_type: str
+    """What identifies a row: int, uuid4, ulid, ulid-monotonic or uuid7."""
+    made_by: str = "python"
+    """Where the identifiers are made: python, or sqlite (a registered function)."""
+    users: int = 1000
+    """Number of users, each one transaction."""
+    picks: int = 100
+    """Mean number of items that a user picks, give or take a tenth."""
+    items: int = 10_000
+    """Number of items to pick from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cycling:
+    """The experiment with cycles: insert rows, delete all of them, insert rows again."""
+
+    cycles: int = 100
+    """Number of cycles."""
+    rows: int = 5
+    """Rows of each of the two insertions of a cycle."""
+    transaction: str = "none"
+    """What one transaction holds: a statement ("none"), a cycle, or the whole run."""
+    timeout_s: float | None = None
+    """When the run is given up, in seconds; None: never."""
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One measurement, fully specified."""
 
     workload: str = "kv"
-    """Name in the registry of workloads: "kv", or "classic" for the published script."""
+    """Name in the registry of workloads: kv, classic (the published script), methods, keys or cycles."""
     driver: str = "sqlite3"
     """Name in the registry of drivers."""
     concurrency: int = 1
@@ -91,9 +153,41 @@ class Case:
     settings: Settings = Settings()
     """How every connection is opened."""
     load: Load = Load()
-    """What the workers do."""
+    """What the workers of a key-value case do."""
+    checkpointing: Checkpointing | None = None
+    """What processes beside the workers do to the WAL; None: there are none."""
+    method: Method | None = None
+    """What the workers of a case of "methods" do."""
+    picks: Picks | None = None
+    """What the workers of a case of "keys" do."""
+    cycling: Cycling | None = None
+    """What the workers of a case of "cycles" do."""
 
     @property
     def unit(self) -> str:
         """What one transaction of the report is: "transaction", or "pair" (a set and a get)."""
         return "pair" if self.workload == "classic" else "transaction"
+
+    @property
+    def has_window(self) -> bool:
+        """Whether what completes within a window is counted; else a fixed amount of work is done."""
+        return self.workload == "kv" and self.ops is None
+
+    @property
+    def label(self) -> str:
+        """The case in a few words, to tell it from the others of its plan."""
+        processes = "1 process" if self.concurrency == 1 else f"{self.concurrency} processes"
+        if self.method:
+            tricks = " + ".join(
+                [self.method.name, *["WAL"] * self._is_wal, *["TSC"] * self.method.transaction]
+            )
+            return f"{self.method.phase} {self.method.scale:,} by {tricks}, {self.driver}, {processes}"
+        if self.picks:
+            return f"{self.picks.schema}, {self.picks.id_type}, {processes}"
+        if self.cycling:
+            return f"{self.settings.journal_mode}, transaction {self.cycling.transaction}, {processes}"
+        return f"{'1 file' if self.buckets == 1 else f'{self.buckets} files'}, {processes}"
+
+    @property
+    def _is_wal(self) -> bool:
+        return self.settings.journal_mode == "wal"

@@ -6,9 +6,9 @@ type hint cannot say (an enumeration, a share) is written out.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
@@ -50,6 +50,8 @@ def by_type(hint: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*map(by_type, arguments))
     if NoneType in arguments:
         return st.one_of(*map(by_type, arguments))
+    if is_dataclass(hint):
+        return instances(cast(type, hint))
     raise TypeError(f"no strategy for {hint!r}")
 
 
@@ -80,6 +82,7 @@ loads = instances(
     key_type=st.sampled_from(case.KEY_TYPES),
     begin=st.sampled_from(case.BEGINS),
 )
+checkpointings = instances(case.Checkpointing, mode=st.sampled_from(case.CHECKPOINT_MODES))
 cases = instances(
     case.Case,
     workload=st.sampled_from(("kv", "classic")),

@@ -24,7 +24,7 @@ import pytest
 
 from sqlstress.cli.group import COMMANDS, cli
 from sqlstress.cli.options import GroupedCommand
-from sqlstress.options import OPTIONS
+from sqlstress.options import by_name
 from sqlstress.plan import from_options, from_toml
 from sqlstress.render.csvfile import report_csv
 from sqlstress.render.table import COLUMNS
@@ -207,7 +207,8 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     yield f"## {context.command_path}"
     yield " ".join((command.help or "").split())
     yield f"Usage: `{command.get_usage(context).removeprefix('Usage: ')}`"
-    groups = {option.name: option.group for option in OPTIONS} if isinstance(command, GroupedCommand) else {}
+    own = by_name(command.name or "") if isinstance(command, GroupedCommand) else {}
+    groups = {name: option.group for name, option in own.items()}
     options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
     for group, params in groupby(options, lambda option: groups.get((option.name or "").replace("_", "-"))):
         if groups:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime
 import re
+from itertools import chain
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.options import BY_NAME, OPTIONS
+from sqlstress.options import OPTIONS as BY_WORKLOAD
+from sqlstress.options import Option, by_name
 from sqlstress.parsing import (
     Parse,
     choice,
@@ -153,7 +155,7 @@ def test_what_is_wrong_is_refused_with_what_would_be_right(parse: Parse, value: 
 
 @given(anything)
 def test_whatever_is_given_is_read_or_refused_in_a_short_line(value: Any) -> None:
-    for option in OPTIONS:
+    for option in chain.from_iterable(BY_WORKLOAD.values()):
         try:
             option.parse(value)
         except ValueError as error:
@@ -168,14 +170,19 @@ def test_a_list_of_ranges_is_what_it_says(spans: list[tuple[int, int]]) -> None:
     assert ranges(100)(text) == tuple(dict.fromkeys(numbers))
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_every_default_is_a_value_that_can_be_given(option: Any) -> None:
+@pytest.mark.parametrize(
+    ("workload", "option"),
+    [(workload, option) for workload, options in BY_WORKLOAD.items() for option in options],
+    ids=lambda value: value.name if isinstance(value, Option) else value,
+)
+def test_every_default_is_a_value_that_can_be_given(workload: str, option: Option) -> None:
     if option.default is not None:
         option.parse(option.default)
     assert option.help.endswith(".")
-    assert BY_NAME[option.name] is option
+    assert by_name(workload)[option.name] is option
 
 
-def test_no_two_options_share_a_letter() -> None:
-    letters = [option.short for option in OPTIONS if option.short]
+@pytest.mark.parametrize("options", BY_WORKLOAD.values(), ids=BY_WORKLOAD)
+def test_no_two_options_of_a_command_share_a_letter(options: tuple[Option, ...]) -> None:
+    letters = [option.short for option in options if option.short]
     assert len(letters) == len(set(letters))

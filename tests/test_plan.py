@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlstress.case import Case, Load, Settings
+from sqlstress.case import Case, Checkpointing, Load, Settings
 from sqlstress.errors import UsageError
-from sqlstress.options import BY_NAME, OPTIONS
-from sqlstress.plan import CLASSIC, MOST_CASES, from_options, from_toml
+from sqlstress.options import by_name
+from sqlstress.plan import MOST_CASES, from_options, from_toml
+from sqlstress.plan.kv import CLASSIC
 from tests.test_options import anything
 
 WRITTEN: dict[str, list[Any]] = {
@@ -42,13 +43,16 @@ WRITTEN: dict[str, list[Any]] = {
     "busy": ["fair"],
     "driver": ["apsw"],
     "verify": ["none"],
+    "checkpointer": ["restart"],
+    "checkpoint-interval": ["1s"],
+    "pinned-reader": ["on"],
     "preset": ["classic"],
     "seed": ["7"],
 }
 """Values of every option that are right by themselves."""
 
 TEXTS = st.text(max_size=20) | st.sampled_from([text for texts in WRITTEN.values() for text in texts])
-GIVEN = st.dictionaries(st.sampled_from([option.name for option in OPTIONS]), TEXTS, max_size=6)
+GIVEN = st.dictionaries(st.sampled_from(list(by_name("kv"))), TEXTS, max_size=6)
 
 
 def one(**given: Any) -> Case:
@@ -118,11 +122,24 @@ def test_every_option_arrives_where_it_belongs() -> None:
 
 
 def test_every_option_has_an_effect_of_its_own() -> None:
-    assert WRITTEN.keys() == BY_NAME.keys()
-    plain = one(seed="1")
+    assert WRITTEN.keys() == by_name("kv").keys()
     for name, values in WRITTEN.items():
+        with_it = {"checkpointer": "passive"} if name == "checkpoint-interval" else {}
+        plain = {"concurrency": "1", "seed": "1", **with_it}
         if name != "preset":
-            assert from_options({"concurrency": "1", "seed": "1", name: values[-1]}) != (plain,), name
+            assert from_options({**plain, name: values[-1]}) != from_options(plain), name
+
+
+def test_a_checkpointer_takes_the_checkpoints_from_the_workers() -> None:
+    case = one(checkpointer="restart", checkpoint_interval="50ms")
+    assert case.checkpointing == Checkpointing("restart", 0.05, False)
+    assert case.settings.wal_autocheckpoint == 0
+
+
+def test_a_pinned_reader_leaves_the_checkpoints_to_the_workers() -> None:
+    case = one(pinned_reader=True)
+    assert case.checkpointing == Checkpointing("none", 0.02, True)
+    assert case.settings.wal_autocheckpoint is None
 
 
 def test_a_seed_that_is_not_given_is_drawn_once_for_all_cases() -> None:
@@ -148,8 +165,17 @@ def test_a_fixed_count_has_no_warm_up() -> None:
         ({"ops": "5", "duration": "1s"}, "leave out --ops or --duration"),
         ({"ops": "5", "warmup": "1s"}, "leave out --ops or --warmup"),
         ({"pragma": ("locking_mode=EXCLUSIVE",)}, "use it with --concurrency 1 only"),
-        ({"concurrency": "1-1000", "buckets": "1,2"}, "2,000 cases, more than 1,000: split"),
-        ({"concurrency": "1-1024", "buckets": "1-10000"}, "10,240,000 cases, more than 1,000"),
+        ({"checkpoint-interval": "1s"}, "--checkpoint-interval needs --checkpointer or --pinned-reader"),
+        ({"checkpointer": "passive", "journal-mode": "delete"}, "--checkpointer needs a WAL"),
+        ({"pinned-reader": True, "journal-mode": "delete"}, "--pinned-reader needs a WAL"),
+        ({"pinned-reader": True, "driver": "dry"}, "--pinned-reader needs a database"),
+        ({"checkpointer": "passive", "wal-autocheckpoint": "10"}, "leave out --wal-autocheckpoint"),
+        (
+            {"concurrency": "1", "checkpointer": "passive", "pragma": ("locking_mode=exclusive",)},
+            "--checkpointer is a process of its own",
+        ),
+        ({"concurrency": "1-1000", "buckets": "1,2"}, "more than 1,000 cases: split"),
+        ({"concurrency": "1-1024", "buckets": "1-10000"}, "more than 1,000 cases"),
     ],
 )
 def test_what_cannot_be_carried_out_says_why(given_options: dict[str, Any], said: str) -> None:
@@ -293,14 +319,14 @@ def test_a_plan_can_hold_the_published_script(tmp_path: Path) -> None:
         ("[[case]]\nworkload = 5", ", case 1: workload = 5 is missing or not one of kv."),
         (
             'workload = "kv"\n[[case]]\n[[case]]\nconcurency = 4',
-            ", case 2: 'concurency' is not an option. Did you mean concurrency?",
+            ", case 2: 'concurency' is not an option of kv. Did you mean concurrency?",
         ),
         (
             'workload = "kv"\nbusy_timeout = 1\n[[case]]',
-            ", case 1: 'busy_timeout' is not an option. Did you mean b",
+            ", case 1: 'busy_timeout' is not an option of kv. Did you mean b",
         ),
-        ('[[case]]\nworkload = "kv"\nxyzzy = 1', ", case 1: 'xyzzy' is not an option."),
-        ('[[case]]\nworkload = "kv"\n"\\n" = 1', r", case 1: '\n' is not an option."),
+        ('[[case]]\nworkload = "kv"\nxyzzy = 1', ", case 1: 'xyzzy' is not an option of kv."),
+        ('[[case]]\nworkload = "kv"\n"\\n" = 1', r", case 1: '\n' is not an option of kv."),
         (
             '[[case]]\nworkload = "kv"\nduration = "soon"',
             ", case 1: --duration: 'soon' is not a duration: write",
@@ -325,7 +351,7 @@ def test_a_plan_that_is_wrong_is_refused_with_the_place(tmp_path: Path, text: st
 
 def test_a_plan_of_too_many_cases_is_refused(tmp_path: Path) -> None:
     text = 'workload = "kv"\nconcurrency = "1-600"\n[[case]]\n[[case]]'
-    with pytest.raises(UsageError, match=r"1,200 cases, more than 1,000"):
+    with pytest.raises(UsageError, match=r"more than 1,000 cases: split"):
         planned(tmp_path, text)
 
 
@@ -358,7 +384,7 @@ def toml(value: Any) -> str:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     given_options=st.dictionaries(
-        st.sampled_from([option.name for option in OPTIONS]) | st.text(max_size=8),
+        st.sampled_from(list(by_name("kv"))) | st.text(max_size=8),
         TEXTS | anything,
         max_size=4,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sqlstress.cli.console import say
-from sqlstress.options import BY_NAME
+from sqlstress.options import by_name
 
 ASKED = ("driver", "journal-mode", "synchronous", "fullfsync")
 
@@ -22,7 +22,7 @@ ASKED = ("driver", "journal-mode", "synchronous", "fullfsync")
     metavar="FOLDER",
     help="The folder to examine.  [default: .]",
 )
-@click.option("--driver", metavar="NAME", help=f"{BY_NAME['driver'].help}  [default: sqlite3]")
+@click.option("--driver", metavar="NAME", help=f"{by_name('kv')['driver'].help}  [default: sqlite3]")
 @click.option("--journal-mode", metavar="MODE", help="Warn of what applies to this mode.  [default: wal]")
 @click.option("--synchronous", metavar="LEVEL", help="Warn of what applies to this level.  [default: full]")
 @click.option("--fullfsync", metavar="on|off", help="Warn of what applies to this setting.")

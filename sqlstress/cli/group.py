@@ -8,7 +8,7 @@ from typing import Any, cast
 import click
 
 from sqlstress import __version__
-from sqlstress.options import BY_NAME
+from sqlstress.options import by_name
 from sqlstress.plan import suggestion
 
 DEFAULT = "kv"
@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
         with formatter.section("Main options of kv (all of them: sqlstress kv --help)"):
-            rows = [(flag(name), BY_NAME[name].help) for name in MAIN_OPTIONS]
+            rows = [(flag(name), by_name(DEFAULT)[name].help) for name in MAIN_OPTIONS]
             rows.append(("--dir FOLDER", "Where the databases go; not the system's temporary folder."))
             rows.append(("-o, --output FILE", "Save the report: .json, .csv or .md; may be repeated."))
             formatter.write_dl(rows)
@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
 
 def flag(name: str) -> str:
     """Return how an option is written: "-c, --concurrency LIST"."""
-    option = BY_NAME[name]
+    option = by_name(DEFAULT)[name]
     short = f"-{option.short}, " if option.short else ""
     return f"{short}--{name} {option.metavar}"
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from sqlstress.options import OPTIONS, Option
+from sqlstress.case import Case
+from sqlstress.options import OPTIONS, Option, by_name
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+RUNNING = ("directory", "keep", "outputs", "quiet", "no_progress")
+"""What `run_options` adds, as the names of parameters."""
 
 
 class GroupedCommand(click.Command):
@@ -26,7 +30,7 @@ class GroupedCommand(click.Command):
         return words
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        headings = {option.name: option.group for option in OPTIONS}
+        headings = {name: option.group for name, option in by_name(ctx.command.name or "").items()}
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -48,11 +52,15 @@ def _place(word: str, ctx: click.Context) -> str:
     return f"{ctx.info_name} takes options only."
 
 
-def case_options(function: F) -> F:
-    """Add every option of a case. Their values stay as they were typed: the plan reads them."""
-    for option in reversed(OPTIONS):
-        function = click.option(*_names(option), **_attributes(option))(function)
-    return function
+def case_options(workload: str) -> Callable[[F], F]:
+    """Add every option of a workload's cases. Their values stay as they were typed: the plan reads them."""
+
+    def add(function: F) -> F:
+        for option in reversed(OPTIONS[workload]):
+            function = click.option(*_names(option), **_attributes(option))(function)
+        return function
+
+    return add
 
 
 def _names(option: Option) -> list[str]:
@@ -60,6 +68,8 @@ def _names(option: Option) -> list[str]:
 
 
 def _attributes(option: Option) -> dict[str, Any]:
+    if option.flag:
+        return {"help": option.help, "is_flag": True, "default": None}
     shown = f"  [default: {option.default}]" if option.default not in (None, ()) else ""
     return {"help": option.help + shown, "metavar": option.metavar, "multiple": option.multiple}
 
@@ -90,3 +100,28 @@ def run_options(function: F) -> F:
     ):
         function = decorator(function)
     return function
+
+
+def run_workload(workload: str, given: Mapping[str, Any]) -> int:
+    """Plan and measure what a command's options ask for; return the exit code."""
+    from sqlstress.plan import from_options
+
+    running = {name: value for name, value in given.items() if name in RUNNING}
+    asked = {name.replace("_", "-"): value for name, value in given.items() if name not in RUNNING}
+    cases = from_options({name: value for name, value in asked.items() if value not in (None, ())}, workload)
+    return run_cases(cases, **running)
+
+
+def run_cases(
+    cases: tuple[Case, ...],
+    directory: Path,
+    keep: bool,
+    outputs: tuple[str, ...],
+    quiet: bool,
+    no_progress: bool,
+) -> int:
+    """Measure cases as the options of `run_options` say; return the exit code."""
+    # Imported when there is something to measure: what is wrong is told at once.
+    from sqlstress.cli.measure import measure
+
+    return measure(cases, directory, keep, outputs, show=not quiet, progress=not (quiet or no_progress))

@@ -31,7 +31,7 @@ def timed_loop(
 
     progress[0] is raised by the operations done, after every chunk.
     """
-    tally = Tally(window, tuple(source.row_weights))
+    tally = Tally(window, source.kinds, source.row_weights)
     run = run_reads if source.only_reads else run_chunk
     size, left = FIRST_CHUNK, limit
     busy = source.busy_counts()
@@ -42,7 +42,7 @@ def timed_loop(
             break
         results, stamps = run(source, chunk, window.closes_ns, clock)
         done = len(results)
-        tally.add(chunk.kinds, stamps)
+        tally.add(chunk.kinds, stamps, chunk.sizes)
         settling = clock()
         source.settle(chunk, done, results, stamps)
         progress[0] += done

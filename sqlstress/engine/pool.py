@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnContext, SpawnProcess
@@ -18,10 +18,12 @@ from typing import Any
 
 from sqlstress import processes
 from sqlstress.case import Case
-from sqlstress.engine import worker
+from sqlstress.engine import companion, worker
+from sqlstress.engine.companion import Errand, Observed
 from sqlstress.engine.tally import Window
-from sqlstress.engine.worker import SLOT_WORDS, Done, Failed, Job, Ready
+from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.series import Series
 
 GROUP = 60
 TICK_S = 0.1
@@ -49,9 +51,16 @@ class Ended:
 
 
 class Pool:
-    """Worker processes 1 to the case's concurrency."""
+    """Worker processes 1 to the case's concurrency, and their companions, which have the next numbers."""
 
-    def __init__(self, case: Case, folder: Path, salt: int, shared: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        case: Case,
+        folder: Path,
+        salt: int,
+        shared: tuple[Any, ...],
+        companions: Sequence[str] = (),
+    ) -> None:
         self.case = case
         self.counters = RawArray("q", SLOT_WORDS * (case.concurrency + 1))
         self._words = memoryview(self.counters).cast("B").cast("q")
@@ -59,6 +68,7 @@ class Pool:
             Job(case, folder, number, salt, self.counters, shared)
             for number in range(1, case.concurrency + 1)
         ]
+        self._errands = [Errand(name, case, folder, self.counters, shared) for name in companions]
         self._processes: list[SpawnProcess] = []
         self._pipes: dict[Pipe, int] = {}
         self.started_ns = 0
@@ -73,30 +83,35 @@ class Pool:
         """Start every process."""
         context = get_context("spawn")
         self.started_ns = time.perf_counter_ns()
-        for job in self._jobs:
+        mains: list[tuple[Callable[..., None], Job | Errand]] = [(worker.main, job) for job in self._jobs]
+        mains += [(companion.main, errand) for errand in self._errands]
+        for number, (main, task) in enumerate(mains, 1):
             try:
-                self._start(context, job)
+                self._start(context, number, main, task)
             except OSError as error:
                 raise WorkerFailure(
-                    f"cannot start process {job.worker} of {len(self._jobs)}: {error.strerror}. "
+                    f"cannot start process {number} of {len(mains)}: {error.strerror}. "
                     "Lower --concurrency, or close other programs."
                 ) from error
             pulse()
 
-    def _start(self, context: SpawnContext, job: Job) -> None:
+    def _start(
+        self, context: SpawnContext, number: int, main: Callable[..., None], task: Job | Errand
+    ) -> None:
         ours, theirs = context.Pipe()
-        self._pipes[ours] = job.worker
+        self._pipes[ours] = number
         try:
-            process = context.Process(target=worker.main, args=(job, theirs), daemon=True)
+            process = context.Process(target=main, args=(task, theirs), daemon=True)
             processes.start(process)
             self._processes.append(process)
         finally:
             theirs.close()
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
-        """Wait until all workers are connected; return those that failed instead."""
+        """Wait until all processes are connected; return those that failed instead."""
         failed = []
-        for number, message in self._messages(time.monotonic() + timeout_s, pulse, "did not get ready"):
+        messages = self._messages(self._pipes, time.monotonic() + timeout_s, pulse, "did not get ready")
+        for number, message in messages:
             if isinstance(message, Ended):
                 failed.append(message)
             elif (
@@ -107,7 +122,7 @@ class Pool:
         return failed
 
     def go(self, window: Window) -> None:
-        """Tell every worker the window."""
+        """Tell every process the window."""
         for pipe in self._pipes:
             try:
                 pipe.send(window)
@@ -117,19 +132,48 @@ class Pool:
     def gather(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
         """Wait for all results. A worker is given up when no worker has done anything for `timeout_s`."""
         ended = []
-        for number, message in self._messages(None, pulse, "hung", timeout_s):
+        for number, message in self._messages(self._numbered(workers=True), None, pulse, "hung", timeout_s):
             ended.append(message if isinstance(message, Ended) else Ended(number, message))
         return sorted(ended, key=lambda one: one.worker)
+
+    def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
+        """Tell the workers' companions that it is over; return what they have seen, and what went wrong."""
+        self._words[DISMISSED] = 1
+        series: list[Series] = []
+        problem = None
+        pipes = self._numbered(workers=False)
+        for number, message in self._messages(pipes, time.monotonic() + timeout_s, pulse, "did not end"):
+            if isinstance(message, Observed):
+                series += message.series
+            else:
+                problem = f"{self.name(number)} {clause(message.reason)}"
+        return series, problem
+
+    def name(self, number: int) -> str:
+        """Return what a process is called."""
+        workers = len(self._jobs)
+        return f"worker {number}" if number <= workers else f"the {self._errands[number - workers - 1].name}"
+
+    def _numbered(self, *, workers: bool) -> dict[Pipe, int]:
+        """Return the pipes of the workers, or of their companions."""
+        return {
+            pipe: number for pipe, number in self._pipes.items() if (number <= len(self._jobs)) == workers
+        }
 
     def done_so_far(self) -> int:
         """Return the operations that all workers have done."""
         return sum(self._words[SLOT_WORDS::SLOT_WORDS].tolist())
 
     def _messages(
-        self, until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
+        self,
+        pipes: Mapping[Pipe, int],
+        until: float | None,
+        pulse: Pulse,
+        fault: str,
+        stall_s: float = 0.0,
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (worker, message) once for every worker; an Ended when it died, failed or took too long."""
-        waiting = dict(self._pipes)
+        """Yield (number, message) once for every process; an Ended when it died, failed or took too long."""
+        waiting = dict(pipes)
         seen, moved = -1, time.monotonic()
         while waiting:
             for pipe in wait_some(list(waiting), TICK_S):
@@ -161,7 +205,7 @@ class Pool:
 
     def end(self) -> None:
         """Leave no process behind: ask, then terminate, then kill."""
-        self._words[0] = 1
+        self._words[STOP] = 1
         for pipe in self._pipes:
             pipe.close()
         if not self.join(GRACE_S):
@@ -180,3 +224,9 @@ def wait_some(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
     """Return the pipes that have something to read, waiting at most about `timeout_s` for any."""
     groups = [pipes[start : start + GROUP] for start in range(0, len(pipes), GROUP)]
     return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
+
+
+def clause(reason: str | None) -> str:
+    """Return why a process failed, to stand behind its name."""
+    known = ("was ", "did ", "hung", "ended", "closed", "its ")
+    return reason if reason and reason.startswith(known) else f"failed: {reason}"

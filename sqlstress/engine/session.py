@@ -21,6 +21,7 @@ from sqlstress.environment import fingerprint
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
 from sqlstress.report import Environment, Report, Run, Trial
 from sqlstress.stores import DRY
+from sqlstress.workloads import needless
 
 Save = Callable[[Report], None]
 
@@ -65,9 +66,13 @@ class Session:
         for number, case in enumerate(self.cases):
             runner.case_number = number + 1
             runner.observer.case_begins(number, len(self.cases), case)
-            run, interrupted = self._measure_case(case, runner, first=not report.runs)
+            reason = needless(case, report.runs)
+            if reason is None:
+                run, interrupted = self._measure_case(case, runner, first=not report.runs)
+            else:
+                run, interrupted = Run(case, skipped=reason), False
             report = replace(report, interrupted=interrupted)
-            if run.trials or run.error:
+            if run.trials or run.error or run.skipped:
                 report = replace(report, runs=(*report.runs, run))
             if report.runs:
                 save(report)

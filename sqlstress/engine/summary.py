@@ -7,10 +7,11 @@ from itertools import zip_longest
 
 from sqlstress import histogram, statistics
 from sqlstress.case import Case
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import Ended, clause
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.report import Latency, Trial, Verdict, WorkerResult
 from sqlstress.units import NS_PER_S
+from sqlstress.workloads.base import DONE, OUTCOMES
 
 
 def window_seconds(case: Case, window: Window, ended: Sequence[Ended], whole_s: float) -> float:
@@ -23,8 +24,9 @@ def window_seconds(case: Case, window: Window, ended: Sequence[Ended], whole_s: 
         return whole_s
     if window.closes_ns != FOREVER_NS:
         return case.duration_s
-    last = max((one.done.totals.last_ns for one in ended if one.done), default=window.starts_ns)
-    return max(last - window.starts_ns, 1) / NS_PER_S
+    totals = [one.done.totals for one in ended if one.done and one.done.totals.last_ns]
+    first = min((one.first_ns for one in totals), default=0)
+    return max(max((one.last_ns for one in totals), default=0) - first, 1) / NS_PER_S
 
 
 def worker_result(case: Case, one: Ended, window: Window, seconds: float) -> WorkerResult:
@@ -34,7 +36,7 @@ def worker_result(case: Case, one: Ended, window: Window, seconds: float) -> Wor
     totals = one.done.totals
     own = seconds
     if window.closes_ns == FOREVER_NS:
-        own = max(totals.last_ns - window.starts_ns, 1) / NS_PER_S
+        own = max(totals.last_ns - totals.first_ns, 1) / NS_PER_S
     return WorkerResult(
         worker=one.worker,
         transactions=_units(case, totals),
@@ -67,6 +69,7 @@ def summarise(
     # In a fixed-count trial all do the same number; what they share unequally is time.
     shares = [one.transactions / one.seconds if one.transactions else 0 for one in workers]
     bins = total_bins(window, workers)
+    findings = [one.done.findings for one in ended if one.done]
     return Trial(
         index=index,
         seconds=seconds,
@@ -87,6 +90,9 @@ def summarise(
         half_ratio=statistics.half_ratio(bins) if window.closes_ns != FOREVER_NS else None,
         start_s=start_s,
         error=trouble(workers),
+        outcome=max(findings, key=lambda one: OUTCOMES.index(one.outcome)).outcome if findings else DONE,
+        note=next((one.note for one in findings if one.note), ""),
+        series=tuple(series for one in findings for series in one.series),
     )
 
 
@@ -125,12 +131,4 @@ def trouble(workers: Sequence[WorkerResult]) -> str | None:
     if not failed:
         return None
     others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return f"worker {failed[0].worker} {_clause(failed[0].error or '')}{others}; the others' figures are kept"
-
-
-def _clause(reason: str) -> str:
-    return (
-        reason
-        if reason.startswith(("was ", "did ", "hung", "ended", "closed", "its "))
-        else f"failed: {reason}"
-    )
+    return f"worker {failed[0].worker} {clause(failed[0].error)}{others}; the others' figures are kept"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import sub
 
 from sqlstress.histogram import Recorder
-from sqlstress.workloads.base import FAILED, KINDS
+from sqlstress.workloads.base import FAILED
 
 FOREVER_NS = 1 << 62
 BIN_NS = 100_000_000
 MOST_BINS = 600
-
-_SELECT = [bytes(value == kind for value in range(256)) for kind in range(len(KINDS))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +60,20 @@ class Totals:
 class Tally:
     """Counts chunks of operations."""
 
-    def __init__(self, window: Window, row_weights: tuple[int, ...]) -> None:
+    def __init__(self, window: Window, kinds: Sequence[str], row_weights: Sequence[int]) -> None:
+        """`row_weights` are the rows of an operation of each of the kinds."""
         self.window = window
         self.totals = Totals()
+        self._kinds = kinds
+        self._select = [bytes(value == kind for value in range(256)) for kind in range(len(kinds))]
         self._weights = row_weights
-        self._recorders = [Recorder() for _ in KINDS]
+        self._recorders = [Recorder() for _ in kinds]
 
-    def add(self, kinds: bytearray, stamps: list[int]) -> None:
-        """Count the operations of a chunk: stamps[i] and stamps[i + 1] are begin and end of number i."""
+    def add(self, kinds: bytearray, stamps: list[int], sizes: Sequence[int] | None = None) -> None:
+        """Count the operations of a chunk: stamps[i] and stamps[i + 1] are begin and end of number i.
+
+        `sizes` are the rows of each operation, where its kind does not say it.
+        """
         window, totals = self.window, self.totals
         ends = stamps[1:]
         totals.first_ns = totals.first_ns or stamps[0]
@@ -82,6 +87,9 @@ class Tally:
         if low < high:
             counted = kinds[low:high]
             self._count(counted, durations[low:high])
+            if sizes is not None:
+                rows = zip(sizes[low:high], counted, strict=True)
+                totals.rows += sum(size for size, kind in rows if kind != FAILED)
             if FAILED in counted:
                 ends = [end for end, kind in zip(ends[low:high], counted, strict=True) if kind != FAILED]
                 low, high = 0, len(ends)
@@ -89,14 +97,14 @@ class Tally:
                 self._fill_bins(ends, low, high)
 
     def _count(self, kinds: bytearray, durations: list[int]) -> None:
-        for kind, select in enumerate(_SELECT):
+        for kind, select in enumerate(self._select):
             chosen = kinds.translate(select)
             count = chosen.count(1)
             if not count:
                 continue
             latencies = durations if count == len(durations) else list(compress(durations, chosen))
             self._recorders[kind].record(latencies)
-            name = KINDS[kind]
+            name = self._kinds[kind]
             self.totals.operations[name] = self.totals.operations.get(name, 0) + count
             self.totals.rows += count * self._weights[kind]
         failed = kinds.count(FAILED)
@@ -119,7 +127,7 @@ class Tally:
 
     def finish(self) -> Totals:
         """Return the totals, histograms folded."""
-        for kind, name in enumerate(KINDS):
+        for kind, name in enumerate(self._kinds):
             if name in self.totals.operations:
                 self.totals.buckets[name] = self._recorders[kind].buckets()
                 largest = self._recorders[kind].largest()

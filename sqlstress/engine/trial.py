@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +22,8 @@ from sqlstress.workloads.base import Outcome, Work
 
 ATTEMPTS = 3
 LEAD_S = 0.2
+FIXED_LEAD_S = 0.02
+"""The same for each worker where nothing depends on all of them having begun: a fixed amount of work."""
 READY_S = 30.0
 READY_EACH_S = 0.5
 STALL_S = 30.0
@@ -61,7 +64,8 @@ class TrialRunner:
             if late_s:
                 return trial, late_s
             self.observer.phase("verifying")
-            return replace(trial, verdict=work.verify(outcomes(ended), self._wait)), 0.0
+            trial = replace(trial, verdict=work.verify(outcomes(ended), self._wait))
+            return work.complete(trial, self._wait), 0.0
         finally:
             work.connected()
             if not self.keep:
@@ -71,15 +75,15 @@ class TrialRunner:
         """Return where the files go; files that are kept go into a folder for each case."""
         if not self.keep or case.unit == "pair":
             return self.folder
-        files = "1-file" if case.buckets == 1 else f"{case.buckets}-files"
-        place = self.folder / f"case-{self.case_number}-{files}-{case.concurrency}-processes"
+        label = re.sub(r"\W+", "-", case.label).strip("-")
+        place = self.folder / f"case-{self.case_number}-{label}"
         place.mkdir(exist_ok=True)
         return place
 
     def _measure(
         self, case: Case, index: int, work: Work, folder: Path, extra_s: float
     ) -> tuple[Trial, float, list[Ended]]:
-        with Pool(case, folder, self._salt, work.shared) as pool:
+        with Pool(case, folder, self._salt, work.shared, work.companions) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
             window = None
@@ -94,16 +98,18 @@ class TrialRunner:
                 window = plan_window(case, time.perf_counter_ns(), extra_s)
                 pool.go(window)
             self.observer.phase("measuring")
-            ended = pool.gather(2 * case.settings.busy_timeout_ms / 1000 + STALL_S, lambda: self._pulse(pool))
+            ended = pool.gather(stall_s(case), lambda: self._pulse(pool))
+            series, problem = pool.dismiss(STALL_S, self._wait)
             pool.join(STALL_S)
             whole_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
         trial = summarise(case, index, window, ended, whole_s, start_s)
+        trial = replace(trial, series=(*trial.series, *series), error=trial.error or problem)
         return trial, lateness_s(case, window, ended), ended
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
         failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)
         if failed:
-            raise WorkerFailure(f"worker {failed[0].worker} could not start: {failed[0].reason}")
+            raise WorkerFailure(f"{pool.name(failed[0].worker)} could not start: {failed[0].reason}")
 
     def _wait(self) -> None:
         self.signals.check()
@@ -119,12 +125,21 @@ def plan_window(case: Case, now_ns: int, extra_s: float = 0.0) -> Window:
 
     `extra_s` is added to the warm-up, unless none is wanted.
     """
-    starts = now_ns + int(LEAD_S * max(1.0, case.concurrency / 8) * NS_PER_S)
-    if case.ops is not None:
+    if not case.has_window:
+        starts = now_ns + int(FIXED_LEAD_S * (case.concurrency + 1) * NS_PER_S)
         return Window(starts, starts, FOREVER_NS)
+    starts = now_ns + int(LEAD_S * max(1.0, case.concurrency / 8) * NS_PER_S)
     warmup_s = case.warmup_s + extra_s if case.warmup_s else 0.0
     opens = starts + int(warmup_s * NS_PER_S)
     return Window(starts, opens, opens + int(case.duration_s * NS_PER_S))
+
+
+def stall_s(case: Case) -> float:
+    """Return how long no operation may end before the workers are taken for hung."""
+    timeout_s = 2 * case.settings.busy_timeout_ms / 1000
+    if case.method:
+        timeout_s = max(timeout_s, 2 * case.method.timeout_s)
+    return timeout_s + STALL_S
 
 
 def lateness_s(case: Case, window: Window, ended: Sequence[Ended]) -> float:

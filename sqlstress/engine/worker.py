@@ -23,7 +23,9 @@ from sqlstress.workloads import open_source
 from sqlstress.workloads.base import Findings, Source
 
 SLOT_WORDS = 8
-"""64 bytes for each worker's counter, so that no two share a cache line; slot 0 is the stop flag."""
+"""64 bytes for each worker's counter, so that no two share a cache line; slot 0 is the parent's."""
+STOP, DISMISSED = 0, 1
+"""The words of the parent's slot: nobody is to go on; the workers are done, so their companions may end."""
 POLL_NS = 2_000_000
 
 

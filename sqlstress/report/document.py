@@ -2,6 +2,9 @@
 
 Format history (the major number changes when a reader of the old one would be misled):
 1.0  first version.
+1.1  the experiments with methods, keys and cycles, and checkpoints under load: a Case says what its
+     workers do in `method`, `picks`, `cycling` and `checkpointing`; a Trial has an outcome and series; a
+     Run may have been skipped.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.report.environment import Environment
 from sqlstress.report.results import Run
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 _NUMBERS = re.compile(r"\[\s+-?\d[\d.e+-]*(?:,\s+-?\d[\d.e+-]*)*\s+\]")

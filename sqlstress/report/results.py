@@ -9,6 +9,7 @@ from statistics import median
 from sqlstress import histogram
 from sqlstress.case import Case
 from sqlstress.report.environment import Warning
+from sqlstress.series import Series
 
 NO_P999_UNDER = 10_000
 """Fewer samples than this say nothing about the 99.9th percentile."""
@@ -132,7 +133,7 @@ class Trial:
     index: int
     """0 for the first trial of its case."""
     seconds: float
-    """Length of the window; in a fixed-count trial, from the common start to the last end."""
+    """Length of the window; in a trial of a fixed amount of work, from the first begin to the last end."""
     transactions: int
     """Completed transactions, all processes together."""
     rows: int
@@ -167,6 +168,12 @@ class Trial:
     """From starting the first process to the last one being ready."""
     attempts: int = 1
     """How often the trial was started, because a worker came late."""
+    outcome: str = "done"
+    """How a fixed amount of work ended: done, timeout (given up), or limit (refused by SQLite)."""
+    note: str = ""
+    """What happened instead of "done", in a line."""
+    series: tuple[Series, ...] = ()
+    """What was observed as it went on."""
     error: str | None = None
     """Why the trial is not valid; None when it is."""
 
@@ -190,6 +197,8 @@ class Run:
     """What the harness alone costs for one transaction of this case, in nanoseconds."""
     error: str | None = None
     """Why the case could not be measured, or not wholly; None when it could."""
+    skipped: str | None = None
+    """Why the case was not measured although it could be; None when it was."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlstress.case import Case
-from sqlstress.workloads.base import Source, Work
+from sqlstress.workloads.base import Companion, Source, Work
+
+if TYPE_CHECKING:  # a worker process need not know what a report is
+    from sqlstress.report import Run
+
+
+class Workload(NamedTuple):
+    """Where the parts of a workload are, as import strings."""
+
+    work: str
+    """The parent's half."""
+    source: str
+    """The worker's half."""
+    needless: str | None = None
+    """(case, runs so far) → why the case need not be measured, or None."""
+
 
 WORKLOADS = {
-    "kv": ("sqlstress.workloads.kv.work:KeyValueWork", "sqlstress.workloads.kv.transactions:open_source"),
-    "classic": (
-        "sqlstress.workloads.kv.classic_work:ClassicWork",
-        "sqlstress.workloads.kv.classic:ClassicSource",
+    "kv": Workload(
+        "sqlstress.workloads.kv.work:KeyValueWork", "sqlstress.workloads.kv.transactions:open_source"
+    ),
+    "classic": Workload(
+        "sqlstress.workloads.kv.classic_work:ClassicWork", "sqlstress.workloads.kv.classic:ClassicSource"
     ),
 }
-"""Name → (the parent's half, the worker's half), as import strings."""
+
+COMPANIONS: dict[str, str] = {}
+"""Processes that a workload may run beside its workers: name → import string."""
 
 
 def _load(target: str) -> Any:
@@ -26,9 +45,20 @@ def _load(target: str) -> Any:
 
 def open_work(case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> Work:
     """Make the parent's half of one trial; `carry` lives as long as the whole measurement."""
-    return cast(Work, _load(WORKLOADS[case.workload][0])(case, folder, salt, carry))
+    return cast(Work, _load(WORKLOADS[case.workload].work)(case, folder, salt, carry))
 
 
 def open_source(case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> Source:
     """Open a worker's half: connects to the store."""
-    return cast(Source, _load(WORKLOADS[case.workload][1])(case, folder, worker, salt, shared))
+    return cast(Source, _load(WORKLOADS[case.workload].source)(case, folder, worker, salt, shared))
+
+
+def open_companion(name: str, case: Case, folder: Path, shared: tuple[Any, ...]) -> Companion:
+    """Open a process's half that runs beside the workers."""
+    return cast(Companion, _load(COMPANIONS[name])(case, folder, shared))
+
+
+def needless(case: Case, runs: Sequence[Run]) -> str | None:
+    """Return why a case need not be measured after these runs; None when it must."""
+    rule = WORKLOADS[case.workload].needless
+    return cast("str | None", _load(rule)(case, runs)) if rule else None

@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sqlstress.series import Series
 from sqlstress.stores import Operation
 
 if TYPE_CHECKING:  # a worker process need not know what a report is
-    from sqlstress.report import Verdict
+    from sqlstress.report import Trial, Verdict
 
-KINDS = ("get", "replace", "update", "pair")
-GET, REPLACE, UPDATE, PAIR = range(len(KINDS))
 FAILED = 255
+"""The kind of an operation that was given up."""
+
+DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
+"""How a fixed amount of work ended, the worst last: done, given up after its time-out, refused by SQLite."""
 
 
 @dataclass(slots=True)
@@ -21,16 +24,20 @@ class Chunk:
     """A stretch of operations, prepared outside the times that are measured."""
 
     kinds: bytearray
-    """Kind of each operation, as an index into KINDS; FAILED once it was given up."""
+    """Kind of each operation, as an index into the source's kinds; FAILED once it was given up."""
     calls: Iterable[Operation]
     params: Iterable[Any]
     rows: Any = field(default=None)
     """What each operation writes, as the workload records it."""
+    sizes: Sequence[int] | None = None
+    """Rows of each operation, where those of a kind differ."""
 
 
 class Source(Protocol):
     """A worker's half: what it does, chunk by chunk."""
 
+    kinds: Sequence[str]
+    """Names of the kinds of operations."""
     only_reads: bool
     """Whether no operation writes, so that nothing has to be acknowledged."""
     stamps: Any
@@ -72,6 +79,11 @@ class Findings:
     pairs_checked: int = 0
     torn: int = 0
     torn_examples: list[str] = field(default_factory=list)
+    outcome: str = DONE
+    """One of OUTCOMES."""
+    note: str = ""
+    """What happened instead of DONE, in a line."""
+    series: list[Series] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -83,11 +95,26 @@ class Outcome:
     findings: Findings | None
 
 
+class Companion(Protocol):
+    """A process beside the workers, whose operations count in no figure: it is connected when it is made."""
+
+    def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
+        """Do what it does until `ended` says so; `opens_ns` is when the window opens."""
+
+    def explain(self, error: Exception) -> str:
+        """Return what went wrong, with the store's own name for it."""
+
+    def close(self) -> None:
+        """Close its connections."""
+
+
 class Work(Protocol):
-    """The parent's half of one trial."""
+    """The parent's half of one trial. A workload inherits from it what it has no need of."""
 
     shared: tuple[Any, ...]
     """Shared arrays, handed to the workers unchanged."""
+    companions: tuple[str, ...] = ()
+    """Names of the processes to run beside the workers, of the registry of companions."""
 
     def prepare(self, pulse: Callable[[], None]) -> None:
         """Create and fill what the workers need; calls `pulse` often, which may raise Interrupted."""
@@ -97,6 +124,10 @@ class Work(Protocol):
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Callable[[], None]) -> Verdict:
         """Say whether the data is what the workers were told it is."""
+
+    def complete(self, trial: Trial, pulse: Callable[[], None]) -> Trial:
+        """Add to a trial what is measured when its workers have ended, such as the space it takes."""
+        return trial
 
     def discard(self) -> None:
         """Remove the files; called however the trial ended."""

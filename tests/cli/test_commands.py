@@ -42,7 +42,7 @@ def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
 
 def test_the_help_of_kv_shows_every_option_under_its_heading(cli: Cli) -> None:
     text = cli("kv", "--help").out
-    for option in OPTIONS:
+    for option in OPTIONS["kv"]:
         heading = text.index(f"\n{option.group}:\n")
         assert heading < text.index(f"--{option.name} ", heading)
     assert text.index("\nRunning:\n") < text.index("--quiet")

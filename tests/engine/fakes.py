@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from sqlstress.workloads.base import FAILED, GET, Chunk, Findings
+from sqlstress.workloads.base import FAILED, Chunk, Findings
+from sqlstress.workloads.kv.kinds import GET, KINDS
 
 LARGEST = 64
 
@@ -32,6 +33,7 @@ class FakeSource:
     An operation is (kind, nanoseconds) or (kind, nanoseconds, what happens at its end).
     """
 
+    kinds: Sequence[str] = KINDS
     only_reads = False
     row_weights: Sequence[int] = (1, 10, 1, 2)
     largest_chunk = LARGEST

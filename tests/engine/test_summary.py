@@ -34,22 +34,22 @@ def test_rows_are_counted_beside_the_transactions() -> None:
     assert (trial_of(one).rows, trial_of(one).rows_per_s) == (1000, 500.0)
 
 
-def test_a_fixed_count_is_timed_from_the_common_start_to_the_last_end() -> None:
+def test_a_fixed_count_is_timed_from_the_first_begin_to_the_last_end() -> None:
     case = Case(concurrency=2, ops=100)
     trial = trial_of(
-        done(1, gets=100, last_ns=OPENS_NS + 4 * NS_PER_S),
-        done(2, gets=100, last_ns=OPENS_NS + 5 * NS_PER_S),
+        done(1, gets=100, first_ns=OPENS_NS + NS_PER_S, last_ns=OPENS_NS + 4 * NS_PER_S),
+        done(2, gets=100, first_ns=OPENS_NS, last_ns=OPENS_NS + 5 * NS_PER_S),
         case=case,
         window=FIXED,
     )
     assert (trial.seconds, trial.tps) == (5.0, 40.0)
-    assert [one.seconds for one in trial.workers] == [4.0, 5.0]
+    assert [one.seconds for one in trial.workers] == [3.0, 5.0]
 
 
 def test_a_fixed_count_is_shared_unequally_in_time_not_in_number() -> None:
     trial = trial_of(
-        done(1, gets=100, last_ns=OPENS_NS + 1 * NS_PER_S),
-        done(2, gets=100, last_ns=OPENS_NS + 4 * NS_PER_S),
+        done(1, gets=100, first_ns=OPENS_NS, last_ns=OPENS_NS + 1 * NS_PER_S),
+        done(2, gets=100, first_ns=OPENS_NS, last_ns=OPENS_NS + 4 * NS_PER_S),
         case=Case(concurrency=2, ops=100),
         window=FIXED,
     )

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sqlstress.engine.tally import BIN_NS, FOREVER_NS, MOST_BINS, Tally, Totals, Window
 from sqlstress.histogram import Recorder, merge
 from sqlstress.units import NS_PER_S
-from sqlstress.workloads.base import FAILED, GET, KINDS, PAIR, REPLACE, UPDATE
+from sqlstress.workloads.base import FAILED
+from sqlstress.workloads.kv.kinds import GET, KINDS, PAIR, REPLACE, UPDATE
 
 WEIGHTS = (1, 10, 1, 2)
 WIDE = Window(0, 0, FOREVER_NS)
@@ -22,7 +23,7 @@ operations = st.lists(st.tuples(st.sampled_from((0, 1, 2, 3, FAILED)), st.intege
 
 def tally_of(window: Window, *chunks: list[tuple[int, int]], begin: int = 1) -> Totals:
     """Count chunks of operations, one directly after the other."""
-    tally = Tally(window, WEIGHTS)
+    tally = Tally(window, KINDS, WEIGHTS)
     now = begin
     for chunk in chunks:
         stamps = list(accumulate((ns for _, ns in chunk), initial=now))

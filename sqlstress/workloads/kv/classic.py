@@ -16,8 +16,9 @@ from typing import Any
 from sqlstress.case import Case
 from sqlstress.stores import Operation
 from sqlstress.stores.partition import modulo
-from sqlstress.workloads.base import GET, REPLACE, Chunk
+from sqlstress.workloads.base import Chunk
 from sqlstress.workloads.kv import acks
+from sqlstress.workloads.kv.kinds import GET, REPLACE
 from sqlstress.workloads.kv.source import KeyValueSource
 
 LARGEST_KEY = 1 << 31

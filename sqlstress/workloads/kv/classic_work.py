@@ -12,14 +12,14 @@ from typing import Any
 from sqlstress.case import Case
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import DRY, files
-from sqlstress.workloads.base import Outcome
+from sqlstress.workloads.base import Outcome, Work
 from sqlstress.workloads.kv import acks, proof
 from sqlstress.workloads.kv.classic import drawn_keys, shape_of
 from sqlstress.workloads.kv.examine import examined, integrity_check, reading_checks, unverified
 from sqlstress.workloads.kv.values import Stamp, Values
 
 
-class ClassicWork:
+class ClassicWork(Work):
     """The parent's half; `carry` keeps what the files hold from one trial to the next."""
 
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
@@ -48,9 +48,6 @@ class ClassicWork:
         for path in files.paths(self.case, self.folder):
             pulse()
             files.create_empty(self.case, path)
-
-    def connected(self) -> None:
-        """Do nothing: the published script's files have no other connections than the workers'."""
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Callable[[], None]) -> Verdict:
         """Say whether the data is what the workers were told it is, and the older rows are as they were."""

@@ -14,10 +14,11 @@ from typing import Any
 
 from sqlstress.case import Case
 from sqlstress.stores import open_store
-from sqlstress.workloads.base import FAILED, GET, REPLACE, Chunk, Findings
+from sqlstress.workloads.base import FAILED, Chunk, Findings
 from sqlstress.workloads.kv import acks
 from sqlstress.workloads.kv.checks import ReadCheck
 from sqlstress.workloads.kv.keys import drawer, encoder
+from sqlstress.workloads.kv.kinds import GET, KINDS, REPLACE
 from sqlstress.workloads.kv.placement import Placement
 from sqlstress.workloads.kv.values import Values
 
@@ -27,6 +28,7 @@ _IS_GET = bytes(kind == GET for kind in range(256))
 class KeyValueSource:
     """Gets and single replaces; subclassed for transactions of several statements."""
 
+    kinds = KINDS
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
     stamps: Any
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from sqlstress.case import Case
 from sqlstress.stores import COUNTERS, Operation
-from sqlstress.workloads.base import GET, PAIR, REPLACE, UPDATE, Chunk
+from sqlstress.workloads.base import Chunk
 from sqlstress.workloads.kv import acks
+from sqlstress.workloads.kv.kinds import GET, PAIR, REPLACE, UPDATE
 from sqlstress.workloads.kv.source import KeyValueSource
 
 _RESOLUTION = 1 << 16

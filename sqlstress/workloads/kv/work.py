@@ -12,7 +12,7 @@ from sqlstress.case import Case
 from sqlstress.drivers import Connection
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import COUNTERS, DRY, files
-from sqlstress.workloads.base import Outcome
+from sqlstress.workloads.base import Outcome, Work
 from sqlstress.workloads.kv import acks, proof
 from sqlstress.workloads.kv.examine import examined, integrity_check, reading_checks, unverified
 from sqlstress.workloads.kv.keys import encoder, number_of
@@ -23,7 +23,7 @@ Pulse = Callable[[], None]
 _PULSE_ROWS = 10_000
 
 
-class KeyValueWork:
+class KeyValueWork(Work):
     """One trial's files, shared memory and verdict."""
 
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 from sqlstress.case import Case, Load
 from sqlstress.stores import DRY
 from sqlstress.workloads import open_source, open_work
-from sqlstress.workloads.base import KINDS, Chunk, Source
+from sqlstress.workloads.base import Chunk, Source
 from sqlstress.workloads.kv.acks import Area, shape_of
+from sqlstress.workloads.kv.kinds import KINDS
 from sqlstress.workloads.kv.values import Stamp, Values
 
 NOWHERE = Path("nowhere")

@@ -15,9 +15,10 @@ from sqlstress.case import Case
 from sqlstress.report import Verdict
 from sqlstress.stores import files
 from sqlstress.workloads import open_source, open_work
-from sqlstress.workloads.base import KINDS, Findings, Outcome
+from sqlstress.workloads.base import Findings, Outcome
 from sqlstress.workloads.kv.acks import Area
 from sqlstress.workloads.kv.classic import LARGEST_KEY, drawn_keys, shape_of
+from sqlstress.workloads.kv.kinds import KINDS
 from sqlstress.workloads.kv.values import Stamp, Values
 from tests.workloads.kv.dry import NOWHERE, do
 

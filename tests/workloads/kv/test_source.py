@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from sqlstress.case import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.stores.partition import bucket_of
-from sqlstress.workloads.base import FAILED, KINDS
+from sqlstress.workloads.base import FAILED
 from sqlstress.workloads.kv import acks
 from sqlstress.workloads.kv.keys import number_of
+from sqlstress.workloads.kv.kinds import KINDS
 from sqlstress.workloads.kv.values import Stamp
 from tests.workloads.kv.dry import GET, REPLACE, Call, Recorder, do, rows_of
 

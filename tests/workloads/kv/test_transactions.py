@@ -13,8 +13,8 @@ from sqlstress.case import DISTRIBUTIONS, KEY_TYPES, Case, Load
 from sqlstress.errors import UsageError
 from sqlstress.stores import COUNTERS
 from sqlstress.stores.partition import bucket_of
-from sqlstress.workloads.base import KINDS
 from sqlstress.workloads.kv.keys import number_of
+from sqlstress.workloads.kv.kinds import KINDS
 from sqlstress.workloads.kv.transactions import PAIRS_AMONG_GETS, TransactionSource
 from tests.workloads.kv.dry import GET, PAIR, REPLACE, UPDATE, Call, Recorder, rows_of
 

@@ -1,0 +1,59 @@
+"""A process beside the workers: it is started and ended like one, and counts in no figure."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from multiprocessing import connection
+from pathlib import Path
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.engine.tally import Window
+from sqlstress.engine.worker import DISMISSED, STOP, Failed, Ready, wait_until
+from sqlstress.processes import begin_child
+from sqlstress.series import Series
+from sqlstress.workloads import open_companion
+from sqlstress.workloads.base import Companion
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What a companion is told when it is started."""
+
+    name: str
+    """Its name in the registry of companions."""
+    case: Case
+    folder: Path
+    counters: Any
+    """Shared words, of which the parent's come first."""
+    shared: tuple[Any, ...]
+    """The workload's shared arrays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a companion has seen."""
+
+    series: list[Series]
+
+
+def main(errand: Errand, pipe: connection.Connection) -> None:
+    """Run a companion's process."""
+    begin_child()
+    words = memoryview(errand.counters).cast("B").cast("q")
+    companion: Companion | None = None
+    try:
+        companion = open_companion(errand.name, errand.case, errand.folder, errand.shared)
+        pipe.send(Ready(time.perf_counter_ns()))
+        window: Window = pipe.recv()
+        wait_until(window.starts_ns)
+        series = companion.run(window.opens_ns, lambda: bool(words[STOP] or words[DISMISSED]))
+        companion.close()
+        pipe.send(Observed(series))
+    except (EOFError, BrokenPipeError):
+        return  # the parent has given the trial up
+    except Exception as error:
+        pipe.send(Failed(companion.explain(error) if companion else f"{type(error).__name__}: {error}"))
+    finally:
+        pipe.close()

@@ -1,0 +1,23 @@
+"""The options of each experiment: flags and TOML plans share them.
+
+Every `parse` takes what the command line (a string) or TOML (a string, number, boolean or list)
+gives, and raises ValueError with a sentence that says what would be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlstress.options.kv import KV
+from sqlstress.options.option import Option
+
+OPTIONS: dict[str, tuple[Option, ...]] = {"kv": KV}
+"""The options of each workload that a plan or a command can name, in the order of `--help`."""
+
+
+def by_name(workload: str) -> Mapping[str, Option]:
+    """Return the options of a workload by their long names."""
+    return {option.name: option for option in OPTIONS[workload]}
+
+
+__all__ = ["OPTIONS", "Option", "by_name"]

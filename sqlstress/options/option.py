@@ -1,0 +1,29 @@
+"""Option: the name of one setting of a case, how its value is read, and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlstress.parsing import Parse
+
+SWEEP, LOAD, SQLITE, TRUST = "What is swept", "The load", "SQLite", "Trust"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a case."""
+
+    name: str
+    """Its long name, without dashes: the key in a plan."""
+    parse: Parse
+    default: Any
+    """What stands for it when it is not given, unparsed; None: unset."""
+    group: str
+    """Under which heading `--help` shows it."""
+    help: str
+    short: str = ""
+    metavar: str = "N"
+    multiple: bool = False
+    flag: bool = False
+    """Whether naming it on the command line means yes."""
