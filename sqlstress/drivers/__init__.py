@@ -5,16 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
+from sqlstress.drivers import codes
 from sqlstress.drivers.base import Connection, Driver
 from sqlstress.drivers.waiting import Waiting
-from sqlstress.errors import UsageError
+from sqlstress.errors import SqlstressError, UsageError
 
 DRIVERS = {
     "sqlite3": "sqlstress.drivers.sqlite3_driver",
     "apsw": "sqlstress.drivers.apsw_driver",
 }
 
-__all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "load_driver"]
+__all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "explain", "load_driver"]
 
 
 def load_driver(name: str) -> Driver:
@@ -26,3 +27,11 @@ def load_driver(name: str) -> Driver:
             f"the driver {name} is not installed ({error}): "
             f"pip install 'sqlstress[{name}]', or choose another --driver."
         ) from error
+
+
+def explain(name: str, error: Exception) -> str:
+    """Return what went wrong, with SQLite's own name for it where the driver of that name met it."""
+    if isinstance(error, SqlstressError):
+        return str(error)
+    code = load_driver(name).result_code(error) if name in DRIVERS else None
+    return f"{type(error).__name__}: {error}" if code is None else f"{codes.name(code)}: {error}"

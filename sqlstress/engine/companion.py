@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.case import Case
+from sqlstress.drivers import explain
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, STOP, Failed, Ready, wait_until
 from sqlstress.processes import begin_child
 from sqlstress.series import Series
 from sqlstress.workloads import open_companion
-from sqlstress.workloads.base import Companion
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,6 @@ def main(errand: Errand, pipe: connection.Connection) -> None:
     """Run a companion's process."""
     begin_child()
     words = memoryview(errand.counters).cast("B").cast("q")
-    companion: Companion | None = None
     try:
         companion = open_companion(errand.name, errand.case, errand.folder, errand.shared)
         pipe.send(Ready(time.perf_counter_ns()))
@@ -54,6 +53,6 @@ def main(errand: Errand, pipe: connection.Connection) -> None:
     except (EOFError, BrokenPipeError):
         return  # the parent has given the trial up
     except Exception as error:
-        pipe.send(Failed(companion.explain(error) if companion else f"{type(error).__name__}: {error}"))
+        pipe.send(Failed(explain(errand.case.driver, error)))
     finally:
         pipe.close()

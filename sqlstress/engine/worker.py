@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.case import Case
+from sqlstress.drivers import explain
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.tally import Totals, Window
-from sqlstress.errors import SqlstressError
 from sqlstress.processes import begin_child
 from sqlstress.workloads import open_source
 from sqlstress.workloads.base import Findings, Source
@@ -69,7 +69,6 @@ class Failed:
 def main(job: Job, pipe: connection.Connection) -> None:
     """Run a worker process."""
     begin_child()
-    source: Source | None = None
     try:
         source = open_source(job.case, job.folder, job.worker, job.salt, job.shared)
         gc.collect()
@@ -81,15 +80,9 @@ def main(job: Job, pipe: connection.Connection) -> None:
     except (EOFError, BrokenPipeError):
         return  # the parent has given the trial up
     except Exception as error:
-        pipe.send(Failed(_reason(error, source)))
+        pipe.send(Failed(explain(job.case.driver, error)))
     finally:
         pipe.close()
-
-
-def _reason(error: Exception, source: Source | None) -> str:
-    if isinstance(error, SqlstressError):
-        return str(error)
-    return source.explain(error) if source else f"{type(error).__name__}: {error}"
 
 
 def _work(job: Job, source: Source, window: Window) -> Done:

@@ -28,9 +28,6 @@ class Store(Protocol):
     def was_busy(self, error: Exception) -> bool:
         """Return whether an operation was given up because a lock stayed taken, and count it if so."""
 
-    def explain(self, error: Exception) -> str:
-        """Return what went wrong, with the store's own name for it."""
-
     def busy_counts(self) -> tuple[int, int]:
         """Return how many BUSY and BUSY_SNAPSHOT answers were met by waiting operations."""
 

@@ -29,9 +29,6 @@ class DryStore:
     def was_busy(self, error: Exception) -> bool:
         return False
 
-    def explain(self, error: Exception) -> str:
-        return f"{type(error).__name__}: {error}"
-
     def busy_counts(self) -> tuple[int, int]:
         return 0, 0
 

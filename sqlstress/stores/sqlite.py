@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlstress.case import Case
-from sqlstress.drivers import Connection, Waiting, codes, load_driver
+from sqlstress.drivers import Connection, Waiting, codes, explain, load_driver
 from sqlstress.drivers import settings as pragmas
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.stores.base import Operation
@@ -40,7 +40,7 @@ class SqliteStore:
             try:
                 self._open(folder / name)
             except Exception as error:
-                raise EnvironmentFailure(f"cannot open {name}: {self.explain(error)}") from error
+                raise EnvironmentFailure(f"cannot open {name}: {explain(case.driver, error)}") from error
 
     def _open(self, path: Path) -> None:
         fair = self._case.settings.busy == "fair"
@@ -66,10 +66,6 @@ class SqliteStore:
         code = self._driver.result_code(error)
         self._waiting.count(code)
         return codes.is_busy(code)
-
-    def explain(self, error: Exception) -> str:
-        code = self._driver.result_code(error)
-        return f"{codes.name(code)}: {error}" if code is not None else f"{type(error).__name__}: {error}"
 
     def busy_counts(self) -> tuple[int, int]:
         return self._waiting.busy, self._waiting.busy_snapshot

@@ -55,9 +55,6 @@ class Source(Protocol):
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
         """Acknowledge what was done: `stamps` holds done + 1 times."""
 
-    def explain(self, error: Exception) -> str:
-        """Return what went wrong, with the store's own name for it."""
-
     def busy_counts(self) -> tuple[int, int]:
         """Return the BUSY and BUSY_SNAPSHOT answers so far."""
 
@@ -100,9 +97,6 @@ class Companion(Protocol):
 
     def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
         """Do what it does until `ended` says so; `opens_ns` is when the window opens."""
-
-    def explain(self, error: Exception) -> str:
-        """Return what went wrong, with the store's own name for it."""
 
     def close(self) -> None:
         """Close its connections."""

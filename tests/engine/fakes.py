@@ -74,9 +74,6 @@ class FakeSource:
         self.clock.now += self.settle_ns
         self.settled.append((done, results, stamps))
 
-    def explain(self, error: Exception) -> str:
-        return str(error)
-
     def busy_counts(self) -> tuple[int, int]:
         return self.busy
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sqlstress.case import BEGINS, BUSY_POLICIES, Case
+from sqlstress.drivers import explain
 from sqlstress.stores import COUNTERS, Store, files, open_store
 from sqlstress.stores.partition import bucket_of
 from tests.stores.filled import contents, create, locked
@@ -149,7 +150,7 @@ def test_a_write_that_finds_the_lock_taken_is_busy_and_is_counted(
         assert get(store, case, 0) == 0
     error: Any = refused.value
     assert store.was_busy(error)
-    assert store.explain(error).startswith("SQLITE_BUSY: ")
+    assert explain(case.driver, error).startswith("SQLITE_BUSY: ")
     assert store.busy_counts()[0] > 0
     assert store.busy_counts()[1] == 0
     write(params)
@@ -163,9 +164,9 @@ def test_a_broken_file_is_explained_and_is_not_busy(case: Case, store: Store, tm
         get(store, case, 0)
     error: Any = failed.value
     assert not store.was_busy(error)
-    assert store.explain(error).startswith("SQLITE_ERROR: ")
-    assert "no such table: kv" in store.explain(error)
-    assert store.explain(OSError("disk on fire")) == "OSError: disk on fire"
+    assert explain(case.driver, error).startswith("SQLITE_ERROR: ")
+    assert "no such table: kv" in explain(case.driver, error)
+    assert explain(case.driver, OSError("disk on fire")) == "OSError: disk on fire"
     assert store.busy_counts() == (0, 0)
 
 

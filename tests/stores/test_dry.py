@@ -33,7 +33,7 @@ def test_it_has_the_names_of_a_store_that_does_something(case: Case, dry: Store,
         assert names(dry) == names(real) == names(Store) | set(OPERATIONS)
 
 
-@pytest.mark.parametrize("name", ["was_busy", "explain", "busy_counts", "effective", "close"])
+@pytest.mark.parametrize("name", ["was_busy", "busy_counts", "effective", "close"])
 def test_its_methods_take_what_those_of_a_real_store_take(name: str) -> None:
     assert inspect.signature(getattr(DryStore, name)) == inspect.signature(getattr(SqliteStore, name))
 
@@ -57,7 +57,6 @@ def test_it_forgets_every_write(dry: Store) -> None:
 
 def test_it_is_never_busy_and_has_no_settings(dry: Store) -> None:
     assert not dry.was_busy(Exception())
-    assert dry.explain(ValueError("odd")) == "ValueError: odd"
     assert dry.busy_counts() == (0, 0)
     assert dry.effective() == {}
     dry.close()

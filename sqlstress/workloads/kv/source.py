@@ -118,9 +118,6 @@ class KeyValueSource:
         else:
             self.check.values_read(list(compress(results, is_get)), compress(params, is_get))
 
-    def explain(self, error: Exception) -> str:
-        return self.store.explain(error)
-
     def busy_counts(self) -> tuple[int, int]:
         return self.store.busy_counts()
 
