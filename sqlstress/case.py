@@ -169,6 +169,12 @@ class Case:
         return "pair" if self.workload == "classic" else "transaction"
 
     @property
+    def experiment(self) -> str:
+        """Which experiment it belongs to, and so how it is shown: kv, methods, keys or cycles."""
+        parts = (("methods", self.method), ("keys", self.picks), ("cycles", self.cycling))
+        return next((name for name, part in parts if part), "kv")
+
+    @property
     def has_window(self) -> bool:
         """Whether what completes within a window is counted; else a fixed amount of work is done."""
         return self.workload == "kv" and self.ops is None

@@ -27,7 +27,7 @@ from sqlstress.cli.options import GroupedCommand
 from sqlstress.options import by_name
 from sqlstress.plan import from_options, from_toml
 from sqlstress.render.csvfile import report_csv
-from sqlstress.render.table import COLUMNS
+from sqlstress.render.views.kv_table import FIGURES
 from sqlstress.report import to_json
 from tests.example_report import example_report
 from tests.pages import anchors, blocks, columns, first_cells, links, outputs, tables, written_commands
@@ -136,7 +136,7 @@ def test_no_command_is_excused_or_shortened_that_is_not_written_anywhere() -> No
 
 def test_the_readme_explains_every_column() -> None:
     text = README.read_text(encoding="utf-8")
-    assert [column.name for column in COLUMNS if f"**{column.name}**" not in text] == []
+    assert [figure.column.name for figure in FIGURES if f"**{figure.column.name}**" not in text] == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 from sqlstress.analysis.finding import Finding
@@ -12,12 +13,21 @@ from sqlstress.analysis.trust import trust
 from sqlstress.analysis.waiting import waiting
 from sqlstress.report import Report
 
-_TOPICS = (wrong_data, failures, throughput, waiting, partial_proofs, trust)
+Topic = Callable[[Group], Iterator[Finding]]
+
+_TOPICS: dict[str, tuple[Topic, ...]] = {
+    "kv": (throughput, waiting, partial_proofs, trust),
+    "methods": (partial_proofs,),
+    "keys": (partial_proofs,),
+    "cycles": (partial_proofs,),
+}
+"""Experiment → what there is to say of it, beside what is wrong or missing."""
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
     """Return what the runs of one table say."""
-    return tuple(chain.from_iterable(topic(group) for topic in _TOPICS))
+    topics = (wrong_data, failures, *_TOPICS[group.case.experiment])
+    return tuple(chain.from_iterable(topic(group) for topic in topics))
 
 
 def advise(report: Report) -> tuple[Finding, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from sqlstress.analysis.wording import finite
@@ -24,10 +24,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs that differ in layout, concurrency and seed only."""
+    """Runs of one experiment that can be set side by side."""
 
     case: Case
-    """The case of the first run: it stands for all, but for its layout, concurrency and seed."""
+    """The case of the first run: it stands for all, but for what the experiment varies."""
     runs: tuple[Run, ...]
     """One or more, in the order of the report."""
 
@@ -60,9 +60,38 @@ class Group:
                 yield run, trial
 
 
+def _without_layout(case: Case) -> Case:
+    return replace(case, concurrency=1, buckets=1, seed=0)
+
+
+def _without_method(case: Case) -> Case:
+    settings = replace(case.settings, journal_mode="")
+    return replace(
+        case, workload=case.experiment, concurrency=1, driver="", seed=0, method=None, settings=settings
+    )
+
+
+def _without_picks(case: Case) -> Case:
+    return replace(case, workload=case.experiment, concurrency=1, seed=0, picks=None)
+
+
+def _without_cycling(case: Case) -> Case:
+    settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)
+    return replace(case, workload=case.experiment, concurrency=1, seed=0, cycling=None, settings=settings)
+
+
+_COMMON: dict[str, Callable[[Case], Case]] = {
+    "kv": _without_layout,
+    "methods": _without_method,
+    "keys": _without_picks,
+    "cycles": _without_cycling,
+}
+"""Experiment → what all cases of one of its tables have in common: the case without what it varies."""
+
+
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Put runs that differ in layout, concurrency and seed only together, in order of appearance."""
+    """Put runs together that differ only in what their experiment varies, in order of appearance."""
     groups: dict[Case, list[Run]] = {}
     for run in runs:
-        groups.setdefault(replace(run.case, concurrency=1, buckets=1, seed=0), []).append(run)
+        groups.setdefault(_COMMON[run.case.experiment](run.case), []).append(run)
     return tuple(Group(members[0].case, tuple(members)) for members in groups.values())

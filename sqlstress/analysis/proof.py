@@ -31,7 +31,7 @@ def _reason(run: Run) -> str | None:
     if run.error:
         return run.error
     invalid = next((trial.error for trial in run.trials if trial.error), None)
-    return invalid or (None if run.trials else "No trial was made.")
+    return invalid or (None if run.trials or run.skipped else "No trial was made.")
 
 
 def wrong_data(group: Group) -> Iterator[Finding]:

@@ -68,6 +68,8 @@ def files(count: int) -> str:
 
 def place(case: Case) -> str:
     """Write which case it is: "8 processes on 20 files"."""
+    if case.experiment != "kv":
+        return case.label
     return f"{processes(case.concurrency)} on {files(case.buckets)}"
 
 
@@ -80,8 +82,11 @@ def listing(items: Sequence[str], last: str = "and") -> str:
 
 def places(cases: Iterable[Case]) -> str:
     """Write which cases they are: "2 to 8 processes on 1 file", "4 and 8 processes on 1 and 20 files"."""
+    every = list(cases)
+    if any(case.experiment != "kv" for case in every):
+        return listing([place(case) for case in every])
     by_layout: dict[int, set[int]] = {}
-    for case in cases:
+    for case in every:
         by_layout.setdefault(case.buckets, set()).add(case.concurrency)
     by_concurrency: dict[tuple[int, ...], list[int]] = {}
     for layout, counts in by_layout.items():

@@ -19,8 +19,12 @@ _LONGEST = 800
 
 def clean(text: str) -> str:
     """Return one line of visible characters: no escape sequences, no controls, runs of spaces as one."""
-    visible = "".join(map(_visible, _SEQUENCES.sub("", text)))
-    return " ".join(visible.split())
+    return " ".join(visible(text).split())
+
+
+def visible(text: str) -> str:
+    """Return one line of visible characters in which every space stays where it is."""
+    return "".join(map(_visible, _SEQUENCES.sub("", text)))
 
 
 def brief(text: str) -> str:

@@ -44,6 +44,7 @@ CASE: dict[str, Callable[[Run], Value]] = {
     "busy_timeout_ms": lambda run: run.case.settings.busy_timeout_ms,
     "harness_ns": lambda run: run.harness_ns,
     "case_error": lambda run: run.error,
+    "case_skipped": lambda run: run.skipped,
 }
 
 TRIAL: dict[str, Callable[[Trial], Value]] = {
@@ -62,6 +63,8 @@ TRIAL: dict[str, Callable[[Trial], Value]] = {
     "half_ratio": lambda trial: trial.half_ratio,
     "start_s": lambda trial: trial.start_s,
     "attempts": lambda trial: trial.attempts,
+    "outcome": lambda trial: trial.outcome,
+    "note": lambda trial: trial.note,
     "verdict": lambda trial: trial.verdict.status,
     "verification_s": lambda trial: trial.verdict.seconds,
     "trial_error": lambda trial: trial.error,

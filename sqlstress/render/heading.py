@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import places
-from sqlstress.case import Case, Load
+from sqlstress.case import Case
 from sqlstress.render.durability import describe_durability
 from sqlstress.report import Environment, Report
 from sqlstress.units import format_count, format_duration
@@ -29,11 +29,9 @@ def origin(report: Report) -> str:
     return f"sqlstress {report.tool_version}, {_minute(report.created)}: {', '.join(filter(None, parts))}"
 
 
-def describe(group: Group, environment: Environment) -> str:
-    """Return what the runs of a group did: load, window, driver and library, seed."""
-    case = group.case
-    what = _classic(case) if case.workload == "classic" else _key_value(case)
-    return f"{what}; {'; '.join((*_method(case), _library(case, environment), _seed(group)))}."
+def describe(what: str, group: Group, environment: Environment) -> str:
+    """Return what the runs of a group did: `what`, then window, drivers and libraries, seed."""
+    return f"{what}; {'; '.join((*_method(group.case), *_libraries(group, environment), _seed(group)))}."
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
@@ -66,35 +64,8 @@ def _minute(created: str) -> str:
         return created
 
 
-def _key_value(case: Case) -> str:
-    load = case.load
-    keys = f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}"
-    return f"{_mix(load)}; {keys}; {format_count(load.value_size)}-byte values"
-
-
-def _mix(load: Load) -> str:
-    replaces = max(0.0, 1 - load.read_ratio - load.update_ratio)
-    batch = f" (transactions of {format_count(load.batch)})" if load.batch > 1 else ""
-    shares = (
-        (load.read_ratio, "gets"),
-        (replaces, f"replaces{batch}"),
-        (load.update_ratio, "updates"),
-    )
-    parts = [f"{share * 100:.4g}% {kind}" for share, kind in shares if share > 1e-9]
-    begins = f", BEGIN {load.begin.upper()}" if load.batch > 1 or load.update_ratio else ""
-    return f"{', '.join(parts)}{begins}"
-
-
-def _classic(case: Case) -> str:
-    number = f"{format_count(case.ops)} " if case.ops is not None else ""
-    return (
-        f"The published script: each process sets {number}random integer keys, a commit each, and gets "
-        "them shuffled (unit: pair)"
-    )
-
-
 def _method(case: Case) -> Iterator[str]:
-    if case.workload != "classic":
+    if case.workload == "kv":
         yield _window(case)
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} trials"
@@ -120,9 +91,10 @@ def _settings(case: Case) -> Iterator[str]:
         yield " ".join(named)
 
 
-def _library(case: Case, environment: Environment) -> str:
-    build = next((build for build in environment.builds if build.driver == case.driver), None)
-    return f"driver {case.driver}" + (f", SQLite {build.version}" if build and build.version else "")
+def _libraries(group: Group, environment: Environment) -> Iterator[str]:
+    for name in dict.fromkeys(run.case.driver for run in group.runs):
+        build = next((build for build in environment.builds if build.driver == name), None)
+        yield f"driver {name}" + (f", SQLite {build.version}" if build and build.version else "")
 
 
 def _seed(group: Group) -> str:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from tabulate import tabulate
 
-from sqlstress.analysis.advice import advise_group, missing
-from sqlstress.analysis.group import Group, group_runs
-from sqlstress.render import heading
-from sqlstress.render.clean import brief
-from sqlstress.render.legend import legend
-from sqlstress.render.table import Table, build
+from sqlstress.render.blocks import Block, Bullets, Lines, Picture, Table
+from sqlstress.render.clean import brief, visible
+from sqlstress.render.views import report_blocks
 from sqlstress.report import Report
 
 # Inside a word an underscore marks nothing up, and names such as x86_64 stay readable.
@@ -22,25 +18,21 @@ _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 def report_markdown(report: Report) -> str:
     """Return a report as GitHub Markdown, with all columns; strings from elsewhere can't mark anything up."""
-    blocks = [_paragraph(heading.origin(report))]
-    for group in group_runs(report.runs):
-        blocks += _group(group, report)
-    blocks += [_paragraph(finding.text) for finding in missing(report)]
-    if not report.runs:
-        blocks.append("Nothing was measured.")
-    return "\n\n".join(blocks) + "\n"
+    return "\n\n".join(map(drawn, report_blocks(report))) + "\n"
 
 
-def _group(group: Group, report: Report) -> Iterator[str]:
-    findings = advise_group(group)
-    environment = report.environment
-    about = (heading.describe(group, environment), *heading.durability(group, environment))
-    yield from map(_paragraph, (*about, *heading.warnings(group, environment, findings)))
-    shown = build(group)
-    yield _drawn(shown)
-    yield _paragraph(legend(group, shown))
-    if findings:
-        yield "\n".join(f"- {_paragraph(finding.text)}" for finding in findings)
+def drawn(block: Block) -> str:
+    """Return one block as GitHub Markdown."""
+    match block:
+        case Table():
+            return _tabulated(block)
+        case Picture():
+            return "\n".join(("```", *(visible(line).rstrip() for line in block.lines), "```"))
+        case Lines():
+            return "\n\n".join(map(_paragraph, block.texts))
+        case Bullets():
+            return "\n".join(f"- {_paragraph(text)}" for text in block.texts)
+    return _paragraph(block.text)
 
 
 def _paragraph(text: str) -> str:
@@ -53,11 +45,19 @@ def _escaped(text: str) -> str:
     return _MARKUP.sub(r"\\\g<0>", text)
 
 
-def _drawn(table: Table) -> str:
+def _tabulated(table: Table) -> str:
     return tabulate(
-        [[_escaped(cell) for cell in row] for row in table.rows],
+        [
+            [_cell(cell, (place, index) in table.marked) for index, cell in enumerate(row)]
+            for place, row in enumerate(table.rows)
+        ],
         headers=[_escaped(header) for header in table.headers],
         tablefmt="pipe",
         colalign=table.alignment,
         disable_numparse=True,
     )
+
+
+def _cell(text: str, marked: bool) -> str:
+    shown = _paragraph(text)
+    return f"**{shown}**" if marked else shown

@@ -9,13 +9,14 @@ import pytest
 from sqlstress.analysis import advise_group, group_runs
 from sqlstress.case import Load, Settings
 from sqlstress.render import heading
+from sqlstress.render.views import kv
 from sqlstress.report import Report, Warning
 from tests.render.variants import EXAMPLE, classic_report, each_run, each_trial, with_case, with_one
 
 
 def described(report: Report) -> str:
     (group,) = group_runs(report.runs)
-    return heading.describe(group, report.environment)
+    return heading.describe(kv.what(group), group, report.environment)
 
 
 def durable(report: Report) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlstress.analysis.group import Group
-from sqlstress.render.table import VERIFIED, Table
+from sqlstress.render.blocks import Table
+from sqlstress.render.views.kv_table import VERIFIED
 
 _MEANINGS = {
     "ok": "no acknowledged write was lost",

@@ -8,8 +8,9 @@ import pytest
 
 from sqlstress.analysis import group_runs
 from sqlstress.case import Load
+from sqlstress.render.blocks import Table
 from sqlstress.render.figures import MISSING
-from sqlstress.render.table import Table, build, give_way
+from sqlstress.render.views.kv_table import build
 from sqlstress.report import Check, Report, Verdict
 from tests.render.variants import (
     EXAMPLE,
@@ -132,13 +133,14 @@ def test_the_total_is_that_of_all_processes() -> None:
 
 def test_the_length_of_a_window_gives_way_first_and_that_of_a_fixed_count_late() -> None:
     (window,) = group_runs(EXAMPLE.runs)
-    assert give_way(window)[:2] == ("time s", "rows/s")
+    assert build(window).leaving[:2] == ("time s", "rows/s")
     for report in (classic_report(), with_case(workload="classic"), with_case(ops=700)):
         (count,) = group_runs(report.runs)
-        assert give_way(count).index("time s") > give_way(count).index("TPS per process")
+        leaving = build(count).leaving
+        assert leaving.index("time s") > leaving.index("TPS per process")
 
 
 def test_a_column_that_leaves_takes_its_cells_along() -> None:
     shown = table(EXAMPLE)
-    assert shown.without("time s").rows[0] == (*shown.rows[0][:2], *shown.rows[0][3:])
-    assert shown.without("time s").headers == (*shown.headers[:2], *shown.headers[3:])
+    assert shown.narrower().rows[0] == (*shown.rows[0][:2], *shown.rows[0][3:])
+    assert shown.narrower().headers == (*shown.headers[:2], *shown.headers[3:])

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from sqlstress.analysis import group_runs
 from sqlstress.render.figures import MISSING
-from sqlstress.render.legend import legend
-from sqlstress.render.table import build
+from sqlstress.render.views.kv_legend import legend
+from sqlstress.render.views.kv_table import build
 from sqlstress.report import Report
 from tests.example_report import failed_report
 from tests.render.variants import EXAMPLE, classic_report, each_trial, troubled_report

@@ -1,4 +1,4 @@
-"""The one table of all formats: a row per case, a column per figure; columns without a figure fall away."""
+"""The table of the main job: a row per case, a column per figure; columns without a figure fall away."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.waiting import longest_wait_ns
 from sqlstress.analysis.wording import finite
+from sqlstress.render.blocks import Column, Table
 from sqlstress.render.figures import (
     MISSING,
     UNKNOWN,
@@ -37,49 +38,17 @@ Cell = Callable[[Row], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the table."""
+class Figure:
+    """A column, and what it says."""
 
-    name: str
-    """What it is called where there is room."""
-    heading: tuple[str, str]
-    """The same on two short lines."""
+    column: Column
     cell: Cell
-    align: str = "right"
-    """right or left."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The columns that have a figure, and their cells."""
-
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
-    """Cells, in the order of the columns."""
-
-    @property
-    def headers(self) -> tuple[str, ...]:
-        """The columns' names."""
-        return tuple(column.name for column in self.columns)
-
-    @property
-    def alignment(self) -> tuple[str, ...]:
-        """Each column's alignment."""
-        return tuple(column.align for column in self.columns)
-
-    def without(self, name: str) -> Table:
-        """Return the table without the column of that name."""
-        kept = [index for index, column in enumerate(self.columns) if column.name != name]
-        return Table(
-            tuple(self.columns[index] for index in kept),
-            tuple(tuple(row[index] for index in kept) for row in self.rows),
-        )
 
 
 def build(group: Group) -> Table:
     """Return the table of a group's runs."""
     rows = [Row(run, _valid(run)) for run in group.runs]
-    cells = [(column, [column.cell(row) for row in rows]) for column in COLUMNS]
+    cells = [(figure.column, [figure.cell(row) for row in rows]) for figure in FIGURES]
     filled = [(column, found) for column, found in cells if any(cell is not None for cell in found)]
     return Table(
         tuple(column for column, _ in filled),
@@ -87,16 +56,14 @@ def build(group: Group) -> Table:
             tuple(MISSING if found[place] is None else str(found[place]) for _, found in filled)
             for place in range(len(rows))
         ),
+        _leaving(group),
     )
 
 
-def give_way(group: Group) -> tuple[str, ...]:
-    """Return the names of the columns in the order in which they leave a table that is too wide.
-
-    A window's length stands in the heading, the time of a fixed count nowhere else.
-    """
+def _leaving(group: Group) -> tuple[str, ...]:
+    # A window's length stands in the heading, the time of a fixed count nowhere else.
     time = () if group.case.ops is not None or group.case.workload == "classic" else ("time s",)
-    return (*time, "rows/s", *_GIVE_WAY)
+    return (*time, "rows/s", *_LEAVING)
 
 
 def _valid(run: Run) -> Trial | None:
@@ -149,22 +116,22 @@ def _p99(latency: Latency) -> float | None:
     return latency.p99_ns
 
 
-COLUMNS = (
-    Column("files", ("", "files"), lambda row: whole_cell(row.run.case.buckets)),
-    Column("processes", ("proc-", "esses"), lambda row: whole_cell(row.run.case.concurrency)),
-    Column("time s", ("time", "s"), _of_trial(lambda trial: seconds_cell(trial.seconds))),
-    Column("TPS per process", ("TPS per", "process"), _per_process),
-    Column("TPS total", ("TPS", "total"), _total),
-    Column("rows/s", ("rows", "per s"), _rows_per_s),
-    Column("replace p50 ms", ("replace", "p50 ms"), _latency("replace", _p50)),
-    Column("replace p99 ms", ("replace", "p99 ms"), _latency("replace", _p99)),
-    Column("update p99 ms", ("update", "p99 ms"), _latency("update", _p99)),
-    Column("get p99 ms", ("get", "p99 ms"), _latency("get", _p99)),
-    Column("fairness", ("fair-", "ness"), _of_trial(lambda trial: share_cell(trial.fairness))),
-    Column("longest wait ms", ("longest", "wait ms"), _longest_wait),
-    Column("verified", ("veri-", "fied"), _verified, align="left"),
+FIGURES = (
+    Figure(Column("files", ("", "files")), lambda row: whole_cell(row.run.case.buckets)),
+    Figure(Column("processes", ("proc-", "esses")), lambda row: whole_cell(row.run.case.concurrency)),
+    Figure(Column("time s", ("time", "s")), _of_trial(lambda trial: seconds_cell(trial.seconds))),
+    Figure(Column("TPS per process", ("TPS per", "process")), _per_process),
+    Figure(Column("TPS total", ("TPS", "total")), _total),
+    Figure(Column("rows/s", ("rows", "per s")), _rows_per_s),
+    Figure(Column("replace p50 ms", ("replace", "p50 ms")), _latency("replace", _p50)),
+    Figure(Column("replace p99 ms", ("replace", "p99 ms")), _latency("replace", _p99)),
+    Figure(Column("update p99 ms", ("update", "p99 ms")), _latency("update", _p99)),
+    Figure(Column("get p99 ms", ("get", "p99 ms")), _latency("get", _p99)),
+    Figure(Column("fairness", ("fair-", "ness")), _of_trial(lambda trial: share_cell(trial.fairness))),
+    Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait),
+    Figure(Column("verified", ("veri-", "fied"), align="left"), _verified),
 )
-_GIVE_WAY = (
+_LEAVING = (
     "replace p50 ms",
     "update p99 ms",
     "get p99 ms",

@@ -1,0 +1,52 @@
+"""How each experiment is shown, as blocks that every format draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Protocol, cast
+
+from sqlstress.analysis.advice import advise_group, missing
+from sqlstress.analysis.group import Group, group_runs
+from sqlstress.render import heading
+from sqlstress.render.blocks import Block, Bullets, Lines, Paragraph
+from sqlstress.report import Report
+
+VIEWS = dict.fromkeys(("kv", "methods", "keys", "cycles"), "sqlstress.render.views.kv")
+"""Experiment → the module that is its View."""
+
+
+class View(Protocol):
+    """A module that shows an experiment."""
+
+    def what(self, group: Group) -> str:
+        """Return what the processes did, as the beginning of a sentence."""
+
+    def blocks(self, group: Group) -> Iterator[Block]:
+        """Yield the tables and pictures, each with a sentence that says what it means."""
+
+
+def report_blocks(report: Report) -> Iterator[Block]:
+    """Yield everything that a report shows."""
+    yield Paragraph(heading.origin(report))
+    for group in group_runs(report.runs):
+        yield from _group(group, report)
+    for finding in missing(report):
+        yield Paragraph(finding.text)
+    if not report.runs:
+        yield Paragraph("Nothing was measured.")
+
+
+def _group(group: Group, report: Report) -> Iterator[Block]:
+    view = cast(View, import_module(VIEWS[group.case.experiment]))
+    environment, findings = report.environment, advise_group(group)
+    yield Lines(
+        (
+            heading.describe(view.what(group), group, environment),
+            *heading.durability(group, environment),
+            *heading.warnings(group, environment, findings),
+        )
+    )
+    yield from view.blocks(group)
+    if findings:
+        yield Bullets(tuple(finding.text for finding in findings))
