@@ -11,7 +11,7 @@ import click
 from sqlstress.case import Case
 from sqlstress.cli.console import complain, say
 from sqlstress.cli.outputs import Saver, parse_output
-from sqlstress.cli.progress import describe, watcher
+from sqlstress.cli.progress import watcher
 from sqlstress.engine.session import Session
 from sqlstress.errors import Interrupted
 from sqlstress.report import Report, Run
@@ -78,5 +78,5 @@ def _failures(failed: Sequence[Run]) -> Iterator[int]:
     if failed:
         more = len(failed) - 1
         others = f" (and {more} {'case' if more == 1 else 'cases'} more)" if more else ""
-        complain(f"Error: {describe(failed[0].case)} could not be measured: {failed[0].error}{others}.")
+        complain(f"Error: {failed[0].case.label} could not be measured: {failed[0].error}{others}.")
         yield FAILURE

@@ -29,20 +29,21 @@ NOTE_WIDTH = len("1,234,567 TPS")
 
 def expected_s(case: Case) -> float:
     """Return a guess of how long a case takes, in seconds; the bar corrects it as cases end."""
+    around = TRIAL_S + WORKER_S * case.concurrency
+    return case.repeat * (around + EXPECTED[case.experiment](case))
+
+
+def _key_value_s(case: Case) -> float:
     load = case.duration_s + case.warmup_s
     if case.ops is not None:
         load = case.ops * case.concurrency * OPERATION_S
     # The published script preloads nothing.
     keys = 0 if case.unit == "pair" else case.load.key_space
-    around = TRIAL_S + WORKER_S * case.concurrency + KEY_S * keys + BUCKET_S * case.buckets
-    return case.repeat * (load + around)
+    return load + KEY_S * keys + BUCKET_S * case.buckets
 
 
-def describe(case: Case) -> str:
-    """Name a case in a few words."""
-    files = "1 file" if case.buckets == 1 else f"{case.buckets} files"
-    processes = "1 process" if case.concurrency == 1 else f"{case.concurrency} processes"
-    return f"{files}, {processes}"
+EXPECTED: dict[str, Callable[[Case], float]] = {"kv": _key_value_s}
+"""Experiment → a guess of how long the work of one trial takes, in seconds."""
 
 
 def clock_text(seconds: float) -> str:
@@ -61,7 +62,7 @@ class Bar:
         self._bar = bar
         self._clock = clock
         self._expected = [expected_s(case) for case in cases]
-        names = [f"[{number}/{len(cases)}] {describe(case)}" for number, case in enumerate(cases, 1)]
+        names = [f"[{number}/{len(cases)}] {case.label}" for number, case in enumerate(cases, 1)]
         # All as wide as the widest, so that the bar stands still.
         self._names = [name.ljust(max(map(len, names))) for name in names]
         self._operations_each = [2 if case.unit == "pair" else 1 for case in cases]

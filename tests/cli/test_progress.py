@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sqlstress.case import Case
-from sqlstress.cli.progress import Bar, clock_text, describe, expected_s, watcher
+from sqlstress.cli.progress import Bar, clock_text, expected_s, watcher
 from sqlstress.engine.observer import Nobody
 from tests.engine.processes import Command, sqlstress
 from tests.example_report import example_report
@@ -171,11 +171,6 @@ def test_a_terminal_that_is_gone_stops_no_measurement(show: Show) -> None:
 )
 def test_times_are_written_as_a_clock_does(seconds: float, text: str) -> None:
     assert clock_text(seconds) == text
-
-
-def test_cases_are_described_in_a_few_words() -> None:
-    assert describe(Case()) == "1 file, 1 process"
-    assert describe(Case(buckets=20, concurrency=3)) == "20 files, 3 processes"
 
 
 def test_more_work_is_expected_to_take_longer() -> None:
