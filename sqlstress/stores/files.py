@@ -56,7 +56,7 @@ def create(case: Case, path: Path, rows: Iterable[Row]) -> Connection:
     with opened(case, path) as connection:
         connection.rows("PRAGMA synchronous=off")  # the change to WAL mode syncs, too
         pragmas.apply(connection, hasty)
-        _create_table(case, connection)
+        connection.rows(_table(case))
         connection.rows("BEGIN IMMEDIATE")
         connection.run_many(PUT, rows)
         if case.load.update_ratio:
@@ -78,17 +78,26 @@ def _idle(case: Case, path: Path) -> Connection:
     return connection
 
 
-def create_empty(case: Case, path: Path) -> None:
-    """Create one bucket's file with an empty table and the case's settings."""
+def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
+    """Create a file with the case's settings and these tables, and see that the settings were taken."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
-        _create_table(case, connection)
+        connection.rows("BEGIN IMMEDIATE")
+        for definition in definitions:
+            connection.rows(definition)
+        connection.rows("COMMIT")
         pragmas.check(case.settings, pragmas.read_back(connection, case.settings))
 
 
-def _create_table(case: Case, connection: Connection) -> None:
+def create_empty(case: Case, path: Path) -> None:
+    """Create one bucket's file with an empty table and the case's settings."""
+    create_tables(case, path, (_table(case),))
+
+
+def _table(case: Case) -> str:
+    """Return the definition of the table of keys and values."""
     key, value = SQL_TYPES[case.load.key_type], "INTEGER" if case.load.value_size == 8 else "BLOB"
-    connection.rows(f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID")
+    return f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID"
 
 
 def _grow_wal(case: Case, path: Path, connection: Connection) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlstress.case import Case
-from sqlstress.drivers import Connection, Waiting, codes, explain, load_driver
+from sqlstress.drivers import Connection, codes, load_driver
 from sqlstress.drivers import settings as pragmas
-from sqlstress.errors import EnvironmentFailure
 from sqlstress.stores.base import Operation
+from sqlstress.stores.connecting import connect, waiting_of, waits_outside
 from sqlstress.stores.partition import file_names
 
 GET = "SELECT value FROM kv WHERE key = ?"
@@ -27,9 +27,7 @@ class SqliteStore:
     def __init__(self, case: Case, folder: Path, worker: int) -> None:
         self._case = case
         self._driver = load_driver(case.driver)
-        self._waiting = Waiting(
-            case.concurrency, case.settings.busy_timeout_ms / 1000, f"{case.seed}:waiting:{worker}"
-        )
+        self._waiting = waiting_of(case, worker)
         self._connections: list[Connection] = []
         self.gets: list[Operation] = []
         self.pairs: list[Operation] = []
@@ -37,21 +35,12 @@ class SqliteStore:
         self.batches: list[Operation] = []
         self.updates: list[Operation] = []
         for name in file_names(case.buckets):
-            try:
-                self._open(folder / name)
-            except Exception as error:
-                raise EnvironmentFailure(f"cannot open {name}: {explain(case.driver, error)}") from error
+            self._open(folder / name)
 
     def _open(self, path: Path) -> None:
-        fair = self._case.settings.busy == "fair"
-        connection = self._driver.connect(
-            path, self._case.settings.busy_timeout_ms, self._waiting if fair else None
-        )
+        connection = connect(self._case, path, self._waiting)
         self._connections.append(connection)
-        pragmas.apply(connection, self._case.settings)
-        # Where no busy handler of ours can run inside SQLite, every operation is begun again from outside.
-        retry_all = fair and not self._driver.HANDLES_BUSY
-        simple = self._retried if retry_all else _as_it_is
+        simple = self._retried if waits_outside(self._case) else _as_it_is
         self.gets.append(simple(connection, connection.scalar(GET)))
         self.pairs.append(simple(connection, lambda keys: connection.rows(PAIR, keys)))
         self.puts.append(simple(connection, connection.writer(PUT)))

@@ -153,3 +153,21 @@ def test_remove_takes_all_of_its_own_files_and_nothing_else(
     files.remove(case, tmp_path)
     assert list(tmp_path.iterdir()) == [other]
     files.remove(case, tmp_path)
+
+
+def test_tables_are_created_together_with_the_settings_of_the_case(tmp_path: Path) -> None:
+    case = Case(settings=Settings(journal_mode="delete", page_size=1024))
+    path = files.paths(case, tmp_path)[0]
+    files.create_tables(case, path, [f"CREATE TABLE t{number} (id INTEGER)" for number in range(3)])
+    assert contents(case, tmp_path, "SELECT name, type FROM sqlite_schema") == [
+        {"t0": "table", "t1": "table", "t2": "table"}
+    ]
+    with files.opened(case, path) as connection:
+        assert connection.rows("PRAGMA page_size") == [(1024,)]
+
+
+def test_no_table_is_left_when_one_of_them_cannot_be_created(case: Case, first_path: Path) -> None:
+    with pytest.raises(Exception, match="syntax error"):
+        files.create_tables(case, first_path, ["CREATE TABLE t (id INTEGER)", "CREATE TABEL u (id INTEGER)"])
+    with files.opened(case, first_path) as connection:
+        assert connection.rows("SELECT name FROM sqlite_schema") == []
