@@ -46,6 +46,9 @@ class ApswConnection:
     def run_many(self, sql: str, rows: Iterable[Row]) -> None:
         self._connection.executemany(sql, rows)
 
+    def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
+        self._connection.create_scalar_function(name, call, arity)
+
     def rollback(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")

@@ -32,6 +32,9 @@ class Connection(Protocol):
     def run_many(self, sql: str, rows: Iterable[Row]) -> None:
         """Run a statement once for each row of parameters."""
 
+    def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
+        """Let SQL call a function of ours by this name, anew for every row."""
+
     def rollback(self) -> None:
         """End an open transaction, if there is one, and undo it."""
 

@@ -43,6 +43,9 @@ class StdlibConnection:
     def run_many(self, sql: str, rows: Iterable[Row]) -> None:
         self._connection.executemany(sql, rows)
 
+    def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
+        self._connection.create_function(name, arity, call)
+
     def rollback(self) -> None:
         if self._connection.in_transaction:
             self._connection.rollback()

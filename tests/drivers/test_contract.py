@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import count, islice
 
 import pytest
 
@@ -127,6 +127,23 @@ def test_iterate_yields_the_rows_one_by_one(one: Connection) -> None:
     endless = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
     assert list(islice(one.iterate(endless), 3)) == [(1,), (2,), (3,)]
     assert list(one.iterate("SELECT key FROM kv WHERE key > 99")) == []
+
+
+def test_a_function_of_ours_is_called_anew_for_every_row(one: Connection) -> None:
+    numbers = count(10)
+    one.function("next_number", 1, lambda step: next(numbers) * step)
+    one.run_many("INSERT INTO kv VALUES (next_number(2), ?)", iter([("a",), ("b",)]))
+    one.rows("INSERT INTO kv SELECT next_number(3), key FROM kv WHERE key IN (1, 2)")
+    assert table(one).items() >= {20: "a", 22: "b", 36: 1, 39: 2}.items()
+
+
+def test_an_error_in_a_function_of_ours_fails_the_statement(one: Connection) -> None:
+    def refuse() -> None:
+        raise ValueError("not today")
+
+    one.function("refuse", 0, refuse)
+    with pytest.raises(Exception, match=r"not today|user-defined function raised exception"):
+        one.rows("SELECT refuse()")
 
 
 def test_a_taken_lock_is_busy(driver: Driver, one: Connection, other: Connection) -> None:
