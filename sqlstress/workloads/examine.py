@@ -1,4 +1,4 @@
-"""What every key-value verdict has in common: checks of the files, and of what the workers read."""
+"""What the verdicts have in common: checks of the files, and of what the workers read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlstress.errors import SqlstressError
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import DRY, files
 from sqlstress.workloads.base import Outcome
-from sqlstress.workloads.kv.proof import EXAMPLES, Tally
+from sqlstress.workloads.problems import EXAMPLES, Tally
 
 
 def unverified(case: Case) -> Verdict:

@@ -13,8 +13,8 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import Check
 from sqlstress.stores import files
 from sqlstress.workloads.base import Findings, Outcome
-from sqlstress.workloads.kv.examine import examined, integrity_check, reading_checks, unverified
-from sqlstress.workloads.kv.proof import EXAMPLES
+from sqlstress.workloads.examine import examined, integrity_check, reading_checks, unverified
+from sqlstress.workloads.problems import EXAMPLES
 
 
 def nothing() -> None:

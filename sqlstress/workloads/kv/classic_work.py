@@ -13,9 +13,9 @@ from sqlstress.case import Case
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import DRY, files
 from sqlstress.workloads.base import Outcome, Work
+from sqlstress.workloads.examine import examined, integrity_check, reading_checks, unverified
 from sqlstress.workloads.kv import acks, proof
 from sqlstress.workloads.kv.classic import drawn_keys, shape_of
-from sqlstress.workloads.kv.examine import examined, integrity_check, reading_checks, unverified
 from sqlstress.workloads.kv.values import Stamp, Values
 
 

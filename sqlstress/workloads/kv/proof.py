@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from sqlstress.report import Check
 from sqlstress.workloads.kv.values import Stamp
+from sqlstress.workloads.problems import Tally
 
-EXAMPLES = 5
 PRELOADED = Stamp(0, 0)
 """Stands for the value that the key had before the trial."""
 
@@ -65,27 +65,6 @@ class History:
         begins = [column[slot] for column in self.begins]
         worker = begins.index(max(begins))
         return f"worker {worker + 1}'s write {self.sequences[worker][slot]}"
-
-
-class Tally:
-    """Collects one check's problems and its first counter-examples."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.checked = 0
-        self.problems = 0
-        self.counterexamples: list[str] = []
-
-    def problem(self, text: str) -> None:
-        """Count a problem."""
-        self.problems += 1
-        if len(self.counterexamples) < EXAMPLES:
-            self.counterexamples.append(text)
-
-    def check(self, note: str = "") -> Check:
-        """Return the check, failed when there was a problem, skipped when nothing was looked at."""
-        status = "failed" if self.problems else "ok" if self.checked else "skipped"
-        return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
 
 
 def check_keys(

@@ -13,8 +13,8 @@ from sqlstress.drivers import Connection
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import COUNTERS, DRY, files
 from sqlstress.workloads.base import Outcome, Work
+from sqlstress.workloads.examine import examined, integrity_check, reading_checks, unverified
 from sqlstress.workloads.kv import acks, proof
-from sqlstress.workloads.kv.examine import examined, integrity_check, reading_checks, unverified
 from sqlstress.workloads.kv.keys import encoder, number_of
 from sqlstress.workloads.kv.placement import Placement, check_room, shared_arrays
 from sqlstress.workloads.kv.values import Stamp, Values

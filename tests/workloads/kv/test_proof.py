@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from sqlstress.report import Check
 from sqlstress.workloads.kv.proof import (
-    EXAMPLES,
     PRELOADED,
     History,
-    Tally,
     check_counters,
     check_keys,
 )
 from sqlstress.workloads.kv.values import Stamp
+from sqlstress.workloads.problems import EXAMPLES, Tally
 from tests.workloads.kv import stories
 from tests.workloads.kv.stories import SLOTS, Story, Write
 

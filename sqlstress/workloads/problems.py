@@ -1,0 +1,29 @@
+"""What a check has looked at, and what was wrong with it."""
+
+from __future__ import annotations
+
+from sqlstress.report import Check
+
+EXAMPLES = 5
+"""Counter-examples that a check keeps."""
+
+
+class Tally:
+    """Collects one check's problems and its first counter-examples."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.checked = 0
+        self.problems = 0
+        self.counterexamples: list[str] = []
+
+    def problem(self, text: str) -> None:
+        """Count a problem."""
+        self.problems += 1
+        if len(self.counterexamples) < EXAMPLES:
+            self.counterexamples.append(text)
+
+    def check(self, note: str = "") -> Check:
+        """Return the check, failed when there was a problem, skipped when nothing was looked at."""
+        status = "failed" if self.problems else "ok" if self.checked else "skipped"
+        return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
