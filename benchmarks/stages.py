@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.bench import LOADS, Bench
 from benchmarks.results import Plan, Row, Task
 from sqlstress.case import Case, Load, Settings
-from sqlstress.engine.loop import run_chunk, run_reads
+from sqlstress.engine.loop import run_acknowledged, run_unacknowledged
 from sqlstress.engine.tally import FOREVER_NS, Tally, Window
 from sqlstress.stores import DRY, open_store
 from sqlstress.workloads import open_source, open_work
@@ -96,7 +96,8 @@ def stages_ns(dry: Case) -> list[float]:
     """Return the least time of each stage of the timed loop, for one operation."""
     work = open_work(dry, Path(), 1, {})
     source = open_source(dry, Path(), 1, 1, work.shared)
-    run, size = run_reads if source.only_reads else run_chunk, source.largest_chunk
+    run = run_acknowledged if source.acknowledges else run_unacknowledged
+    size = source.largest_chunk
     tally = Tally(Window(0, 0, FOREVER_NS), source.kinds, source.row_weights)
     best = [float("inf")] * len(STAGES)
     for _ in range(CHUNKS):

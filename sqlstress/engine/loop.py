@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from sqlstress.engine.tally import Tally, Totals, Window
@@ -32,7 +33,7 @@ def timed_loop(
     progress[0] is raised by the operations done, after every chunk.
     """
     tally = Tally(window, source.kinds, source.row_weights)
-    run = run_reads if source.only_reads else run_chunk
+    run = run_acknowledged if source.acknowledges else run_unacknowledged
     size, left = FIRST_CHUNK, limit
     busy = source.busy_counts()
     last = clock()
@@ -60,7 +61,7 @@ def timed_loop(
     return tally.finish()
 
 
-def run_chunk(
+def run_acknowledged(
     source: Source, chunk: Chunk, closes_ns: int, clock: Callable[[], int]
 ) -> tuple[list[Any], list[int]]:
     """Run a chunk's operations until the window closes; return their results, and one stamp more than those.
@@ -68,26 +69,25 @@ def run_chunk(
     Each stamp goes into the source's shared words at once: it is the acknowledgement.
     """
     results: list[Any] = []
-    keep, stamps, done = results.append, source.stamps, 0
+    keep, stamps = results.append, source.stamps
     stamps[0] = clock()
-    # strict=False: calls may be an endless repeat().
-    for call, params in zip(chunk.calls, chunk.params, strict=False):
+    # strict=False: calls may be an endless repeat(), and places are endless.
+    for place, call, params in zip(count(1), chunk.calls, chunk.params, strict=False):
         try:
             keep(call(params))
         except Exception as error:
-            source.give_up(chunk, done, error)
+            source.give_up(chunk, len(results), error)
             keep(None)
-        done += 1
-        stamps[done] = now = clock()
+        stamps[place] = now = clock()
         if now >= closes_ns:
             break
-    return results, stamps[: done + 1].tolist()
+    return results, stamps[: len(results) + 1].tolist()
 
 
-def run_reads(
+def run_unacknowledged(
     source: Source, chunk: Chunk, closes_ns: int, clock: Callable[[], int]
 ) -> tuple[list[Any], list[int]]:
-    """Do the same for a source that only reads: nothing has to outlive the process, so it is cheaper."""
+    """Do the same for a source of whose stamps nothing has to outlive the process: that is cheaper."""
     results: list[Any] = []
     stamps = [clock()]
     keep, stamp = results.append, stamps.append

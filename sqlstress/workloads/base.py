@@ -38,10 +38,10 @@ class Source(Protocol):
 
     kinds: Sequence[str]
     """Names of the kinds of operations."""
-    only_reads: bool
-    """Whether no operation writes, so that nothing has to be acknowledged."""
+    acknowledges: bool
+    """Whether what was done must be known also of a worker that was killed."""
     stamps: Any
-    """Where the loop puts the begin of a chunk and the end of each operation: shared 64-bit words."""
+    """Where the loop then puts the begin of a chunk and the end of each operation: shared 64-bit words."""
     row_weights: Sequence[int]
     """Rows read or written by one operation of each kind."""
     largest_chunk: int

@@ -31,7 +31,7 @@ class OrderedSource:
     """
 
     kinds: Sequence[str]
-    only_reads = False
+    acknowledges = True
     largest_chunk = CHUNK
 
     def __init__(self, words: Any, worker: int, waiting: Waiting, steps: Iterator[Step]) -> None:

@@ -34,7 +34,7 @@ class FakeSource:
     """
 
     kinds: Sequence[str] = KINDS
-    only_reads = False
+    acknowledges = True
     row_weights: Sequence[int] = (1, 10, 1, 2)
     largest_chunk = LARGEST
 

@@ -20,11 +20,13 @@ WINDOW = Window(0, 100, 200)
 NO_END = Window(0, 0, FOREVER_NS)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["acknowledging", "only-reading"], autouse=True)
+@pytest.fixture(
+    scope="module", params=[True, False], ids=["acknowledging", "not-acknowledging"], autouse=True
+)
 def both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The loop has a cheaper way for sources that only read; both must count the same."""
+    """The loop has a cheaper way for sources that acknowledge nothing; both must count the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FakeSource, "only_reads", request.param)
+        patch.setattr(FakeSource, "acknowledges", request.param)
         yield
 
 

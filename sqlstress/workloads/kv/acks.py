@@ -4,7 +4,9 @@ Every worker has an area of 64-bit words that nobody else writes:
 
     meta    operations in the current chunk, sequence number of its first row
     stamps  begin of the chunk, then the end of each of its operations; 0: not done yet
-    rows    what each operation of the chunk writes: slots, or a mark below zero
+    rows    the slot of each row of the chunk's operations
+    written
+            a byte for each of these rows: 1 if it is written, 0 if it is read or was given up
     sequences, begins, ends
             for each slot, the worker's last acknowledged write to it; sequence 0: none
     counts  for each counter, the worker's acknowledged updates
@@ -16,9 +18,10 @@ that died, the parent folds the chunk that was under way.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, repeat
+from itertools import chain, compress, count, repeat
 from math import gcd
 from typing import Any
 
@@ -30,9 +33,8 @@ MEMORY_BUDGET = 256 << 20
 CHUNK_ROWS = 1024
 META = 8
 
-READ = -1
-UNTRACKED = -2
-FAILED = -3
+UNTRACKED = -1
+"""The slot of a key for which there was no room."""
 
 Words = Any
 """A writable sequence of 64-bit integers that can be sliced: a memoryview of format "q"."""
@@ -54,7 +56,13 @@ class Shape:
     @property
     def words(self) -> int:
         """Words of one worker's area."""
-        return META + self.operations + 1 + self.operations * self.width + 3 * self.slots + self.counters
+        return sum(self.chunk_words) + 3 * self.slots + self.counters
+
+    @property
+    def chunk_words(self) -> tuple[int, int, int, int]:
+        """Words of `meta`, `stamps`, `rows` and `written`."""
+        rows = self.operations * self.width
+        return META, self.operations + 1, rows, -(-rows // 8)
 
 
 def shape_of(case: Case, keys: int) -> Shape:
@@ -72,36 +80,43 @@ class Area:
         start = (worker - 1) * shape.words
         self.shape = shape
         self._words = words[start : start + shape.words]
-        lengths = (META, shape.operations + 1, shape.operations * shape.width)
-        self.meta, self.stamps, self.rows = self._split(0, lengths)
-        self.sequences, self.begins, self.ends, self.counts = self._split(
-            sum(lengths), (shape.slots, shape.slots, shape.slots, shape.counters)
-        )
+        self.meta, self.stamps, self.rows, written = self._split(0, shape.chunk_words)
+        self.written = written.cast("B")
+        last, self.counts = self._split(sum(shape.chunk_words), (3 * shape.slots, shape.counters))
+        # Side by side: to enter a write is one cache miss, not three.
+        self.sequences, self.begins, self.ends = (last[column::3] for column in range(3))
 
     def _split(self, start: int, lengths: Sequence[int]) -> Iterator[Words]:
         for length in lengths:
             yield self._words[start : start + length]
             start += length
 
-    def announce(self, rows: Any, first: int, operations: int) -> None:
+    def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
         """Say what the next chunk will write, before any of it is written; `rows` is an array("q").
 
         Every row of the chunk has a sequence number, counted from `first`, whether it is written or not.
+        A row that is written must be tracked.
         """
         self.stamps[: operations + 1] = memoryview(bytes(8 * (operations + 1))).cast("q")
         self.rows[: len(rows)] = rows
+        self.written[: len(rows)] = written
         self.meta[1] = first
         self.meta[0] = operations
 
-    def fold(self, rows: Iterable[int], stamps: Sequence[int]) -> None:
-        """Enter the writes of done operations; entering them twice does no harm."""
+    def give_up(self, operation: int) -> None:
+        """Say that an operation of the chunk, by its number from 0, has written nothing."""
+        width = self.shape.width
+        self.written[operation * width : (operation + 1) * width] = bytes(width)
+
+    def fold(self, rows: Sequence[int], stamps: Sequence[int]) -> None:
+        """Enter the writes of done operations, `rows` being the chunk's; to do it twice does no harm."""
         sequences, begins, ends = self.sequences, self.begins, self.ends
         starts, finishes = _spread(stamps, self.shape.width), _spread(stamps[1:], self.shape.width)
-        for slot, sequence, begin, end in zip(rows, count(self.meta[1]), starts, finishes, strict=False):
-            if slot >= 0:
-                sequences[slot] = sequence
-                begins[slot] = begin
-                ends[slot] = end
+        done = zip(rows, count(self.meta[1]), starts, finishes, strict=False)
+        for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
+            sequences[slot] = sequence
+            begins[slot] = begin
+            ends[slot] = end
 
     def settled(self) -> None:
         """Say that the chunk is done and folded."""
@@ -117,15 +132,20 @@ class Area:
         stamps = self.stamps[: operations + 1].tolist()
         done = next((index for index in range(operations) if not stamps[index + 1]), operations)
         rows = self.rows[: operations * width].tolist()
-        self.fold(rows[: done * width], stamps[: done + 1])
-        under_way = rows[done * width : (done + 1) * width]
-        first = self.meta[1] + done * width
-        return {first + place: slot for place, slot in enumerate(under_way) if slot != READ}
+        self.fold(rows, stamps[: done + 1])
+        under_way = slice(done * width, (done + 1) * width)
+        numbered = enumerate(rows[under_way], self.meta[1] + done * width)
+        return dict(compress(numbered, self.written[under_way].tolist()))
 
 
 def _spread(stamps: Sequence[int], width: int) -> Iterable[int]:
     """Repeat each stamp for every row of its operation."""
     return stamps if width == 1 else chain.from_iterable(map(repeat, stamps, repeat(width)))
+
+
+def tracked(rows: Iterable[int]) -> bytes:
+    """Return what `announce` wants to know of rows of which only the written ones have a slot."""
+    return bytes(slot != UNTRACKED for slot in rows)
 
 
 class Slots:

@@ -8,7 +8,8 @@ one's own beside; see docs/classic.md.
 from __future__ import annotations
 
 from array import array
-from itertools import islice
+from collections.abc import Iterable
+from itertools import islice, repeat
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,26 +44,31 @@ class ClassicSource(KeyValueSource):
         keys = drawn_keys(case, salt, worker)
         shuffled = list(keys)
         Random(f"{case.seed}:{salt}:{worker}:shuffle").shuffle(shuffled)
-        self._operations = iter([(REPLACE, key) for key in keys] + [(GET, key) for key in shuffled])
-        self._slot = 0
+        self._to_set, self._to_get = iter(keys), iter(shuffled)
 
     def next_chunk(self, size: int) -> Chunk | None:
-        first, kinds, rows = self._slot + 1, bytearray(), array("q")
-        calls: list[Operation] = []
-        params: list[Any] = []
-        for kind, key in islice(self._operations, size):
-            bucket = modulo(key, self.case.buckets)
-            kinds.append(kind)
-            if kind == REPLACE:
-                calls.append(self.store.batches[bucket])
-                params.append([(key, self._make_value(self._slot + 1))])
-                rows.append(self._slot)
-                self._slot += 1
-            else:
-                calls.append(self.store.gets[bucket])
-                params.append((key,))
-                rows.append(acks.READ)
-        if not kinds:
+        return self._sets(list(islice(self._to_set, size))) or self._gets(list(islice(self._to_get, size)))
+
+    def _sets(self, keys: list[int]) -> Chunk | None:
+        if not keys:
             return None
-        self.area.announce(rows, first, len(kinds))
-        return Chunk(kinds, calls, params, rows)
+        kinds, first = bytearray([REPLACE]) * len(keys), self.sequence
+        self.sequence += len(keys)
+        params = [[row] for row in zip(keys, self._make_values(first, kinds), strict=True)]
+        slots = range(first - 1, first - 1 + len(keys))
+        self.area.announce(array("q", slots), kinds, first, len(keys))
+        return Chunk(kinds, self._of_buckets(self.store.batches, keys), params, slots)
+
+    def _gets(self, keys: list[int]) -> Chunk | None:
+        if not keys:
+            return None
+        nowhere = [acks.UNTRACKED] * len(keys)
+        self.area.announce(array("q", nowhere), acks.tracked(nowhere), self.sequence, len(keys))
+        kinds = bytearray([GET]) * len(keys)
+        return Chunk(kinds, self._of_buckets(self.store.gets, keys), list(zip(keys)), nowhere)
+
+    def _of_buckets(self, operations: list[Operation], numbers: list[int]) -> Iterable[Operation]:
+        buckets = self.case.buckets
+        if buckets == 1:
+            return repeat(operations[0], len(numbers))
+        return [operations[modulo(number, buckets)] for number in numbers]

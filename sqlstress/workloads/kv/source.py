@@ -7,13 +7,14 @@ kinds, checking what was read. Between two time stamps there is one call into th
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from itertools import compress, repeat
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from sqlstress.case import Case
-from sqlstress.stores import open_store
+from sqlstress.stores import Operation, open_store
 from sqlstress.workloads.base import FAILED, Chunk, Findings
 from sqlstress.workloads.kv import acks
 from sqlstress.workloads.kv.checks import ReadCheck
@@ -29,6 +30,7 @@ class KeyValueSource:
     """Gets and single replaces; subclassed for transactions of several statements."""
 
     kinds = KINDS
+    only_reads = False
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
     stamps: Any
 
@@ -42,6 +44,7 @@ class KeyValueSource:
         self.encode = encoder(load.key_type)
         self.slots = acks.Slots(load.key_space, self.shape.slots)
         self.only_reads = load.read_ratio == 1
+        self.acknowledges = self.proves and not self.only_reads
 
     def _open(self, case: Case, folder: Path, worker: int, salt: int, words: Any, shape: acks.Shape) -> None:
         self.case, self.worker, self.shape = case, worker, shape
@@ -54,23 +57,19 @@ class KeyValueSource:
         self.check = ReadCheck(self.values, case.load.batch)
         self.sequence = 1
         self._make_value = self.values.maker(worker)
-        self.only_reads = False
+        self._make_values = self.values.series(worker)
+        self.acknowledges = self.proves
 
     def next_chunk(self, size: int) -> Chunk | None:
-        numbers = self.draw(size)
+        drawn = self.draw(size)
+        numbers = drawn.tolist()
         keys = numbers if self.encode is int else list(map(self.encode, numbers))
         if self.only_reads:
-            return Chunk(bytearray(size), self._gets_for(numbers), zip(keys), keys)
-        kinds = self._kinds(size)
-        make, first = self._make_value, self.sequence
+            return Chunk(bytearray(size), self._of_buckets(self.store.gets, numbers), zip(keys), keys)
+        kinds, first = self._kinds(size), self.sequence
         self.sequence += size
-        params = [
-            (key, make(sequence)) if kind else (key,)
-            for key, kind, sequence in zip(keys, kinds, range(first, first + size), strict=True)
-        ]
-        rows = self._rows(numbers, kinds)
-        self.area.announce(rows, first, size)
-        return Chunk(kinds, self._calls(numbers, kinds), params, rows)
+        rows = self._announce(drawn, numbers, kinds, first) if self.acknowledges else None
+        return Chunk(kinds, self._calls(numbers, kinds), self._params(keys, kinds, first), rows)
 
     def _kinds(self, size: int) -> bytearray:
         # One random byte for each operation; where the ratio is no multiple of 1/256, the threshold
@@ -78,44 +77,60 @@ class KeyValueSource:
         threshold = int(256 * self.case.load.read_ratio + self.random.random())
         return bytearray(self.random.randbytes(size).translate(bytes(threshold) + b"\1" * (256 - threshold)))
 
-    def _rows(self, numbers: list[int], kinds: bytearray) -> Any:
-        slots = numbers if self.slots.all_tracked else map(self.slots.slot, numbers)
-        return array("q", [slot if kind else acks.READ for slot, kind in zip(slots, kinds, strict=True)])
+    def _params(self, keys: list[Any], kinds: bytearray, first: int) -> Iterable[Any]:
+        values = self._make_values(first, kinds)
+        if kinds.count(REPLACE) == len(kinds):
+            return zip(keys, values, strict=True)
+        return [
+            (key, value) if kind else (key,) for key, value, kind in zip(keys, values, kinds, strict=True)
+        ]
 
-    def _gets_for(self, numbers: list[int]) -> Any:
-        if self.placement.table is None:
-            return repeat(self.store.gets[0])
-        return map(self.store.gets.__getitem__, map(self.placement.table.__getitem__, numbers))
+    def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
+        """Announce what the chunk writes, and return its rows. A kind is 0 or 1: GET or REPLACE."""
+        if self.slots.all_tracked:  # then a key's number is its slot
+            self.area.announce(drawn, kinds, first, len(kinds))
+            return numbers
+        slots = map(self.slots.slot, numbers)
+        rows = [slot if kind else acks.UNTRACKED for slot, kind in zip(slots, kinds, strict=True)]
+        self.area.announce(array("q", rows), acks.tracked(rows), first, len(kinds))
+        return rows
 
-    def _calls(self, numbers: list[int], kinds: bytearray) -> Any:
+    def _calls(self, numbers: list[int], kinds: bytearray) -> Iterable[Operation]:
+        gets, puts = self.store.gets, self.store.puts
+        if kinds.count(REPLACE) == len(kinds):
+            return self._of_buckets(puts, numbers)
         if self.placement.table is None:
-            return map((self.store.gets[0], self.store.puts[0]).__getitem__, kinds)
-        gets, puts, buckets = self.store.gets, self.store.puts, map(self.placement.table.__getitem__, numbers)
+            get, put = gets[0], puts[0]
+            return [put if kind else get for kind in kinds]
+        buckets = map(self.placement.table.__getitem__, numbers)
         return [puts[bucket] if kind else gets[bucket] for bucket, kind in zip(buckets, kinds, strict=True)]
+
+    def _of_buckets(self, operations: list[Operation], numbers: list[int]) -> Iterable[Operation]:
+        if self.placement.table is None:
+            return repeat(operations[0])
+        return map(operations.__getitem__, map(self.placement.table.__getitem__, numbers))
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         if not self.store.was_busy(error):
             raise error
         if chunk.kinds[index] == REPLACE:
-            width = self.shape.width
-            self.area.rows[index * width : (index + 1) * width] = array("q", [acks.FAILED] * width)
+            self.area.give_up(index)
         chunk.kinds[index] = FAILED
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
         if self.proves:
             self._check_reads(chunk, done, results)
-        if self.only_reads:
-            return
-        if self.proves:
-            self.area.fold(self.area.rows[: done * self.shape.width].tolist(), stamps)
-        self.area.settled()
+        if self.acknowledges:
+            self.area.fold(chunk.rows, stamps)
+            self.area.settled()
 
     def _check_reads(self, chunk: Chunk, done: int, results: list[Any]) -> None:
         params = zip(chunk.rows, strict=False) if self.only_reads else chunk.params
         is_get = chunk.kinds[:done].translate(_IS_GET)
-        if is_get.count(1) == done:
+        gets = is_get.count(1)
+        if gets == done:
             self.check.values_read(results, params)
-        else:
+        elif gets:
             self.check.values_read(list(compress(results, is_get)), compress(params, is_get))
 
     def busy_counts(self) -> tuple[int, int]:

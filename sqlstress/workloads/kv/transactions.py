@@ -46,14 +46,15 @@ class TransactionSource(KeyValueSource):
         kinds, calls, params, rows = bytearray(), [], [], array("q")
         for number, drawn in zip(self.draw(size), array("H", self.random.randbytes(2 * size)), strict=True):
             kind = self._kind(drawn)
-            call, param, written = self._operation(kind, number)
+            call, param, slots = self._operation(kind, number)
             kinds.append(kind)
             calls.append(call)
             params.append(param)
-            rows.extend(written)
+            rows.extend(slots)
             # Every operation uses up as many sequence numbers as a transaction has rows.
             self.sequence += self.shape.width
-        self.area.announce(rows, first, size)
+        if self.acknowledges:
+            self.area.announce(rows, acks.tracked(rows), first, size)
         return Chunk(kinds, calls, params, rows)
 
     def _kind(self, drawn: int) -> int:
@@ -62,9 +63,9 @@ class TransactionSource(KeyValueSource):
         return UPDATE if drawn < self._update_below else REPLACE
 
     def _operation(self, kind: int, number: int) -> tuple[Operation, Any, list[int]]:
-        """Return (call, parameters, rows written) of one operation."""
+        """Return (call, parameters, slots of its rows) of one operation."""
         bucket, encode = self.placement.bucket(number), self.encode
-        nothing = [acks.READ] * self.shape.width
+        nothing = [acks.UNTRACKED] * self.shape.width
         if kind == GET:
             return self.store.gets[bucket], (encode(number),), nothing
         if kind == PAIR:

@@ -9,7 +9,7 @@ can be optimised away, and any value that is read names its write.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -54,6 +54,18 @@ class Values:
             return (base + sequence).to_bytes(HEADER, "big") + pad[start : start + length]
 
         return make
+
+    def series(self, worker: int) -> Callable[[int, Sequence[int]], Iterable[Value | None]]:
+        """Return the function that makes a worker's values from its next sequence numbers, the first given.
+
+        Its second argument says which of them are needed: the others may be anything.
+        """
+        base, make = self.base(worker), self.maker(worker)
+        if self.size == HEADER:
+            return lambda first, needed: range(base + first, base + first + len(needed))
+        return lambda first, needed: [
+            make(sequence) if need else None for sequence, need in enumerate(needed, first)
+        ]
 
     def _pad(self, worker: int) -> bytes:
         if worker not in self._pads:

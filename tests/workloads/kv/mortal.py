@@ -32,6 +32,9 @@ class MortalWords:
         self._life[0] -= 1
         self._view[place] = words
 
+    def cast(self, form: str) -> MortalWords:
+        return MortalWords(self._view.cast(form), self._life)
+
     def __len__(self) -> int:
         return len(self._view)
 

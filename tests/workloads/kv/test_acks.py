@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from sqlstress.case import Case, Load
 from sqlstress.stores import COUNTERS
 from sqlstress.workloads.kv import acks
-from sqlstress.workloads.kv.acks import FAILED, READ, UNTRACKED, Area, Shape, Slots
+from sqlstress.workloads.kv.acks import UNTRACKED, Area, Shape, Slots, tracked
 from tests.workloads.kv.mortal import Killed, MortalWords, shared_words
 
 SLOTS = 6
 LONGEST = 5
 IMMORTAL = 1 << 30
 Chunks = list[list[list[int]]]
-"""Chunks of operations; an operation is what each of its rows writes, a slot or a mark."""
+"""Chunks of operations; an operation is the slots of its rows, UNTRACKED where it writes none."""
 
 
 @dataclass
@@ -39,17 +39,21 @@ class Told:
                 self.writes[slot] = (sequence, begin, end)
 
 
+def announce(area: Area, rows: list[int], first: int, operations: int) -> None:
+    area.announce(array("q", rows), tracked(rows), first, operations)
+
+
 def work(area: Area, chunks: Chunks, told: Told) -> None:
     """Do what a worker does: announce a chunk, do and stamp its operations, fold, settle."""
     ticks, first, width = itertools.count(100, 10), 1, area.shape.width
     for chunk in chunks:
-        area.announce(array("q", [slot for rows in chunk for slot in rows]), first, len(chunk))
+        announce(area, [slot for rows in chunk for slot in rows], first, len(chunk))
         begin = next(ticks)
         area.stamps[0] = begin
         for index, rows in enumerate(chunk):
             start, end = first + index * width, next(ticks)
             # From here on the operation is done, and nobody has been told.
-            told.in_doubt = {start + place for place, slot in enumerate(rows) if slot != READ}
+            told.in_doubt = {start + place for place, slot in enumerate(rows) if slot != UNTRACKED}
             area.stamps[index + 1] = end
             told.acknowledge(rows, start, begin, end)
             begin = end
@@ -65,8 +69,8 @@ def entered(area: Area) -> dict[int, tuple[int, int, int]]:
 
 def chunks_of(width: int) -> st.SearchStrategy[Chunks]:
     slots = st.lists(st.integers(0, SLOTS - 1), min_size=width, max_size=width, unique=True)
-    with_marks = st.lists(st.sampled_from([UNTRACKED, FAILED, *range(SLOTS)]), min_size=width, max_size=width)
-    operations = st.one_of(slots, with_marks, st.just([READ] * width))
+    with_marks = st.lists(st.sampled_from([UNTRACKED, *range(SLOTS)]), min_size=width, max_size=width)
+    operations = st.one_of(slots, with_marks, st.just([UNTRACKED] * width))
     return st.lists(st.lists(operations, min_size=1, max_size=LONGEST), min_size=1, max_size=3)
 
 
@@ -118,20 +122,25 @@ def test_whatever_store_a_worker_dies_at_its_area_says_what_it_was_told(
 def test_nobody_elses_words_are_touched() -> None:
     shape = shape_for(1)
     words = shared_words(3 * shape.words)
-    work(Area(words, shape, worker=2), [[[0], [5], [READ]]], Told())
+    work(Area(words, shape, worker=2), [[[0], [5], [UNTRACKED]]], Told())
     assert not any(words[: shape.words])
     assert not any(words[2 * shape.words :])
 
 
 def test_a_write_that_was_given_up_leaves_the_earlier_one_in_force() -> None:
     area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
-    work(area, [[[4]], [[FAILED]]], Told())
+    work(area, [[[4]]], Told())
+    announce(area, [4, 4], 2, 2)
+    area.stamps[:3] = array("q", [200, 210, 0])
+    area.give_up(0)
+    area.give_up(1)
+    assert area.settle_after_death() == {}
     assert entered(area) == {4: (1, 100, 110)}
 
 
 def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt() -> None:
     area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
-    area.announce(array("q", [3, READ, 3]), 7, 3)
+    announce(area, [3, UNTRACKED, 3], 7, 3)
     area.stamps[:3] = array("q", [50, 60, 70])
     assert list(area.settle_after_death()) == [9]
     assert entered(area) == {3: (7, 50, 60)}
@@ -139,7 +148,7 @@ def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt() -> None:
 
 def test_a_worker_that_dies_in_a_read_leaves_nothing_in_doubt() -> None:
     area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
-    area.announce(array("q", [3, READ, 3]), 7, 3)
+    announce(area, [3, UNTRACKED, 3], 7, 3)
     area.stamps[:2] = array("q", [50, 60])
     assert list(area.settle_after_death()) == []
 
@@ -154,9 +163,9 @@ def test_all_rows_of_a_batch_begin_and_end_together() -> None:
 def test_a_batch_under_way_is_in_doubt_as_a_whole() -> None:
     shape = shape_for(3)
     area = Area(shared_words(shape.words), shape, worker=1)
-    area.announce(array("q", [0, 1, 2, 2, 3, UNTRACKED, 4, 5, 0]), 1, 3)
+    announce(area, [0, 1, 2, 2, 3, 4, 4, 5, 0], 1, 3)
     area.stamps[:2] = array("q", [100, 110])
-    assert list(area.settle_after_death()) == [4, 5, 6]
+    assert area.settle_after_death() == {4: 2, 5: 3, 6: 4}
 
 
 @given(st.integers(1, 3000), st.integers(1, 3000))

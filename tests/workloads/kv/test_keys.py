@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from itertools import pairwise
 from random import Random
@@ -24,7 +25,7 @@ def drawn(
     distribution: str, key_space: int, count: int, seed: int = 1, worker: int = 0, workers: int = 1
 ) -> list[int]:
     load = Load(key_space=key_space, distribution=distribution)
-    return keys.drawer(load, Random(seed), worker, workers)(count)
+    return keys.drawer(load, Random(seed), worker, workers)(count).tolist()
 
 
 @given(key_types, numbers)
@@ -163,4 +164,4 @@ def test_sequential_workers_begin_apart() -> None:
 
 def test_a_sequential_draw_goes_on_where_the_last_one_ended() -> None:
     draw = keys.drawer(Load(key_space=10, distribution="sequential"), Random(1), 0, 1)
-    assert draw(4) + draw(0) + draw(8) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
+    assert draw(4) + draw(0) + draw(8) == array("q", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1])
