@@ -13,7 +13,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 
 from sqlstress import case, histogram
-from sqlstress.report import document, environment, results
+from sqlstress.report import document, environment, results, space
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 """Any Unicode text, control characters included; no half surrogates."""
@@ -104,6 +104,8 @@ _BY_TYPE[results.Latency] = latencies
 worker_results = instances(results.WorkerResult, harness_share=shares, proof_share=shares)
 checks = instances(results.Check, status=st.sampled_from(results.CHECK_STATUSES))
 verdicts = instances(results.Verdict)
+tree_spaces = instances(space.TreeSpace)
+spaces = instances(space.Space)
 trials = instances(
     results.Trial,
     fairness=st.none() | shares,

@@ -3,6 +3,7 @@
 from sqlstress.report.document import FORMAT_VERSION, Report, from_json, to_json, write_atomically
 from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
 from sqlstress.report.results import Check, Latency, Run, Trial, Verdict, WorkerResult
+from sqlstress.report.space import Portion, Space, TreeSpace
 
 __all__ = [
     "FORMAT_VERSION",
@@ -11,10 +12,13 @@ __all__ = [
     "FileSystem",
     "Host",
     "Latency",
+    "Portion",
     "Report",
     "Run",
+    "Space",
     "SqliteBuild",
     "SyncCost",
+    "TreeSpace",
     "Trial",
     "Verdict",
     "Warning",
