@@ -5,8 +5,11 @@ Source: https://www.sqlite.org/rescode.html
 
 from __future__ import annotations
 
+ERROR = 1
 BUSY = 5
 BUSY_SNAPSHOT = 517
+CORRUPT = 11
+NOTADB = 26
 
 _NAMES = {
     1: "SQLITE_ERROR",
@@ -27,6 +30,11 @@ _NAMES = {
 def is_busy(code: int | None) -> bool:
     """Return whether a result code, extended or not, says that a lock was not free."""
     return code is not None and code & 0xFF == BUSY
+
+
+def is_damage(code: int | None) -> bool:
+    """Return whether a result code, extended or not, says that a file is not a sound database."""
+    return code is not None and code & 0xFF in (CORRUPT, NOTADB)
 
 
 def name(code: int) -> str:

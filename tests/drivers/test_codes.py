@@ -19,6 +19,17 @@ def test_nothing_else_is_busy(code: int | None) -> None:
     assert not codes.is_busy(code)
 
 
+CORRUPT_INDEX, CANTOPEN = 779, 14
+
+
+@pytest.mark.parametrize(
+    ("code", "damage"),
+    [(codes.CORRUPT, True), (codes.NOTADB, True), (CORRUPT_INDEX, True), (CANTOPEN, False), (None, False)],
+)
+def test_damage_is_told_from_what_has_to_do_with_the_surroundings(code: int | None, damage: bool) -> None:
+    assert codes.is_damage(code) is damage
+
+
 @pytest.mark.parametrize(
     ("code", "name"),
     [

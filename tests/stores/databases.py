@@ -1,0 +1,125 @@
+"""Database files of every shape, for tests of the space that they take."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import struct
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+COLUMNS = """
+    user {id} NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    watch {id} NOT NULL REFERENCES watches (id) ON DELETE CASCADE,
+    priority INT,
+    public BOOLEAN NOT NULL DEFAULT true,
+    watched BOOLEAN NOT NULL DEFAULT false,
+    when_watched INT,
+    created_at INT NOT NULL DEFAULT 1689379200,
+    last_updated INT NOT NULL DEFAULT 1689379200"""
+
+OWN_ID, BOTH = "id {id} NOT NULL PRIMARY KEY," + COLUMNS, COLUMNS + ",\n    PRIMARY KEY (user, watch)"
+SCHEMAS = {
+    "own id with rowid": f"({OWN_ID})",
+    "own id without rowid": f"({OWN_ID}) WITHOUT ROWID",
+    "composite key without rowid": f"({BOTH}) WITHOUT ROWID",
+    "no primary key": f"({COLUMNS})",
+    "composite key with rowid": f"({BOTH})",
+}
+ID_TYPES = ("int", "blob")
+USERS, WATCHES, PICKS = 40, 400, 80
+
+TABLES = {
+    "with rowid": "CREATE TABLE t (a INTEGER PRIMARY KEY, b)",
+    "without rowid": "CREATE TABLE t (a INTEGER, b, PRIMARY KEY (b, a)) WITHOUT ROWID",
+    "with an index": "CREATE TABLE t (a INTEGER, b UNIQUE)",
+}
+FILL = (
+    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) "
+    "INSERT INTO t SELECT i, zeroblob(i * {size}) FROM n"
+)
+"""To be formatted with the number of `rows`, of which each is by `size` bytes longer than the last."""
+
+
+def create(path: Path, *statements: str, pragmas: Iterable[str] = ()) -> None:
+    """Create a database by statements, and check that it is sound."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for pragma in ("synchronous=off", *pragmas):
+            connection.execute(f"PRAGMA {pragma}")
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        check(connection)
+
+
+def check(connection: sqlite3.Connection) -> None:
+    """Make sure that a database is what SQLite holds for sound."""
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def create_picks(path: Path, schema: str, id_type: str, pragmas: Iterable[str] = ()) -> None:
+    """Create users, things to watch, and PICKS picks of each user, by one of the SCHEMAS."""
+    draw = random.Random(f"{schema} {id_type}")
+
+    def ids(count: int) -> list[object]:
+        return [draw.randbytes(16) if id_type == "blob" else number for number in range(count)]
+
+    users, watches, own = ids(USERS), ids(WATCHES), ids(USERS * PICKS)
+    picks = [(user, watch) for user in users for watch in draw.sample(watches, PICKS)]
+    sql_type = {"int": "INTEGER", "blob": "BLOB"}[id_type]
+    create(
+        path,
+        f"CREATE TABLE users (id {sql_type} PRIMARY KEY, name TEXT)",
+        f"CREATE TABLE watches (id {sql_type} PRIMARY KEY, title TEXT)",
+        f"CREATE TABLE picks {SCHEMAS[schema].format(id=sql_type)}",
+        "CREATE INDEX picks_user ON picks (user)",
+        "CREATE INDEX picks_watch ON picks (watch)",
+        pragmas=pragmas,
+    )
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA synchronous=off")
+        connection.executemany("INSERT INTO users VALUES (?, 'somebody')", ((user,) for user in users))
+        connection.executemany(
+            "INSERT INTO watches VALUES (?, 'something to watch')", ((watch,) for watch in watches)
+        )
+        if OWN_ID in SCHEMAS[schema]:
+            rows = [(number, *pick) for number, pick in zip(own, picks, strict=True)]
+            connection.executemany("INSERT INTO picks (id, user, watch) VALUES (?, ?, ?)", rows)
+        else:
+            connection.executemany("INSERT INTO picks (user, watch) VALUES (?, ?)", picks)
+        connection.commit()
+        check(connection)
+
+
+def create_reserved(path: Path, page_size: int, reserved: int, auto_vacuum: str = "none") -> None:
+    """Create an empty database that leaves the last bytes of every page alone."""
+    create(path, pragmas=(f"page_size={page_size}", f"auto_vacuum={auto_vacuum}", "user_version=1"))
+    usable = page_size - reserved
+    with path.open("r+b") as file:
+        file.seek(20)
+        file.write(bytes([reserved]))
+        file.seek(105)  # where the content of page 1 begins
+        file.write(struct.pack(">H", usable % (1 << 16)))
+    with closing(sqlite3.connect(path)) as connection:
+        check(connection)
+
+
+def free_up_to(path: Path, page_count: int, lock_page: int, per_trunk: int) -> None:
+    """Make a database of 65,536-byte pages as large as that with free pages, of which none takes disk.
+
+    The lock-byte page belongs to nothing. The last pages will be used first.
+    """
+    page_size = 1 << 16
+    with path.open("r+b") as file:
+        begin = file.seek(0, 2) // page_size + 1
+        file.truncate(page_count * page_size)
+        free = [number for number in range(page_count, begin - 1, -1) if number != lock_page]
+        parts = [free[start : start + per_trunk + 1] for start in range(0, len(free), per_trunk + 1)]
+        following = 0
+        for trunk, *leaves in reversed(parts):
+            file.seek((trunk - 1) * page_size)
+            file.write(struct.pack(f">{len(leaves) + 2}I", following, len(leaves), *leaves))
+            following = trunk
+        file.seek(28)
+        file.write(struct.pack(">III", page_count, following, len(free)))
