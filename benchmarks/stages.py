@@ -95,6 +95,7 @@ def _least(call: Callable[[Any], object], rounds: Sequence[Sequence[Any]]) -> fl
 def stages_ns(dry: Case) -> list[float]:
     """Return the least time of each stage of the timed loop, for one operation."""
     work = open_work(dry, Path(), 1, {})
+    work.prepare(lambda: None)
     source = open_source(dry, Path(), 1, 1, work.shared)
     run = run_acknowledged if source.acknowledges else run_unacknowledged
     size = source.largest_chunk

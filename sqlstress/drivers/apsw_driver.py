@@ -53,6 +53,9 @@ class ApswConnection:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
+    def interrupt(self) -> None:
+        self._connection.interrupt()
+
     def close(self) -> None:
         self._connection.close()
 

@@ -12,7 +12,10 @@ Row = tuple[Any, ...]
 
 
 class Connection(Protocol):
-    """One connection in true autocommit: no transaction begins that nobody asked for."""
+    """One connection in true autocommit: no transaction begins that nobody asked for.
+
+    It may be used by one thread after the other; only interrupt() is for a second one meanwhile.
+    """
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
         """Return a function of parameters: the only column of the only row, or None without one.
@@ -37,6 +40,9 @@ class Connection(Protocol):
 
     def rollback(self) -> None:
         """End an open transaction, if there is one, and undo it."""
+
+    def interrupt(self) -> None:
+        """Let a statement that runs in another thread fail soon."""
 
     def close(self) -> None:
         """Close the connection."""

@@ -19,7 +19,9 @@ class StdlibConnection:
     """A connection with isolation_level None, which is true autocommit on every Python version."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
-        self._connection = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
+        self._connection = sqlite3.connect(
+            path, timeout=timeout_s, isolation_level=None, check_same_thread=False
+        )
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
         execute = self._connection.cursor().execute
@@ -49,6 +51,9 @@ class StdlibConnection:
     def rollback(self) -> None:
         if self._connection.in_transaction:
             self._connection.rollback()
+
+    def interrupt(self) -> None:
+        self._connection.interrupt()
 
     def close(self) -> None:
         self._connection.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlstress.case import Case
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.tally import FOREVER_NS, Window
+from sqlstress.pulse import Pulse
 from sqlstress.stores import DRY
 from sqlstress.units import NS_PER_MS
 from sqlstress.workloads import open_source, open_work
@@ -17,13 +18,14 @@ WARM_NS = 10 * NS_PER_MS
 LENGTH_NS = 40 * NS_PER_MS
 
 
-def harness_ns(case: Case) -> float | None:
+def harness_ns(case: Case, pulse: Pulse) -> float | None:
     """Return the nanoseconds that one operation of a case costs without a store; None for whole scripts."""
     if case.workload != "kv":
         return None
     dry = replace(case, driver=DRY, concurrency=1, ops=None)
     nowhere = Path()
     work = open_work(dry, nowhere, 1, {})
+    work.prepare(pulse)
     source = open_source(dry, nowhere, 1, 1, work.shared)
     now = time.perf_counter_ns()
     window = Window(now, now + WARM_NS, now + WARM_NS + LENGTH_NS)

@@ -86,7 +86,7 @@ class Session:
         trials: list[Trial] = []
         error, ceiling, interrupted = None, None, False
         try:
-            ceiling = harness_ns(case)
+            ceiling = harness_ns(case, runner.signals.check)
             for index in range(case.repeat):
                 trials.append(runner.run(case, index))
                 runner.signals.check()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 
 from sqlstress.case import Case
 from sqlstress.drivers import Connection, load_driver
 from sqlstress.drivers import settings as pragmas
 from sqlstress.drivers.base import Row
+from sqlstress.pulse import Pulse
 from sqlstress.stores.base import COUNTERS
 from sqlstress.stores.partition import file_names
 from sqlstress.stores.sqlite import PUT
@@ -20,6 +23,10 @@ DEFAULT_AUTOCHECKPOINT = 1000
 _FRAME_HEADER = 24
 _WAL_BUDGET = 128 << 20
 """Bytes of WAL that preloading fills at most, over all buckets."""
+_PIECE = 8 << 20
+"""Bytes of rows that preloading writes in one transaction, about."""
+_KEY_BYTES = 24
+_TICK_S = 0.05
 
 SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
@@ -57,17 +64,32 @@ def create(case: Case, path: Path, rows: Iterable[Row]) -> Connection:
         connection.rows("PRAGMA synchronous=off")  # the change to WAL mode syncs, too
         pragmas.apply(connection, hasty)
         connection.rows(_table(case))
-        connection.rows("BEGIN IMMEDIATE")
-        connection.run_many(PUT, rows)
         if case.load.update_ratio:
-            connection.rows("CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
-            connection.run_many("INSERT INTO counter VALUES (?, 0)", ((n,) for n in range(COUNTERS)))
-        connection.rows("COMMIT")
+            _create_counters(connection)
+        _fill(case, connection, rows)
         if case.settings.journal_mode == "wal":
             _grow_wal(case, path, connection)
-            connection.rows("PRAGMA synchronous=full")
-            connection.rows("PRAGMA wal_checkpoint(RESTART)")
+            _checkpoint(connection)
         return _idle(case, path)
+
+
+def _fill(case: Case, connection: Connection, rows: Iterable[Row]) -> None:
+    """Write the rows piece by piece, so that no WAL grows long and no step takes long."""
+    at_once = max(1, _PIECE // (_KEY_BYTES + case.load.value_size))
+    rows = iter(rows)
+    for piece, first in enumerate(rows):
+        if piece and case.settings.journal_mode == "wal":
+            _checkpoint(connection)
+        connection.rows("BEGIN IMMEDIATE")
+        connection.run_many(PUT, chain((first,), islice(rows, at_once - 1)))
+        connection.rows("COMMIT")
+
+
+def _checkpoint(connection: Connection) -> None:
+    """Empty the WAL of what has not been synced yet, and sync that."""
+    connection.rows("PRAGMA synchronous=full")
+    connection.rows("PRAGMA wal_checkpoint(RESTART)")
+    connection.rows("PRAGMA synchronous=off")
 
 
 def _idle(case: Case, path: Path) -> Connection:
@@ -100,6 +122,13 @@ def _table(case: Case) -> str:
     return f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID"
 
 
+def _create_counters(connection: Connection) -> None:
+    connection.rows("BEGIN IMMEDIATE")
+    connection.rows("CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
+    connection.run_many("INSERT INTO counter VALUES (?, 0)", ((n,) for n in range(COUNTERS)))
+    connection.rows("COMMIT")
+
+
 def _grow_wal(case: Case, path: Path, connection: Connection) -> None:
     # The first fill of a WAL extends the file and costs several times more than writing over it.
     frames = case.settings.wal_autocheckpoint
@@ -126,9 +155,26 @@ def first_write(case: Case, path: Path) -> dict[str, str]:
         return answers
 
 
-def integrity(case: Case, path: Path) -> list[str]:
+def integrity(case: Case, path: Path, pulse: Pulse) -> list[str]:
     """Return what PRAGMA quick_check, or integrity_check for verify=full, complains of."""
     pragma = "integrity_check" if case.verify == "full" else "quick_check"
     with opened(case, path) as connection:
-        answers = [str(row[0]) for row in connection.rows(f"PRAGMA {pragma}")]
+        answers = [str(row[0]) for row in watched(connection, f"PRAGMA {pragma}", pulse)]
     return [] if answers == ["ok"] else answers
+
+
+def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
+    """Return the rows of a statement that may take long; it is interrupted when `pulse` raises.
+
+    It runs in a thread of its own: a signal is heard by the main thread only, and not inside SQLite.
+    """
+    with ThreadPoolExecutor(1) as executor:
+        answer = executor.submit(connection.rows, sql)
+        try:
+            while wait([answer], _TICK_S).not_done:
+                pulse()
+        except BaseException:
+            while wait([answer], _TICK_S).not_done:
+                connection.interrupt()
+            raise
+        return answer.result()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sqlstress.pulse import Pulse
 from sqlstress.series import Series
 from sqlstress.stores import Operation
 
@@ -106,20 +107,20 @@ class Work(Protocol):
     """The parent's half of one trial. A workload inherits from it what it has no need of."""
 
     shared: tuple[Any, ...]
-    """Shared arrays, handed to the workers unchanged."""
+    """Shared arrays, handed to the workers unchanged; they are there once it is prepared."""
     companions: tuple[str, ...] = ()
     """Names of the processes to run beside the workers, of the registry of companions."""
 
-    def prepare(self, pulse: Callable[[], None]) -> None:
+    def prepare(self, pulse: Pulse) -> None:
         """Create and fill what the workers need; calls `pulse` often, which may raise Interrupted."""
 
     def connected(self) -> None:
         """All workers are connected."""
 
-    def verify(self, outcomes: Sequence[Outcome], pulse: Callable[[], None]) -> Verdict:
+    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the data is what the workers were told it is."""
 
-    def complete(self, trial: Trial, pulse: Callable[[], None]) -> Trial:
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add to a trial what is measured when its workers have ended, such as the space it takes."""
         return trial
 

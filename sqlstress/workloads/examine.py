@@ -8,6 +8,7 @@ from pathlib import Path
 from sqlstress.case import Case
 from sqlstress.drivers import load_driver
 from sqlstress.errors import SqlstressError
+from sqlstress.pulse import Pulse
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import DRY, files
 from sqlstress.workloads.base import Outcome
@@ -30,23 +31,23 @@ def examined(name: str, check: Callable[[], Check]) -> Check:
         return Check(name, "failed", 0, 1, (f"the database can't be read: {error}",))
 
 
-def integrity_check(case: Case, folder: Path, pulse: Callable[[], None]) -> Check:
+def integrity_check(case: Case, folder: Path, pulse: Pulse) -> Check:
     """Run quick_check or integrity_check on every file."""
     name = "integrity_check" if case.verify == "full" else "quick_check"
     tally = Tally(name)
     for path in files.paths(case, folder):
         pulse()
         tally.checked += 1
-        for complaint in _complaints(case, path):
+        for complaint in _complaints(case, path, pulse):
             tally.problem(f"{path.name}: {complaint}")
     return tally.check()
 
 
-def _complaints(case: Case, path: Path) -> list[str]:
+def _complaints(case: Case, path: Path, pulse: Pulse) -> list[str]:
     if not path.exists():
         return ["the file is gone"]
     try:
-        return files.integrity(case, path)
+        return files.integrity(case, path, pulse)
     except Exception as error:
         if load_driver(case.driver).result_code(error) is None:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 
 import pytest
@@ -15,6 +16,7 @@ from tests.drivers.fake_time import FakeTime
 PUT = "REPLACE INTO kv (key, value) VALUES (?, ?)"
 GET = "SELECT value FROM kv WHERE key = ?"
 CONSTRAINT_PRIMARYKEY = 1555
+INTERRUPT = 9
 
 
 @pytest.fixture
@@ -246,3 +248,17 @@ def test_a_driver_that_is_not_installed_names_the_extra(name: str, monkeypatch: 
     monkeypatch.setitem(DRIVERS, name, "sqlstress.drivers.not_installed")
     with pytest.raises(UsageError, match=rf"driver {name} is not installed .*'sqlstress\[{name}\]'"):
         load_driver(name)
+
+
+ENDLESS = "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up) SELECT max(n) FROM up"
+
+
+def test_a_statement_of_another_thread_can_be_interrupted(driver: Driver, one: Connection) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        answer = executor.submit(one.rows, ENDLESS)
+        while not answer.done():
+            one.interrupt()
+        error = answer.exception()
+    assert error is not None
+    assert driver.result_code(error) == INTERRUPT
+    assert table(one) == {1: "one", 2: "two", 3: None}

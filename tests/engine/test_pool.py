@@ -201,6 +201,7 @@ def test_who_does_not_heed_is_terminated_and_then_killed(
 
 def test_real_workers_start_together_work_and_end() -> None:
     work = open_work(DRY, Path(), 0, {})
+    work.prepare(no_pulse)
     with Pool(DRY, Path(), 0, work.shared) as pool:
         pool.start(no_pulse)
         assert pool.wait_ready(60.0, no_pulse) == []
@@ -219,6 +220,8 @@ def test_real_workers_start_together_work_and_end() -> None:
 def test_real_workers_that_cannot_open_their_files_say_why(tmp_path: Path) -> None:
     case = Case(concurrency=1, ops=10, warmup_s=0.0)
     work = open_work(case, tmp_path, 0, {})
+    work.prepare(no_pulse)
+    work.connected()
     with Pool(case, tmp_path / "missing", 0, work.shared) as pool:
         pool.start(no_pulse)
         (failed,) = pool.wait_ready(60.0, no_pulse)
@@ -229,6 +232,7 @@ def test_real_workers_that_cannot_open_their_files_say_why(tmp_path: Path) -> No
 
 def test_leaving_ends_workers_that_are_still_starting() -> None:
     work = open_work(DRY, Path(), 0, {})
+    work.prepare(no_pulse)
     with Pool(DRY, Path(), 0, work.shared) as pool:
         pool.start(no_pulse)
         processes = list(pool._processes)

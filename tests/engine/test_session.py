@@ -14,6 +14,7 @@ from sqlstress.engine.observer import Nobody
 from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.session import Session
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
+from sqlstress.pulse import Pulse
 from sqlstress.report import Report, Run, Trial
 from tests.example_report import example_report
 
@@ -43,7 +44,12 @@ def scripted(
 ) -> Callable[..., tuple[Report, list[Report], Log]]:
     """Measure cases whose trials come from a function, or raise."""
 
-    def measure(script: Script, *cases: Case, keep: bool = False) -> tuple[Report, list[Report], Log]:
+    def cost(case: Case, pulse: Pulse) -> float:
+        return 100.0 * case.concurrency
+
+    def measure(
+        script: Script, *cases: Case, keep: bool = False, harness: Any = cost
+    ) -> tuple[Report, list[Report], Log]:
         class Runner:
             def __init__(self, folder: Path, keep: bool, signals: Any, observer: Any, salt: int) -> None:
                 assert folder.parent == tmp_path
@@ -54,7 +60,7 @@ def scripted(
 
         monkeypatch.setattr(sessions, "TrialRunner", Runner)
         monkeypatch.setattr(sessions, "fingerprint", lambda *_: EXAMPLE.environment)
-        monkeypatch.setattr(sessions, "harness_ns", lambda case: 100.0 * case.concurrency)
+        monkeypatch.setattr(sessions, "harness_ns", harness)
         saved: list[Report] = []
         log = Log()
         try:
@@ -132,6 +138,18 @@ def test_a_signal_during_the_last_trial_is_answered_and_the_trial_kept(scripted:
     assert report.interrupted
     assert [len(run.trials) for run in report.runs] == [1]
     assert saved == [report]
+
+
+def test_a_signal_while_the_harness_is_measured_begins_no_trial(scripted: Measure) -> None:
+    import signal
+
+    def struck(case: Case, pulse: Pulse) -> float:
+        signal.raise_signal(signal.SIGTERM)
+        pulse()
+        return 1.0
+
+    report, saved, _ = scripted(always, ONE, harness=struck)
+    assert (report.runs, report.interrupted, saved) == ((), True, [])
 
 
 @pytest.mark.parametrize(

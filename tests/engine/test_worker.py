@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from sqlstress.case import Case
 from sqlstress.engine import worker
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
+from sqlstress.stores import DRY
 from sqlstress.units import NS_PER_S
 from sqlstress.workloads import open_work
+from tests.pulses import nothing
 
 CASE = Case(driver="dry", concurrency=2, ops=50, warmup_s=0.0)
 AT_ONCE = Window(0, 0, FOREVER_NS)
@@ -53,7 +56,9 @@ def process_as_before() -> Iterator[None]:
 
 def job_of(case: Case, folder: Path = Path(), number: int = 2) -> Job:
     words = RawArray("q", SLOT_WORDS * (case.concurrency + 1))
-    return Job(case, folder, number, 0, words, open_work(case, folder, 0, {}).shared)
+    work = open_work(replace(case, driver=DRY), folder, 0, {})  # which needs no files
+    work.prepare(nothing)
+    return Job(case, folder, number, 0, words, work.shared)
 
 
 def run(job: Job, parent: Parent) -> list[Any]:

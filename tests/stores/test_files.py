@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from sqlstress.case import Case, Settings
-from sqlstress.errors import UsageError
+from sqlstress.errors import Interrupted, UsageError
+from sqlstress.pulse import paced
 from sqlstress.stores import COUNTERS, files
+from tests.pulses import Pulses, nothing
 from tests.stores.filled import contents, create
 
 ROWS = {number: 10 * number for number in range(200)}
@@ -124,10 +126,57 @@ def test_whoever_holds_a_file_locks_nobody_out(case: Case, first_path: Path, mod
     holder.close()
 
 
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+@pytest.mark.parametrize("count", [99, 100, 101, 350])
+def test_rows_are_written_piece_by_piece(
+    case: Case, first_path: Path, mode: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_PIECE", 100 * 32)
+    case = replace(case, settings=replace(case.settings, journal_mode=mode))
+    holder = files.create(case, first_path, ((number, -number) for number in range(count)))
+    assert holder.rows("SELECT key, value FROM kv") == [(number, -number) for number in range(count)]
+    holder.close()
+
+
+def test_no_wal_grows_long_while_millions_of_rows_are_written(
+    case: Case, first_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_PIECE", 1000 * 32)
+    holder = files.create(case, first_path, ((number, number) for number in range(20_000)))
+    assert first_path.stat().st_size > 200_000
+    assert wal_of(first_path).stat().st_size < 100_000
+    holder.close()
+
+
+def test_who_stops_while_rows_are_written_leaves_no_connection_behind(case: Case, first_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        files.create(case, first_path, paced(ROWS.items(), Pulses(stop_at=1)))
+    assert not wal_of(first_path).exists()
+    with files.opened(case, first_path) as connection:
+        assert connection.rows("SELECT count(*) FROM kv") == [(0,)]
+
+
+ENDLESS = "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up) SELECT max(n) FROM up"
+
+
+def test_a_statement_that_takes_long_is_interrupted(case: Case, first_path: Path) -> None:
+    pulses = Pulses(stop_at=3)
+    with files.opened(case, first_path) as connection:
+        with pytest.raises(Interrupted):
+            files.watched(connection, ENDLESS, pulses)
+        assert pulses.count == 3
+        assert connection.rows("SELECT 1") == [(1,)]
+
+
+def test_a_statement_that_fails_while_it_is_watched_says_why(case: Case, first_path: Path) -> None:
+    with files.opened(case, first_path) as connection, pytest.raises(Exception, match="no such table"):
+        files.watched(connection, "SELECT * FROM missing", nothing)
+
+
 def test_a_sound_file_has_nothing_to_complain_of(case: Case, tmp_path: Path, first_path: Path) -> None:
     create(case, tmp_path, ROWS)
-    assert files.integrity(case, first_path) == []
-    assert files.integrity(replace(case, verify="full"), first_path) == []
+    assert files.integrity(case, first_path, nothing) == []
+    assert files.integrity(replace(case, verify="full"), first_path, nothing) == []
 
 
 @pytest.mark.parametrize("verify", ["quick", "full"])
@@ -139,7 +188,7 @@ def test_a_damaged_page_is_complained_of(case: Case, first_path: Path, verify: s
         # The offset of the first free block of the table's root page, which leads nowhere now.
         file.seek((root - 1) * 4096 + 1)
         file.write(b"\xff\xff")
-    assert files.integrity(replace(case, verify=verify), first_path)
+    assert files.integrity(replace(case, verify=verify), first_path, nothing)
 
 
 def test_remove_takes_all_of_its_own_files_and_nothing_else(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Any
 
 from sqlstress.case import Case
+from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import DRY, files
 from sqlstress.workloads.base import Outcome, Work
@@ -38,7 +39,7 @@ class ClassicWork(Work):
         """Return what trials must have in common to be one sweep over the same files."""
         return replace(self.case, concurrency=1)
 
-    def prepare(self, pulse: Callable[[], None]) -> None:
+    def prepare(self, pulse: Pulse) -> None:
         """Create the files before the first trial of a layout."""
         if self.case.driver == DRY:
             return
@@ -49,7 +50,7 @@ class ClassicWork(Work):
             pulse()
             files.create_empty(self.case, path)
 
-    def verify(self, outcomes: Sequence[Outcome], pulse: Callable[[], None]) -> Verdict:
+    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the data is what the workers were told it is, and the older rows are as they were."""
         if self.case.driver == DRY or self.case.verify == "none":
             return unverified(self.case)
@@ -61,7 +62,7 @@ class ClassicWork(Work):
         ]
         return Verdict(tuple(checks), time.perf_counter() - begun)
 
-    def _check_keys(self, outcomes: Sequence[Outcome], pulse: Callable[[], None]) -> Check:
+    def _check_keys(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
         slots, history = self._history(outcomes)
         rows = dict(self._scan(pulse))
         earlier = dict(self._rows)
@@ -99,11 +100,10 @@ class ClassicWork(Work):
                     ends[index][slot] = area.ends[own]
         return slots, proof.History(sequences, begins, ends, unknown)
 
-    def _scan(self, pulse: Callable[[], None]) -> Iterator[tuple[int, Any]]:
+    def _scan(self, pulse: Pulse) -> Iterator[tuple[int, Any]]:
         for path in files.paths(self.case, self.folder):
-            pulse()
             with files.opened(self.case, path) as connection:
-                yield from connection.iterate("SELECT key, value FROM kv")
+                yield from paced(connection.iterate("SELECT key, value FROM kv"), pulse)
 
     def _writer(self, key: int, value: Any, earlier: dict[int, Any], slots: dict[int, int]) -> Stamp | None:
         if key in earlier and earlier[key] == value:

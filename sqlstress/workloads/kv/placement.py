@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
 from sqlstress.case import Case
 from sqlstress.errors import UsageError
+from sqlstress.pulse import Pulse
 from sqlstress.stores.partition import table
 from sqlstress.workloads.kv.keys import encoder
+
+_BLOCK = 1 << 14
 
 
 class Placement:
@@ -20,26 +22,29 @@ class Placement:
 
     For transactions of several replaces, the keys of a bucket are taken in pairs that are always
     written together, so that a torn transaction shows; an odd batch has one more key, from the
-    bucket's last ones, which belong to no pair.
+    bucket's last ones, which belong to no pair. Without batches over several buckets nobody asks for
+    the members of a bucket, and `starts` and `pairs` are empty.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
         self.buckets = case.buckets
         self.key_space = case.load.key_space
         self.table = memoryview(bucket_table).cast("B").cast("H") if bucket_table is not None else None
-        self.order = memoryview(order).cast("B").cast("Q") if order is not None else None
-        self.starts, self.pairs = self._layout(case)
-
-    def _layout(self, case: Case) -> tuple[list[int], list[int]]:
-        sizes = [self.key_space]
-        if self.table is not None:
-            sizes = [0] * self.buckets
-            for bucket in self.table:
-                sizes[bucket] += 1
+        self.order = memoryview(order).cast("B").cast("I") if order is not None else None
+        self.starts = self._starts()
         batch = case.load.batch
         solo_share = batch % 2 / batch
-        pairs = [int(size * (1 - solo_share)) // 2 for size in sizes]
-        return [0, *accumulate(sizes)], pairs
+        self.pairs = [
+            int(self.size(bucket) * (1 - solo_share)) // 2 for bucket in range(len(self.starts) - 1)
+        ]
+
+    def _starts(self) -> list[int]:
+        if self.table is None:
+            return [0, self.key_space]
+        if self.order is None:
+            return []
+        bucket_of = self.table.__getitem__
+        return [bisect_left(self.order, bucket, key=bucket_of) for bucket in range(self.buckets + 1)]
 
     def bucket(self, number: int) -> int:
         """Return the bucket of a key."""
@@ -57,35 +62,55 @@ class Placement:
         start = self.starts[bucket]
         return bisect_left(self.order, number, start, self.starts[bucket + 1]) - start
 
-    def by_bucket(self) -> list[Sequence[int]]:
-        """Return the keys of each bucket, in ascending order."""
-        if self.table is None:
-            return [range(self.key_space)]
-        groups = [array("Q") for _ in range(self.buckets)]
-        for number, bucket in enumerate(self.table):
-            groups[bucket].append(number)
-        return list(groups)
-
     def size(self, bucket: int) -> int:
         """Return the number of keys in a bucket."""
         return self.starts[bucket + 1] - self.starts[bucket]
 
+    def by_bucket(self, pulse: Pulse) -> list[Sequence[int]]:
+        """Return the keys of each bucket, in ascending order."""
+        if self.table is None:
+            return [range(self.key_space)]
+        return list(_grouped(self.table, self.buckets, pulse))
 
-def shared_arrays(case: Case) -> tuple[Any, Any]:
-    """Return (bucket of each key, keys ordered by bucket) as shared arrays; None where not needed."""
+
+def shared_arrays(case: Case, pulse: Pulse) -> tuple[Any, Any]:
+    """Return (bucket of each key, keys ordered by bucket) as shared arrays; None where not needed.
+
+    Millions of keys take seconds: `pulse` is called often, and may raise.
+    """
     load = case.load
     if case.buckets == 1:
         return None, None
     encode = encoder(load.key_type)
-    buckets = table(map(encode, range(load.key_space)), case.buckets)
     bucket_table = RawArray("H", load.key_space)
-    memoryview(bucket_table).cast("B").cast("H")[:] = buckets
+    words = memoryview(bucket_table).cast("B").cast("H")
+    for block in _blocks(load.key_space):
+        pulse()
+        words[block.start : block.stop] = table(map(encode, block), case.buckets)
     if load.batch == 1:
         return bucket_table, None
-    order = RawArray("Q", load.key_space)
-    ordered = memoryview(order).cast("B").cast("Q")
-    ordered[:] = array("Q", sorted(range(load.key_space), key=buckets.__getitem__))
+    order = RawArray("I", load.key_space)
+    ordered = memoryview(order).cast("B").cast("I")
+    place = 0
+    for group in _grouped(words, case.buckets, pulse):
+        ordered[place : place + len(group)] = group
+        place += len(group)
     return bucket_table, order
+
+
+def _grouped(bucket_table: Any, buckets: int, pulse: Pulse) -> list[array[int]]:
+    groups = [array("I") for _ in range(buckets)]
+    adders = [group.append for group in groups]
+    for block in _blocks(len(bucket_table)):
+        pulse()
+        for number, bucket in zip(block, bucket_table[block.start : block.stop].tolist(), strict=True):
+            adders[bucket](number)
+    return groups
+
+
+def _blocks(count: int) -> Iterator[range]:
+    """Yield the numbers from 0 to count - 1, block by block."""
+    return (range(start, min(start + _BLOCK, count)) for start in range(0, count, _BLOCK))
 
 
 def check_room(case: Case, placement: Placement) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Any
 
 from sqlstress.case import Case
 from sqlstress.drivers import Connection
+from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import COUNTERS, DRY, files
 from sqlstress.workloads.base import Outcome, Work
@@ -19,38 +20,38 @@ from sqlstress.workloads.kv.keys import encoder, number_of
 from sqlstress.workloads.kv.placement import Placement, check_room, shared_arrays
 from sqlstress.workloads.kv.values import Stamp, Values
 
-Pulse = Callable[[], None]
-_PULSE_ROWS = 10_000
-
 
 class KeyValueWork(Work):
     """One trial's files, shared memory and verdict."""
 
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self.folder = case, folder
-        load = case.load
-        bucket_table, order = shared_arrays(case)
-        self.placement = Placement(case, bucket_table, order)
-        if load.batch > 1:
-            check_room(case, self.placement)
-        self.shape = acks.shape_of(case, load.key_space)
-        words = RawArray("q", self.shape.words * case.concurrency)
-        self._words = memoryview(words).cast("B").cast("q")
-        self.shared = (words, bucket_table, order)
-        self.values = Values(salt, load.value_size)
-        self.slots = acks.Slots(load.key_space, self.shape.slots)
+        self.shape = acks.shape_of(case, case.load.key_space)
+        self.values = Values(salt, case.load.value_size)
+        self.slots = acks.Slots(case.load.key_space, self.shape.slots)
+        self.shared: tuple[Any, ...] = ()
         self._idle: list[Connection] = []
 
     def prepare(self, pulse: Pulse) -> None:
-        """Create every bucket's file, preload its keys, and see that the settings were taken."""
+        """Make the shared arrays; create and preload every bucket's file; see that settings were taken."""
+        self._share(pulse)
         if self.case.driver == DRY:
             return
         files.remove(self.case, self.folder)
-        numbers = self.placement.by_bucket()
+        numbers = self.placement.by_bucket(pulse)
         for path, of_bucket in zip(files.paths(self.case, self.folder), numbers, strict=True):
             self._idle.append(files.create(self.case, path, self._preload(of_bucket, pulse)))
             files.first_write(self.case, path)
             pulse()
+
+    def _share(self, pulse: Pulse) -> None:
+        bucket_table, order = shared_arrays(self.case, pulse)
+        self.placement = Placement(self.case, bucket_table, order)
+        if self.case.load.batch > 1:
+            check_room(self.case, self.placement)
+        words = RawArray("q", self.shape.words * self.case.concurrency)
+        self._words = memoryview(words).cast("B").cast("q")
+        self.shared = (words, bucket_table, order)
 
     def connected(self) -> None:
         """Close the connections that kept every WAL at its size until the workers had theirs."""
@@ -59,9 +60,7 @@ class KeyValueWork(Work):
 
     def _preload(self, numbers: Sequence[int], pulse: Pulse) -> Iterator[tuple[Any, Any]]:
         encode, make = encoder(self.case.load.key_type), self.values.maker(0)
-        for index, number in enumerate(numbers):
-            if index % _PULSE_ROWS == 0:
-                pulse()
+        for number in paced(numbers, pulse):
             yield encode(number), make(number)
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
@@ -95,21 +94,16 @@ class KeyValueWork(Work):
             unknown,
         )
         seen = bytearray(self.case.load.key_space)
-        missing = (repr(self._key(number)) for number, times in enumerate(seen) if not times)
         covered = self.slots.covered()
         note = "" if covered == 1 else f"last writes tracked for {covered:.0%} of the keys"
-        return proof.check_keys(history, self._found(seen, pulse), missing, note)
-
-    def _key(self, number: int) -> Any:
-        return encoder(self.case.load.key_type)(number)
+        return proof.check_keys(history, self._found(seen, pulse), self._missing(seen, pulse), note)
 
     def _found(self, seen: bytearray, pulse: Pulse) -> Iterator[tuple[str, int | None, Stamp | None]]:
         """Yield every row of every file: key in words, slot, write. A key in the wrong bucket is foreign."""
         load = self.case.load
         for bucket, path in enumerate(files.paths(self.case, self.folder)):
-            pulse()
             with files.opened(self.case, path) as connection:
-                for key, value in connection.iterate("SELECT key, value FROM kv"):
+                for key, value in paced(connection.iterate("SELECT key, value FROM kv"), pulse):
                     number = number_of(key, load.key_type)
                     if number is None or number >= load.key_space or self.placement.bucket(number) != bucket:
                         yield f"{key!r:.60} (which does not belong into {path.name})", None, None
@@ -117,6 +111,15 @@ class KeyValueWork(Work):
                     seen[number] = 1
                     slot = self.slots.slot(number)
                     yield repr(key), None if slot < 0 else slot, self._writer(number, value)
+
+    def _missing(self, seen: bytearray, pulse: Pulse) -> Iterator[str]:
+        """Yield every key, in words, that was not found."""
+        encode = encoder(self.case.load.key_type)
+        number = seen.find(0)
+        while number >= 0:
+            pulse()
+            yield repr(encode(number))
+            number = seen.find(0, number + 1)
 
     def _writer(self, number: int, value: object) -> Stamp | None:
         stamp = self.values.read(value)

@@ -38,6 +38,7 @@ class Recorder:
     ) -> None:
         self.case = Case(driver=DRY, load=load, buckets=buckets, concurrency=concurrency, **more)
         self.work: Any = open_work(self.case, NOWHERE, SALT, {})
+        self.work.prepare(lambda: None)
         self.source: Any = open_source(self.case, NOWHERE, worker, SALT, self.work.shared)
         self.calls: list[Call] = []
         self.values = Values(SALT, load.value_size)

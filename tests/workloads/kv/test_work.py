@@ -1,4 +1,4 @@
-"""What the workers find when they connect."""
+"""What the workers find when they connect, and what the parent needs to judge them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import pytest
 
 from sqlstress.case import Case, Load, Settings
 from sqlstress.drivers import load_driver
+from sqlstress.pulse import Pulse
+from sqlstress.report import Verdict
+from sqlstress.stores import files
+from sqlstress.workloads.base import Findings, Outcome
 from sqlstress.workloads.kv.work import KeyValueWork
+from tests.pulses import Pulses, nothing, stopped_everywhere
 
 SMALL = Load(key_space=50)
 FRAME = 4096 + 24
-
-
-def nothing() -> None:
-    pass
 
 
 def wal_bytes(folder: Path, name: str = "kv.db-wal") -> int:
@@ -54,3 +55,57 @@ def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> N
     work.connected()
     work.connected()
     work.discard()
+
+
+def all_alive(case: Case) -> list[Outcome]:
+    return [Outcome(worker, False, Findings()) for worker in range(1, case.concurrency + 1)]
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Path, buckets: int) -> None:
+    case = Case(buckets=buckets, load=Load(key_space=2000), settings=Settings(synchronous="off"))
+    verdicts: list[Verdict] = []
+
+    def prepare(pulse: Pulse) -> None:
+        work = KeyValueWork(case, tmp_path, 1, {})
+        try:
+            work.prepare(pulse)
+            assert len(list(tmp_path.iterdir())) == 3 * buckets
+        finally:
+            work.connected()
+            work.discard()
+            assert list(tmp_path.iterdir()) == []
+
+    assert stopped_everywhere(prepare) > 8
+    work = KeyValueWork(case, tmp_path, 1, {})
+    work.prepare(nothing)
+    work.connected()
+    assert stopped_everywhere(lambda pulse: verdicts.append(work.verify(all_alive(case), pulse))) > 8
+    assert [verdict.status for verdict in verdicts] == ["ok"]
+
+
+def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
+    """Neither where they are written, nor where they are read, nor where they are missed."""
+    case = Case(load=Load(key_space=20_000), settings=Settings(synchronous="off"))
+    work, preparing, verifying, missing = KeyValueWork(case, tmp_path, 1, {}), Pulses(), Pulses(), Pulses()
+    work.prepare(preparing)
+    work.connected()
+    work.verify(all_alive(case), verifying)
+    with files.opened(case, tmp_path / "kv.db") as connection:
+        connection.rows("DELETE FROM kv")
+    check = {check.name: check for check in work.verify(all_alive(case), missing).checks}["last write"]
+    assert (check.problems, check.counterexamples[0]) == (20_000, "key 0 is gone")
+    assert min(preparing.count, verifying.count, missing.count) >= 20_000 // 256
+
+
+def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None:
+    case = Case(buckets=3, load=SMALL, settings=Settings(synchronous="off"))
+    work = KeyValueWork(case, tmp_path, 1, {})
+    work.prepare(nothing)
+    work.connected()
+    gone = (0, 7, 8, 49)
+    for path in files.paths(case, tmp_path):
+        with files.opened(case, path) as connection:
+            connection.rows(f"DELETE FROM kv WHERE key IN {gone}")
+    check = {check.name: check for check in work.verify(all_alive(case), nothing).checks}["last write"]
+    assert check.counterexamples == tuple(f"key {key} is gone" for key in gone)

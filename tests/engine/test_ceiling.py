@@ -1,0 +1,33 @@
+"""The harness's own cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlstress.case import Case, Load
+from sqlstress.engine.ceiling import harness_ns
+from sqlstress.errors import Interrupted
+from tests.pulses import Pulses, nothing
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(concurrency=8, load=Load(key_space=100)),
+        Case(driver="apsw", buckets=3, load=Load(key_space=100, batch=4, update_ratio=0.2)),
+    ],
+    ids=["one file", "batches over three"],
+)
+def test_the_harness_costs_something_whatever_the_case(case: Case) -> None:
+    cost = harness_ns(case, nothing)
+    assert cost is not None
+    assert 0 < cost < 1_000_000
+
+
+def test_a_whole_script_has_no_cost_of_one_operation() -> None:
+    assert harness_ns(Case(workload="classic", ops=10), nothing) is None
+
+
+def test_who_stops_it_need_not_wait_until_every_key_has_its_file() -> None:
+    with pytest.raises(Interrupted):
+        harness_ns(Case(buckets=20, load=Load(key_space=10**8)), Pulses(stop_at=3))

@@ -1,0 +1,37 @@
+"""Pulses for whoever is tested: one that says nothing, one that counts, one that stops its caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+from sqlstress.errors import Interrupted
+from sqlstress.pulse import Pulse
+
+
+def nothing() -> None:
+    """Let the work go on."""
+
+
+class Pulses:
+    """Counts its calls; raises Interrupted at the call with the given number, and at every later one."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.stop_at = stop_at
+        self.count = 0
+
+    def __call__(self) -> None:
+        self.count += 1
+        if self.stop_at is not None and self.count >= self.stop_at:
+            raise Interrupted("stopped by a test")
+
+
+def stopped_everywhere(act: Callable[[Pulse], object]) -> int:
+    """Stop something at its first pulse, its second and so on, until it ends; return how often it was."""
+    for number in count(1):
+        try:
+            act(Pulses(stop_at=number))
+        except Interrupted:
+            continue
+        return number - 1
+    raise AssertionError("it has no end")
