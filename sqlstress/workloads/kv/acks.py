@@ -26,12 +26,15 @@ from math import gcd
 from typing import Any
 
 from sqlstress.case import Case
+from sqlstress.pulse import Pulse
 from sqlstress.stores import COUNTERS
 
 MEMORY_BUDGET = 256 << 20
 """Bytes of acknowledgements, all workers together."""
 CHUNK_ROWS = 1024
 META = 8
+
+_STRETCH = 512
 
 UNTRACKED = -1
 """The slot of a key for which there was no room."""
@@ -136,6 +139,21 @@ class Area:
         under_way = slice(done * width, (done + 1) * width)
         numbered = enumerate(rows[under_way], self.meta[1] + done * width)
         return dict(compress(numbered, self.written[under_way].tolist()))
+
+
+def latest_begins(areas: Sequence[Area], pulse: Pulse) -> Sequence[int]:
+    """Return the latest begin of any worker's write to each slot; 0 where nobody wrote.
+
+    Stretch by stretch: as lists, the columns of many workers would be several times the shared memory.
+    """
+    columns = [area.begins for area in areas]
+    if len(columns) == 1:
+        return columns[0]  # type: ignore[no-any-return]
+    latest = array("q")
+    for start in range(0, len(columns[0]), _STRETCH):
+        pulse()
+        latest.extend(map(max, *(column[start : start + _STRETCH].tolist() for column in columns)))
+    return latest
 
 
 def _spread(stamps: Sequence[int], width: int) -> Iterable[int]:

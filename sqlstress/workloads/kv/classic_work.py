@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.sharedctypes import RawArray
@@ -63,52 +64,53 @@ class ClassicWork(Work):
         return Verdict(tuple(checks), time.perf_counter() - begun)
 
     def _check_keys(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
-        slots, history = self._history(outcomes)
-        rows = dict(self._scan(pulse))
-        earlier = dict(self._rows)
+        ours, history = self._history(outcomes, pulse)
+        rows, earlier = dict(self._scan(pulse)), dict(self._rows)
         found = (
-            (repr(key), slots.get(key), self._writer(key, value, earlier, slots))
-            for key, value in rows.items()
+            (repr(key), key, self._writer(key, value, earlier, ours))
+            for key, value in paced(rows.items(), pulse)
         )
-        missing = (repr(key) for key in (*earlier, *self._told(slots, history)) if key not in rows)
+        missing = (repr(key) for key in paced((*earlier, *history.latest), pulse) if key not in rows)
         check = proof.check_keys(history, found, missing)
         self._rows.clear()
         self._rows.update(rows)
         return check
 
-    @staticmethod
-    def _told(slots: dict[int, int], history: proof.History) -> Iterator[int]:
-        return (key for key, slot in slots.items() if history.latest[slot])
+    def _history(self, outcomes: Sequence[Outcome], pulse: Pulse) -> tuple[set[int], proof.History]:
+        """Return the keys of this trial, and what the workers were told of them.
 
-    def _history(self, outcomes: Sequence[Outcome]) -> tuple[dict[int, int], proof.History]:
-        """Return the slot of every key of this trial, and what the workers were told of it."""
-        drawn = [drawn_keys(self.case, self.salt, outcome.worker) for outcome in outcomes]
-        slots = {key: slot for slot, key in enumerate(dict.fromkeys(key for keys in drawn for key in keys))}
-        sequences, begins, ends = ([[0] * len(slots) for _ in outcomes] for _ in range(3))
+        A key is its own slot; of one that was never set nothing is kept, which counts as 0.
+        """
+        ours: set[int] = set()
+        sequences, begins, ends = ([Counter[int]() for _ in outcomes] for _ in range(3))
+        latest = Counter[int]()
         unknown: dict[Stamp, int] = {}
         for index, outcome in enumerate(outcomes):
+            pulse()
+            drawn = drawn_keys(self.case, self.salt, outcome.worker)
+            ours.update(drawn)
             area = acks.Area(self._words, self.shape, outcome.worker)
             if outcome.died:
                 for sequence, own in area.settle_after_death().items():
-                    unknown[Stamp(outcome.worker, sequence)] = slots[drawn[index][own]]
+                    unknown[Stamp(outcome.worker, sequence)] = drawn[own]
             # In the order of its sets, so that of a key drawn twice the later one stays.
-            for own, key in enumerate(drawn[index]):
+            for own, key in enumerate(drawn):
                 if area.sequences[own]:
-                    slot = slots[key]
-                    sequences[index][slot] = area.sequences[own]
-                    begins[index][slot] = area.begins[own]
-                    ends[index][slot] = area.ends[own]
-        return slots, proof.History(sequences, begins, ends, unknown)
+                    sequences[index][key] = area.sequences[own]
+                    begins[index][key] = area.begins[own]
+                    ends[index][key] = area.ends[own]
+                    latest[key] = max(latest[key], area.begins[own])
+        return ours, proof.History(sequences, begins, ends, latest, unknown)
 
     def _scan(self, pulse: Pulse) -> Iterator[tuple[int, Any]]:
         for path in files.paths(self.case, self.folder):
             with files.opened(self.case, path) as connection:
                 yield from paced(connection.iterate("SELECT key, value FROM kv"), pulse)
 
-    def _writer(self, key: int, value: Any, earlier: dict[int, Any], slots: dict[int, int]) -> Stamp | None:
+    def _writer(self, key: int, value: Any, earlier: dict[int, Any], ours: set[int]) -> Stamp | None:
         if key in earlier and earlier[key] == value:
             return proof.PRELOADED
-        return self.values.read(value) if key in slots else None
+        return self.values.read(value) if key in ours else None
 
     def discard(self) -> None:
         """Keep the files: they serve the whole sweep."""

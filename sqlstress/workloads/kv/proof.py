@@ -18,22 +18,22 @@ PRELOADED = Stamp(0, 0)
 """Stands for the value that the key had before the trial."""
 
 
+Column = Sequence[int] | Mapping[int, int]
+"""A number for each slot."""
+
+
 @dataclass(slots=True)
 class History:
     """What the workers were told: by worker (from 0: worker 1) and slot; times on one shared clock."""
 
-    sequences: Sequence[Sequence[int]]
+    sequences: Sequence[Column]
     """Sequence number of the last acknowledged write; 0: none."""
-    begins: Sequence[Sequence[int]]
-    ends: Sequence[Sequence[int]]
+    begins: Sequence[Column]
+    ends: Sequence[Column]
+    latest: Column
+    """The latest begin of any worker's acknowledged write; 0: none."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
     """Writes of which nobody knows whether they were done, and the slot that each was meant for."""
-    latest: list[int] = field(init=False)
-    """The latest begin of any acknowledged write, by slot."""
-
-    def __post_init__(self) -> None:
-        columns = self.begins
-        self.latest = list(map(max, *columns)) if len(columns) > 1 else list(columns[0])
 
     def objection(self, slot: int, found: Stamp) -> str | None:
         """Say what is wrong with the write found at a slot; None when nothing is."""

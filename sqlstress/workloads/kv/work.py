@@ -88,9 +88,10 @@ class KeyValueWork(Work):
 
     def _check_keys(self, areas: Sequence[acks.Area], unknown: dict[Stamp, int], pulse: Pulse) -> Check:
         history = proof.History(
-            [area.sequences.tolist() for area in areas],
-            [area.begins.tolist() for area in areas],
-            [area.ends.tolist() for area in areas],
+            [area.sequences for area in areas],
+            [area.begins for area in areas],
+            [area.ends for area in areas],
+            acks.latest_begins(areas, pulse),
             unknown,
         )
         seen = bytearray(self.case.load.key_space)

@@ -48,11 +48,13 @@ class Story:
         """Return what the workers were told: of each worker only its last write is known."""
         workers = max((write.worker for write in self.writes), default=1)
         sequences, begins, ends = ([[0] * SLOTS for _ in range(workers)] for _ in range(3))
+        latest = [0] * SLOTS
+        latest[SLOT] = max((write.begin for write in self.writes), default=0)
         for worker, sequence, begin, end in self.writes:
             sequences[worker - 1][SLOT] = sequence
             begins[worker - 1][SLOT] = begin
             ends[worker - 1][SLOT] = end
-        return History(sequences, begins, ends, dict.fromkeys(self.unknown, SLOT))
+        return History(sequences, begins, ends, latest, dict.fromkeys(self.unknown, SLOT))
 
     def rows(self) -> Iterator[tuple[str, int, Stamp | None]]:
         """Yield the rows that were found: those of the keys beside it are as they were preloaded."""

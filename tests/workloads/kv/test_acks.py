@@ -5,15 +5,18 @@ from __future__ import annotations
 import itertools
 from array import array
 from dataclasses import dataclass, field
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.case import Case, Load
+from sqlstress.errors import Interrupted
 from sqlstress.stores import COUNTERS
 from sqlstress.workloads.kv import acks
-from sqlstress.workloads.kv.acks import UNTRACKED, Area, Shape, Slots, tracked
+from sqlstress.workloads.kv.acks import UNTRACKED, Area, Shape, Slots, latest_begins, tracked
+from tests.pulses import Pulses, nothing
 from tests.workloads.kv.mortal import Killed, MortalWords, shared_words
 
 SLOTS = 6
@@ -214,3 +217,26 @@ def test_counters_have_words_only_where_there_are_updates(update_ratio: float, c
     shape = acks.shape_of(Case(buckets=5, load=Load(update_ratio=update_ratio)), 10)
     assert shape.counters == counters
     assert len(Area(shared_words(shape.words), shape, 1).counts) == counters
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("slots", [1, 511, 512, 513, 2000])
+def test_the_latest_begin_of_a_slot_is_that_of_any_worker(workers: int, slots: int) -> None:
+    random = Random(f"{workers} {slots}")
+    begins = [[random.choice((0, random.getrandbits(62))) for _ in range(slots)] for _ in range(workers)]
+    shape = Shape(1, 8, slots, 0)
+    words = shared_words(len(begins) * shape.words)
+    areas = [Area(words, shape, worker) for worker in range(1, len(begins) + 1)]
+    for area, column in zip(areas, begins, strict=True):
+        area.begins[:] = array("q", column)
+    assert list(latest_begins(areas, nothing)) == [max(each) for each in zip(*begins, strict=True)]
+
+
+def test_who_stops_it_need_not_wait_until_all_slots_have_been_compared() -> None:
+    shape, whole = Shape(1, 8, 5000, 0), Pulses()
+    words = shared_words(2 * shape.words)
+    areas = [Area(words, shape, worker) for worker in (1, 2)]
+    latest_begins(areas, whole)
+    assert whole.count >= 5
+    with pytest.raises(Interrupted):
+        latest_begins(areas, Pulses(stop_at=whole.count))

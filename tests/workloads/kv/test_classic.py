@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +21,7 @@ from sqlstress.workloads.kv.acks import Area
 from sqlstress.workloads.kv.classic import LARGEST_KEY, drawn_keys, shape_of
 from sqlstress.workloads.kv.kinds import KINDS
 from sqlstress.workloads.kv.values import Stamp, Values
+from tests.pulses import nothing, stopped_everywhere
 from tests.workloads.kv.dry import NOWHERE, do
 
 OPS = 60
@@ -28,10 +30,6 @@ OPS = 60
 def classic(**more: Any) -> Case:
     (case,) = plan.from_options({"preset": "classic", "concurrency": "1", "seed": 1, **more})
     return replace(case, ops=OPS, settings=replace(case.settings, synchronous="off"))
-
-
-def nothing() -> None:
-    pass
 
 
 def chunks(source: Any, size: int = 50) -> list[Any]:
@@ -120,7 +118,7 @@ class Sweep:
         self._carry: dict[Any, Any] = {}
         self._trial = 0
 
-    def trial(self, does: Callable[[Any], Any] = chunks, *, died: bool = False) -> Callable[[], Verdict]:
+    def trial(self, does: Callable[[Any], Any] = chunks, *, died: bool = False) -> Callable[..., Verdict]:
         """Let every worker do its work; return the function that judges the trial."""
         self._trial += 1
         work = open_work(self.case, self.folder, self._trial, self._carry)
@@ -131,7 +129,7 @@ class Sweep:
             does(source)
             source.close()
         outcomes = [Outcome(worker, died, None if died else Findings()) for worker in workers]
-        return lambda: work.verify(outcomes, nothing)
+        return lambda pulse=nothing: work.verify(outcomes, pulse)
 
     def execute(self, sql: str) -> list[Any]:
         """Run a statement on every file; return all rows."""
@@ -214,6 +212,25 @@ def test_a_dead_workers_last_set_may_be_there(tmp_path: Path) -> None:
     judge = sweep.trial(die_before_the_eleventh_stamp, died=True)
     assert len(sweep.execute("SELECT key FROM kv")) == 11
     assert next(check for check in judge().checks if check.name == "last write").status == "ok"
+
+
+def test_judging_many_workers_takes_no_room_for_every_key_of_every_worker(tmp_path: Path) -> None:
+    sweep = Sweep(replace(classic(), concurrency=100), tmp_path)
+    judge = sweep.trial()
+    tracemalloc.start()
+    try:
+        assert judge().status == "ok"
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1000 * 100 * OPS
+
+
+def test_a_stop_is_heard_at_every_pulse_of_verifying(tmp_path: Path) -> None:
+    judge = Sweep(replace(classic(), concurrency=12), tmp_path).trial()
+    verdicts: list[Verdict] = []
+    assert stopped_everywhere(lambda pulse: verdicts.append(judge(pulse))) > 12
+    assert [verdict.status for verdict in verdicts] == ["ok"]
 
 
 def test_another_case_begins_with_fresh_files(tmp_path: Path) -> None:

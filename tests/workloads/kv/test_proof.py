@@ -240,7 +240,7 @@ def test_lost_and_unexplained_updates_are_told(
 
 
 def test_a_write_under_way_at_one_key_does_not_excuse_it_at_another() -> None:
-    history = History([[0, 0]], [[0, 0]], [[0, 0]], {Stamp(1, 5): 0})
+    history = History([[0, 0]], [[0, 0]], [[0, 0]], [0, 0], {Stamp(1, 5): 0})
     assert check_keys(history, [("a", 0, Stamp(1, 5)), ("b", 1, PRELOADED)], []).status == "ok"
     check = check_keys(history, [("a", 0, PRELOADED), ("b", 1, Stamp(1, 5))], [])
     assert (check.status, check.problems) == ("failed", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,18 @@ def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None
             connection.rows(f"DELETE FROM kv WHERE key IN {gone}")
     check = {check.name: check for check in work.verify(all_alive(case), nothing).checks}["last write"]
     assert check.counterexamples == tuple(f"key {key} is gone" for key in gone)
+
+
+def test_judging_many_workers_takes_little_memory_beside_what_they_share(tmp_path: Path) -> None:
+    case = Case(concurrency=64, load=Load(key_space=10_000), settings=Settings(synchronous="off"))
+    work = KeyValueWork(case, tmp_path, 1, {})
+    work.prepare(nothing)
+    work.connected()
+    tracemalloc.start()
+    try:
+        assert work.verify(all_alive(case), nothing).status == "ok"
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 8 * len(work.shared[0]) > 15 << 20
+    assert peak < 2 << 20
