@@ -56,7 +56,7 @@ def opened(case: Case, path: Path) -> Iterator[Connection]:
 def create(case: Case, path: Path, rows: Iterable[Row]) -> Connection:
     """Create one bucket's file, fill its table, and leave its WAL at the size that it works at.
 
-    Filling is not what is measured, so it syncs only at its end. Returns an idle connection, to be
+    Filling is not what is measured, so only its checkpoints sync. Returns an idle connection, to be
     closed when the workers are connected: the last one to close would delete the WAL.
     """
     hasty = replace(case.settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
