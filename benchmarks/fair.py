@@ -65,7 +65,8 @@ def _row(bench: Bench, labels: dict[str, str], arms: dict[str, Callable[[int], O
     tps = {name: [outcome.trial.tps for outcome in outcomes] for name, outcomes in found.items()}
     jain = {name: [outcome.trial.fairness or 0.0 for outcome in outcomes] for name, outcomes in found.items()}
     waits = {
-        name: [outcome.trial.longest_wait_ns / 1e6 for outcome in found[name]] for name in ("default", "fair")
+        name: [(outcome.trial.longest_wait_ns or 0) / 1e6 for outcome in found[name]]
+        for name in ("default", "fair")
     }
     price = ratios(tps["fair"], tps["default"])
     at_base = "base" not in arms

@@ -67,6 +67,6 @@ def _watched(bench: Bench, case: ToolCase, index: int) -> dict[str, float]:
 def _started(bench: Bench, case: ToolCase, index: int) -> dict[str, float]:
     outcome = bench.tool.measure(case, bench.seed(index))
     return {
-        "processes' start s": outcome.trial.start_s,
+        "processes' start s": outcome.trial.start_s or 0.0,
         "to first operation s": outcome.wall_s - case.duration_s,
     }

@@ -109,6 +109,7 @@ def _fingerprint(document: Document) -> Iterator[str]:
 
 def _host(environment: Environment) -> Sequence[str]:
     host, files, sync = environment.host, environment.file_system, environment.sync
+    assert sync and host.memory_bytes and host.sleep_1ms_ns, "a fingerprint of this machine has them"
     processor = host.processor or "processor unknown"
     return (
         f"{host.system} {host.release}, {host.machine}, {processor}, {host.cores} cores, "

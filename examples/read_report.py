@@ -27,7 +27,7 @@ def line(run: dict[str, Any]) -> str:
     valid = [trial for trial in run["trials"] if trial["error"] is None]
     if not valid:
         return f"files={files} processes={processes}: not measured: {run['error']}"
-    synchronous = valid[0]["effective"].get("synchronous", "none")
+    synchronous = valid[0]["effective"].get("synchronous", "unknown")
     tps = median(trial["tps"] for trial in valid)
     p99s = [trial["latency"]["replace"]["p99_ns"] for trial in valid if "replace" in trial["latency"]]
     p99 = f"replace p99 {median(p99s) / 1e6:.3f} ms, " if p99s else ""

@@ -31,8 +31,8 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def longest_wait_ns(run: Run) -> int:
-    """Return the longest wait of a run's valid trials, in nanoseconds; 0 without one."""
-    return max((trial.longest_wait_ns for trial in run.valid), default=0)
+    """Return the longest wait of a run's valid trials, in nanoseconds; 0 where none was observed."""
+    return max((trial.longest_wait_ns or 0 for trial in run.valid), default=0)
 
 
 def _starvation(group: Group) -> Iterator[Finding]:
@@ -122,9 +122,9 @@ def _stall(group: Group) -> Iterator[Finding]:
         )
 
 
-def _tally(group: Group, count: Callable[[Trial], int]) -> tuple[int, list[Case]]:
+def _tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
     """Return how many of something all trials of a group counted, and in which cases."""
-    counted = [(run.case, sum(map(count, run.trials))) for run in group.runs]
+    counted = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
     found = [(case, number) for case, number in counted if number > 0]
     return sum(number for _, number in found), [case for case, _ in found]
 

@@ -170,7 +170,7 @@ def no_journal_on_disk(facts: Facts) -> Iterator[Warning]:
 def tick_rounded_sleep(facts: Facts) -> Iterator[Warning]:
     """A clock whose ticks are longer than the waits of SQLite's busy handler."""
     slept = facts.host.sleep_1ms_ns
-    if slept > TICK_OVER_NS:
+    if slept is not None and slept > TICK_OVER_NS:
         yield Warning(
             "tick-rounded-sleep",
             f"A sleep of 1 ms takes {format_ms(slept)} ms here: SQLite's busy handler waits longer than it "
@@ -181,7 +181,7 @@ def tick_rounded_sleep(facts: Facts) -> Iterator[Warning]:
 def few_cores(facts: Facts) -> Iterator[Warning]:
     """More processes than processors."""
     cores = facts.host.cores
-    if facts.most_workers > cores:
+    if cores is not None and facts.most_workers > cores:
         yield Warning(
             "few-cores",
             f"{cores} core{'s' * (cores != 1)} for up to {facts.most_workers} processes: read what more "

@@ -17,8 +17,9 @@ REPORT: dict[str, Callable[[Report], Value]] = {
     "cores": lambda report: report.environment.host.cores,
     "python": lambda report: report.environment.host.python,
     "file_system": lambda report: report.environment.file_system.kind,
-    "sync_primitive": lambda report: report.environment.sync.primitive,
-    "sync_append_p50_ns": lambda report: report.environment.sync.append_p50_ns,
+    "sync_primitive": lambda report: sync.primitive if (sync := report.environment.sync) else None,
+    "sync_append_p50_ns": lambda report: sync.append_p50_ns if (sync := report.environment.sync) else None,
+    "published": lambda report: report.published,
 }
 
 CASE: dict[str, Callable[[Run], Value]] = {

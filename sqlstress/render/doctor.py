@@ -13,6 +13,7 @@ WIDTH = 80
 LABEL = 12
 _GIB = 1 << 30
 _LONGEST_OPTIONS = 120
+_UNKNOWN = "unknown"
 # The compile options that change what a commit costs or what it is worth.
 _TELLING = (
     *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),
@@ -31,16 +32,25 @@ def doctor_text(environment: Environment) -> str:
 
 def _host(environment: Environment) -> Iterator[str]:
     host = environment.host
-    processor = f"{host.processor or 'unknown model'}, {host.cores} core{'s' * (host.cores != 1)} to use"
+    processor = f"{host.processor or 'unknown model'}, {_cores(host.cores)} to use"
     yield from _entry("Host", f"{host.system} {host.release}, {host.machine}")
     yield from _entry("Processor", processor)
-    yield from _entry("Memory", f"{host.memory_bytes / _GIB:.1f} GiB")
-    yield from _entry("Python", host.python)
-    yield from _entry("Sleep", f"a sleep of 1 ms takes {format_ms(host.sleep_1ms_ns)} ms")
+    yield from _entry(
+        "Memory", _UNKNOWN if host.memory_bytes is None else f"{host.memory_bytes / _GIB:.1f} GiB"
+    )
+    yield from _entry("Python", host.python or _UNKNOWN)
+    slept = (
+        _UNKNOWN if host.sleep_1ms_ns is None else f"a sleep of 1 ms takes {format_ms(host.sleep_1ms_ns)} ms"
+    )
+    yield from _entry("Sleep", slept)
+
+
+def _cores(count: int | None) -> str:
+    return "cores unknown" if count is None else f"{count} core{'s' * (count != 1)}"
 
 
 def _folder(mounted: FileSystem) -> Iterator[str]:
-    kind = mounted.kind or "unknown"
+    kind = mounted.kind or _UNKNOWN
     device = f" on {mounted.device}" if mounted.device else ""
     yield from _entry("File system", f"{kind}{device}")
     if mounted.options:
@@ -49,7 +59,10 @@ def _folder(mounted: FileSystem) -> Iterator[str]:
         yield from _entry("", cut.replace(",", ", "))
 
 
-def _sync(cost: SyncCost) -> Iterator[str]:
+def _sync(cost: SyncCost | None) -> Iterator[str]:
+    if cost is None:
+        yield from _entry("Sync", _UNKNOWN)
+        return
     yield from _entry("Sync", f"{cost.primitive} after writing 4 KiB, {cost.samples} times of each kind:")
     kinds = (
         ("append", cost.append_p50_ns, cost.append_p99_ns),

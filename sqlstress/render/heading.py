@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import places
 from sqlstress.case import Case
-from sqlstress.render.durability import describe_durability
 from sqlstress.report import Environment, Report
 from sqlstress.units import format_count, format_duration
 
@@ -17,21 +17,20 @@ _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap
 
 
 def origin(report: Report) -> str:
-    """Return one line: which version measured, when, and on what."""
-    host = report.environment.host
-    parts = (
-        f"{host.system} {host.release}".strip(),
-        host.machine,
-        f"{host.cores} core{'s' * (host.cores != 1)}",
-        report.environment.file_system.kind,
-        host.python,
-    )
-    return f"sqlstress {report.tool_version}, {_minute(report.created)}: {', '.join(filter(None, parts))}"
+    """Return one line: which version measured, when, and on what; or who published the figures."""
+    where = ", ".join(_surroundings(report.environment)) or "surroundings unknown"
+    if report.published is not None:
+        return (
+            f"Published figures, neither measured nor verified by sqlstress: {report.published}. "
+            f"Known of the surroundings: {where}."
+        )
+    return f"sqlstress {report.tool_version}, {_minute(report.created)}: {where}"
 
 
-def describe(what: str, group: Group, environment: Environment) -> str:
+def describe(what: str, group: Group, report: Report) -> str:
     """Return what the runs of a group did: `what`, then window, drivers and libraries, seed."""
-    return f"{what}; {'; '.join((*_method(group.case), *_libraries(group, environment), _seed(group)))}."
+    seed = _seed(group) if report.published is None else "seed unknown"
+    return f"{what}; {'; '.join((*_method(group.case), *_libraries(group, report.environment), seed))}."
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
@@ -54,6 +53,14 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
                 cases.setdefault(warning.text, []).append(run.case)
     own = [f"{text} (At {places(where)}.)" for text, where in cases.items()]
     return tuple(f"Warning: {text}" for text in (*general, *own))
+
+
+def _surroundings(environment: Environment) -> Iterator[str]:
+    """Yield what is known of the machine, in a few words."""
+    host = environment.host
+    cores = "" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
+    system = f"{host.system} {host.release}".strip()
+    yield from filter(None, (system, host.machine, cores, environment.file_system.kind, host.python))
 
 
 def _minute(created: str) -> str:
@@ -94,7 +101,8 @@ def _settings(case: Case) -> Iterator[str]:
 def _libraries(group: Group, environment: Environment) -> Iterator[str]:
     for name in dict.fromkeys(run.case.driver for run in group.runs):
         build = next((build for build in environment.builds if build.driver == name), None)
-        yield f"driver {name}" + (f", SQLite {build.version}" if build and build.version else "")
+        version = build.version if build and build.version else "unknown"
+        yield f"driver {name}" + ("" if name == "dry" else f", SQLite {version}")
 
 
 def _seed(group: Group) -> str:
@@ -105,5 +113,6 @@ def _seed(group: Group) -> str:
 def _asked(case: Case) -> str:
     synchronous = case.settings.synchronous or "as the library has it"
     return (
-        f"Asked for: {case.settings.journal_mode} journal, synchronous {synchronous}; nothing was read back."
+        f"Durability unknown: asked for were a {case.settings.journal_mode} journal and synchronous "
+        f"{synchronous}; nothing was read back."
     )

@@ -4,7 +4,8 @@ Format history (the major number changes when a reader of the old one would be m
 1.0  first version.
 1.1  the experiments with methods, keys and cycles, and checkpoints under load: a Case says what its
      workers do in `method`, `picks`, `cycling` and `checkpointing`; a Trial has an outcome and series; a
-     Run may have been skipped.
+     Run may have been skipped. Figures that somebody else `published`: what of their surroundings and
+     their trials is not known is null.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Report:
     """What is saved after every case."""
 
     created: str
-    """When the measurement began: ISO 8601, UTC."""
+    """When the measurement began: ISO 8601, UTC; empty where it is not known."""
     command: tuple[str, ...]
-    """The command line, so that it can be run again."""
+    """The command line, so that it can be run again; empty where there was none."""
     environment: Environment
     """Where it was measured."""
     runs: tuple[Run, ...] = ()
@@ -51,7 +52,10 @@ class Report:
     format_version: str = FORMAT_VERSION
     """major.minor of this format."""
     tool_version: str = __version__
-    """Version of sqlstress that measured."""
+    """Version of sqlstress that measured; empty where it did not."""
+    published: str | None = None
+    """Who measured and published the figures, and on what: nothing of them is verified, and the seeds of
+    their cases say nothing. None: sqlstress measured them."""
 
 
 def to_json(report: Report) -> str:

@@ -22,21 +22,21 @@ class Host:
     """The machine and the Python that ran."""
 
     system: str
-    """Linux, Darwin or Windows."""
+    """Linux, Darwin or Windows; empty where it is not known, as the other texts."""
     release: str
     """The kernel's or system's release."""
     machine: str
     """Processor architecture."""
     processor: str
-    """Model name of the processor; empty where it is not known."""
-    cores: int
-    """Logical processors that this process may use."""
-    memory_bytes: int
-    """Physical memory."""
+    """Model name of the processor."""
+    cores: int | None
+    """Logical processors that this process may use; None where it is not known."""
+    memory_bytes: int | None
+    """Physical memory; None where it is not known."""
     python: str
     """Implementation and version of Python."""
-    sleep_1ms_ns: int
-    """Median real length of a sleep of 1 ms, in nanoseconds."""
+    sleep_1ms_ns: int | None
+    """Median real length of a sleep of 1 ms, in nanoseconds; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class FileSystem:
     """Where the database files lie."""
 
     kind: str
-    """Type as the system names it: ext4, apfs, NTFS; empty where it is not known."""
+    """Type as the system names it: ext4, apfs, NTFS; empty where it is not known, as the other texts."""
     device: str
     """What is mounted there."""
     options: str
@@ -96,8 +96,8 @@ class Environment:
     file_system: FileSystem
     """Where the database files lay."""
     builds: tuple[SqliteBuild, ...]
-    """One for each driver that the report uses."""
-    sync: SyncCost
-    """What one sync costs there."""
+    """One for each driver that the report uses; none where the library is not known."""
+    sync: SyncCost | None
+    """What one sync costs there; None where it was not measured."""
     warnings: tuple[Warning, ...] = ()
     """What a reader must know of these surroundings."""

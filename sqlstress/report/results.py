@@ -146,14 +146,14 @@ class Trial:
     """Jain's index of the workers' shares, 1/n to 1."""
     min_max_share: float | None
     """The smallest worker's share over the largest."""
-    longest_wait_ns: int
-    """The slowest operation of all, one still pending at the window's end included."""
-    busy: int
-    """SQLITE_BUSY answers that reached the workers."""
-    busy_snapshot: int
-    """SQLITE_BUSY_SNAPSHOT answers, each a transaction begun again."""
-    failed: int
-    """Operations given up after the busy time-out."""
+    longest_wait_ns: int | None
+    """The slowest operation of all, one still pending at the window's end included; None: not observed."""
+    busy: int | None
+    """SQLITE_BUSY answers that reached the workers; None where they were not counted."""
+    busy_snapshot: int | None
+    """SQLITE_BUSY_SNAPSHOT answers, each a transaction begun again; None where they were not counted."""
+    failed: int | None
+    """Operations given up after the busy time-out; None where they were not counted."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """By kind of operation, all workers merged."""
     workers: tuple[WorkerResult, ...] = ()
@@ -164,8 +164,8 @@ class Trial:
     """Whether the data held what the workers were told."""
     half_ratio: float | None = None
     """Median of the second half's tenths of a second over the first half's; None if too short."""
-    start_s: float = 0.0
-    """From starting the first process to the last one being ready."""
+    start_s: float | None = None
+    """From starting the first process to the last one being ready, in seconds; None: not observed."""
     attempts: int = 1
     """How often the trial was started, because a worker came late."""
     outcome: str = "done"

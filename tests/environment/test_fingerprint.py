@@ -43,6 +43,7 @@ def test_the_surroundings_are_described_in_bounded_time(folder: Path) -> None:
     found = fingerprint(folder, [here], [Settings()], 1)
     assert time.perf_counter() - begun < 60
     host, sync = found.host, found.sync
+    assert sync and host.cores and host.sleep_1ms_ns
     assert (host.system, host.machine) == (platform.system(), platform.machine())
     assert 1 <= host.cores <= (os.cpu_count() or 1)
     assert host.memory_bytes == psutil.virtual_memory().total

@@ -59,7 +59,7 @@ def test_whatever_the_report_the_numbers_are_read_back_the_same(report: Report) 
         assert number(row["harness_ns"]) == run.harness_ns
         assert number(row["tps"]) == (trial and trial.tps)
         assert number(row["fairness_jain"]) == (trial and trial.fairness)
-        assert number(row["longest_wait_ns"]) == (trial and float(trial.longest_wait_ns))
+        assert number(row["longest_wait_ns"]) == (trial and trial.longest_wait_ns)
         assert number(row["worker_transactions"]) == (worker and worker.transactions)
         assert number(row["worker_peak_memory_bytes"]) == (worker and worker.peak_memory_bytes)
         for kind, latency in (trial.latency if trial else {}).items():

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.render.doctor import doctor_text
-from sqlstress.report import Environment, FileSystem, SqliteBuild, Warning
+from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
 from tests.example_report import assert_golden, example_report
+from tests.render.variants import UNKNOWN
 
 EXAMPLE = example_report().environment
 NOTE = Warning("few-cores", "A note that is long enough to be wrapped, " * 3 + "with its end.")
@@ -22,7 +23,7 @@ AWKWARD = replace(
         *EXAMPLE.builds,
         SqliteBuild("apsw", "3.51.3.0", "3.51.3", "", tuple(f"DEFAULT_CACHE_SIZE={n}" for n in range(40))),
     ),
-    sync=replace(EXAMPLE.sync, append_p99_ns=123_456_000_000, overwrite_p50_ns=400),
+    sync=SyncCost("fdatasync", 96_000, 123_456_000_000, 400, 350_000, 200),
     warnings=(NOTE, SERIOUS),
 )
 
@@ -35,7 +36,14 @@ def test_the_text_is_as_it_was() -> None:
     assert_golden("doctor.txt", doctor_text(replace(EXAMPLE, warnings=(*EXAMPLE.warnings, SERIOUS))))
 
 
-@pytest.mark.parametrize("environment", [EXAMPLE, AWKWARD])
+def test_what_is_not_known_is_called_unknown() -> None:
+    text = doctor_text(UNKNOWN)
+    for label in ("Memory", "Python", "Sleep", "File system", "Sync"):
+        assert f"{label:<12} unknown\n" in text
+    assert "cores unknown" in text
+
+
+@pytest.mark.parametrize("environment", [EXAMPLE, AWKWARD, UNKNOWN])
 def test_no_line_is_wider_than_80_columns_or_ends_in_spaces(environment: Environment) -> None:
     for line in lines(environment):
         assert len(line) <= 80 and line == line.rstrip()

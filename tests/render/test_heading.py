@@ -11,12 +11,12 @@ from sqlstress.case import Load, Settings
 from sqlstress.render import heading
 from sqlstress.render.views import kv
 from sqlstress.report import Report, Warning
-from tests.render.variants import EXAMPLE, classic_report, each_run, each_trial, with_case, with_one
+from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case, with_one
 
 
 def described(report: Report) -> str:
     (group,) = group_runs(report.runs)
-    return heading.describe(kv.what(group), group, report.environment)
+    return heading.describe(kv.what(group), group, report)
 
 
 def durable(report: Report) -> tuple[str, ...]:
@@ -34,6 +34,20 @@ def test_the_origin_says_what_measured_when_and_where() -> None:
         "sqlstress 0.1.0, 2026-01-15 09:30 UTC: Linux 6.8.0, x86_64, 4 cores, ext4, CPython 3.12.7"
     )
     assert ", in spring: " in heading.origin(replace(EXAMPLE, created="in spring"))
+
+
+def test_of_published_figures_it_says_whose_they_are_and_what_is_known() -> None:
+    report = replace(EXAMPLE, published="somebody's figures, on a laptop", environment=UNKNOWN)
+    assert heading.origin(report) == (
+        "Published figures, neither measured nor verified by sqlstress: somebody's figures, on a laptop. "
+        "Known of the surroundings: Darwin."
+    )
+    assert described(report).endswith("driver sqlite3, SQLite unknown; seed unknown.")
+
+
+def test_surroundings_of_which_nothing_is_known_are_unknown() -> None:
+    nothing = replace(UNKNOWN, host=replace(UNKNOWN.host, system=""))
+    assert heading.origin(replace(EXAMPLE, environment=nothing)).endswith(" UTC: surroundings unknown")
 
 
 def test_one_core_is_one_core() -> None:
@@ -108,7 +122,9 @@ def test_settings_that_were_read_back_differently_are_all_told() -> None:
 
 def test_without_anything_read_back_the_heading_says_what_was_asked_for() -> None:
     nothing = each_trial(lambda trial: replace(trial, effective={}))
-    assert durable(nothing) == ("Asked for: wal journal, synchronous full; nothing was read back.",)
+    assert durable(nothing) == (
+        "Durability unknown: asked for were a wal journal and synchronous full; nothing was read back.",
+    )
 
 
 def test_the_dry_driver_is_not_called_durable() -> None:

@@ -7,10 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from sqlstress.case import Load, Settings
-from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
+from sqlstress.report import Check, Environment, FileSystem, Host, Latency, Report, Run, Trial, Verdict
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
+UNKNOWN = Environment(
+    Host("Darwin", "", "", "", None, None, "", None), FileSystem("", "", ""), builds=(), sync=None
+)
+"""Surroundings of which the system is known and nothing else."""
 TRIAL = EXAMPLE.runs[0].trials[0]
 
 

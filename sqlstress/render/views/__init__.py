@@ -42,7 +42,7 @@ def _group(group: Group, report: Report) -> Iterator[Block]:
     environment, findings = report.environment, advise_group(group)
     yield Lines(
         (
-            heading.describe(view.what(group), group, environment),
+            heading.describe(view.what(group), group, report),
             *heading.durability(group, environment),
             *heading.warnings(group, environment, findings),
         )

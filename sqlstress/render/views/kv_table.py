@@ -101,7 +101,9 @@ def _rows_per_s(row: Row) -> str | None:
 
 
 def _longest_wait(row: Row) -> str | None:
-    return None if row.trial is None else ms_cell(longest_wait_ns(row.run))
+    if row.trial is None or row.trial.longest_wait_ns is None:
+        return None
+    return ms_cell(longest_wait_ns(row.run))
 
 
 def _verified(row: Row) -> str:

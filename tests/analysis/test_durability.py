@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from sqlstress.analysis.durability import describe_durability
 from sqlstress.case import JOURNAL_MODES, SYNCHRONOUS
-from sqlstress.render.durability import describe_durability
 from sqlstress.report import SyncCost
 
 LINUX = SyncCost("fdatasync", 96_000, 410_000, 81_000, 350_000, 200)
@@ -113,6 +113,14 @@ def test_a_sync_below_a_microsecond_is_not_shown_as_nothing() -> None:
 )
 def test_settings_that_were_not_read_back_are_not_guessed(effective: dict[str, str]) -> None:
     assert "not known" in describe_durability(effective, LINUX)
+
+
+def test_a_call_that_is_not_known_is_not_guessed() -> None:
+    effective = {"journal_mode": "wal", "synchronous": "full"}
+    assert describe_durability(effective, None) == (
+        "WAL, synchronous=FULL: each commit waits for a sync, by a call that is not known."
+    )
+    assert "no commit waits for a sync" in describe_durability({**effective, "synchronous": "normal"}, None)
 
 
 @pytest.mark.parametrize("journal", JOURNAL_MODES)

@@ -1,0 +1,116 @@
+"""What a commit waits for, by the settings that were read back: as data, and in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlstress.report import SyncCost
+from sqlstress.units import format_ms
+
+# Syncs of a one-page commit at synchronous OFF, NORMAL, FULL and EXTRA, as counted with strace on Linux.
+_LEVELS = ("off", "normal", "full", "extra")
+_OF_FILES = {
+    "wal": (0, 0, 1, 1),
+    "delete": (0, 2, 3, 3),
+    "truncate": (0, 2, 4, 4),
+    "persist": (0, 3, 4, 4),
+    "memory": (0, 1, 1, 1),
+    "off": (0, 1, 1, 1),
+}
+_OF_FOLDERS = {"delete": (0, 1, 1, 2), "truncate": (0, 1, 1, 1), "persist": (0, 1, 1, 1)}
+# Windows syncs no folder, and on macOS a folder gets a plain fsync whatever the files get.
+_FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
+
+_ON_POWER_FAILURE = {
+    ("wal", "normal"): "a power failure can lose the last commits",
+    ("delete", "normal"): "a power failure can undo the last commit",
+    ("delete", "full"): "a power failure can undo the last commit",
+    ("truncate", "normal"): "a power failure can undo the last commit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Durability:
+    """What a commit waits for."""
+
+    journal: str
+    """Effective journal_mode."""
+    level: str
+    """Effective synchronous: off, normal, full or extra."""
+    primitive: str | None
+    """The call that syncs; None where it is not known."""
+
+    @property
+    def name(self) -> str:
+        """The settings, as people write them."""
+        journal = "WAL" if self.journal == "wal" else f"{self.journal.upper()} journal"
+        return f"{journal}, synchronous={self.level.upper()}"
+
+    @property
+    def syncs(self) -> int:
+        """How many syncs a commit of one page waits for; those of folders only if the call is known."""
+        column = _LEVELS.index(self.level)
+        without_folders = self.primitive is None or self.primitive in _FILES_ONLY
+        folders = 0 if without_folders else _OF_FOLDERS.get(self.journal, (0, 0, 0, 0))[column]
+        return _OF_FILES[self.journal][column] + folders
+
+    @property
+    def reaches_the_medium(self) -> bool:
+        """Whether the call flushes the drive's cache too; a plain fsync, as on macOS, does not."""
+        return self.primitive != "fsync"
+
+
+def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durability | None:
+    """Return what commits wait for, by the settings that were read back; None where they were not."""
+    journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
+    if journal not in _OF_FILES or level not in _LEVELS:
+        return None
+    return Durability(journal, level, _primitive(effective, sync))
+
+
+def _primitive(effective: Mapping[str, str], sync: SyncCost | None) -> str | None:
+    """Return the call that commits wait for: the one that was timed may be another case's."""
+    if sync is None or not sync.primitive:
+        return None
+    if sync.primitive == "F_FULLFSYNC" and effective.get("fullfsync") != "1":
+        return "fsync"
+    return sync.primitive
+
+
+def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> str:
+    """Return what a commit waits for, and what may be lost all the same, as a sentence.
+
+    `effective` are the settings as SQLite answered them: journal_mode, synchronous, fullfsync.
+    """
+    found = durability_of(effective, sync)
+    if found is None:
+        return "What a commit waits for is not known: journal_mode and synchronous were not read back."
+    caveats = "".join(f"; {text}" for text in _caveats(found) if text)
+    return f"{found.name}: {waits(found)}{_cost(found, sync)}{caveats}."
+
+
+def waits(found: Durability) -> str:
+    """Return what a commit waits for, without the settings and what it costs."""
+    if not found.syncs:
+        return "no commit waits for a sync"
+    if found.primitive is None:
+        return "each commit waits for a sync, by a call that is not known"
+    calls = f"one {found.primitive}" if found.syncs == 1 else f"{found.syncs} {found.primitive} calls"
+    return f"each commit waits for {calls}"
+
+
+def _cost(found: Durability, sync: SyncCost | None) -> str:
+    if sync is None or not found.syncs or found.primitive != sync.primitive:
+        return ""
+    shown = format_ms(sync.overwrite_p50_ns) if sync.overwrite_p50_ns >= 1000 else "under 0.001"
+    return f" (p50 {shown} ms{' each' * (found.syncs > 1)} here)"
+
+
+def _caveats(found: Durability) -> tuple[str, ...]:
+    crash = "a crash can corrupt the database" if found.journal in ("memory", "off") else ""
+    if found.level == "off":
+        return crash, "a power failure can lose commits or corrupt the database"
+    stays = found.syncs and not found.reaches_the_medium
+    cache = "fsync leaves it in the drive's cache" if stays else ""
+    return crash, _ON_POWER_FAILURE.get((found.journal, found.level), ""), cache

@@ -1,0 +1,73 @@
+"""The published figures as reports: written by their script, and shown as what they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import jsonschema
+import pytest
+
+from benchmarks.publications.__main__ import FOLDER, REPORTS
+from sqlstress.analysis import advise
+from sqlstress.render.csvfile import report_csv
+from sqlstress.render.markdown import report_markdown
+from sqlstress.render.text import WIDTH, report_text
+from sqlstress.report import Report, from_json, to_json
+from sqlstress.report.schema import schema_text
+from tests.example_report import assert_golden
+
+MACOS = REPORTS["003-macos-1-file"]
+
+every_report = pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+
+
+def test_the_files_are_what_the_script_writes() -> None:
+    stale = "reports/published is stale: run python -m benchmarks.publications"
+    found = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
+    assert found == {name: to_json(report) for name, report in REPORTS.items()}, stale
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_file_is_read_as_it_was_written_and_fits_the_schema(name: str) -> None:
+    text = (FOLDER / f"{name}.json").read_text(encoding="utf-8")
+    assert from_json(text) == REPORTS[name]
+    jsonschema.Draft202012Validator(json.loads(schema_text())).validate(json.loads(text))
+
+
+def test_a_published_report_is_shown_as_kept() -> None:
+    assert_golden("published.txt", report_text(MACOS))
+    assert_golden("published.md", report_markdown(MACOS))
+
+
+def test_the_csv_leaves_empty_what_is_not_known() -> None:
+    for row in csv.DictReader(io.StringIO(report_csv(MACOS))):
+        assert row["published"].startswith("by the author")
+        assert (row["system"], row["cores"], row["verdict"]) == ("Darwin", "4", "skipped")
+        unknown = [
+            *("created", "tool_version", "release", "machine", "python", "file_system", "sqlite_version"),
+            *("sync_primitive", "sync_append_p50_ns", "fairness_jain", "min_max_share", "longest_wait_ns"),
+            *("busy_answers", "busy_snapshot_answers", "failed_operations", "start_s", "worker"),
+        ]
+        assert {name: row[name] for name in unknown} == dict.fromkeys(unknown, "")
+
+
+@every_report
+def test_whatever_was_published_its_text_fits_and_says_whose_it_is(report: Report) -> None:
+    text = report_text(report)
+    assert text.startswith("Published figures, neither measured nor verified by sqlstress: ")
+    assert "Durability unknown" in text and "SQLite unknown" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+@every_report
+def test_the_totals_are_those_of_the_seconds_to_the_digits_that_were_printed(report: Report) -> None:
+    # A figure typed in wrongly would show: total TPS is pairs over seconds, and seconds have two decimals.
+    for run in report.runs:
+        (trial,) = run.trials
+        assert run.case.label and abs(trial.transactions / trial.tps - trial.seconds) <= 0.0051
+
+
+def test_nothing_is_said_of_a_published_report_but_what_its_totals_say() -> None:
+    assert {finding.code for finding in advise(MACOS)} == {"best", "plateau"}
