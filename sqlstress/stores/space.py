@@ -19,8 +19,7 @@ _TREES = """
 SELECT 'sqlite_schema' AS name, 'sqlite_schema', 1, 0, 0
 UNION ALL
 SELECT name, tbl_name, rootpage, type = 'index', type = 'index' OR EXISTS (
-    SELECT 1 FROM pragma_index_list(tree.name) AS own
-    WHERE own.origin = 'pk' AND own.name NOT IN (SELECT name FROM sqlite_schema)
+    SELECT name FROM pragma_index_list(tree.name) EXCEPT SELECT name FROM sqlite_schema
 )
 FROM sqlite_schema AS tree
 WHERE rootpage > 0

@@ -118,6 +118,14 @@ def test_a_locked_database_is_told_in_one_line(case: Case, path: Path) -> None:
             measure_space(case, path, no_pulse)
 
 
+def test_a_file_that_is_locked_does_not_say_whether_there_is_dbstat(case: Case, path: Path) -> None:
+    create(path, "CREATE TABLE t (a)")
+    with files.opened(case, path) as writer, files.opened(case, path) as other:
+        writer.rows("BEGIN EXCLUSIVE")
+        with pytest.raises(Exception, match="locked"):
+            dbstat.available(load_driver(case.driver), other)
+
+
 @pytest.mark.parametrize("content", [None, b""], ids=["missing", "empty"])
 def test_where_there_is_no_database_none_is_made(case: Case, path: Path, content: bytes | None) -> None:
     if content is not None:
