@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import asdict, is_dataclass
+
 import pytest
 
-from sqlstress.case import Case, Cycling, Method, Picks, Settings
+from sqlstress.case import Case, Cycling, Method, Picks, Settings, plain
 
 
 @pytest.mark.parametrize(
@@ -32,3 +35,17 @@ def test_a_case_is_named_in_a_few_words(case: Case, experiment: str, label: str)
 def test_only_a_key_value_case_without_a_count_has_a_window() -> None:
     assert Case().has_window
     assert not any(case.has_window for case in (Case(ops=5), Case(workload="keys", picks=Picks("x", "int"))))
+
+
+def test_a_plain_case_reads_like_the_case_itself() -> None:
+    case = Case(settings=Settings(pragmas=(("temp_store", "memory"),)), picks=Picks("id-rowid", "int"))
+    read = plain(case)
+    assert not is_dataclass(read) and not is_dataclass(read.settings) and not is_dataclass(read.picks)
+    assert vars(read.settings) == asdict(case.settings)
+    assert vars(read.picks) == asdict(case.picks)
+    derived = (case.unit, case.has_window, case.label, case.driver, case.method)
+    assert (read.unit, read.has_window, read.label, read.driver, read.method) == derived
+
+
+def test_a_plain_case_takes_no_class_of_ours_to_its_process() -> None:
+    assert b"sqlstress" not in pickle.dumps(plain(Case()))

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Load
+from sqlstress.case import Case, Load, plain
 from sqlstress.workloads import open_work
 
 ROOT = Path(__file__).parents[1]
 
 WORKER = """
 import sqlstress.__main__  # a spawned process imports the main module first
+import pickle
 import sys
 from pathlib import Path
 from multiprocessing.sharedctypes import RawArray
-from sqlstress.case import Case, Load, Settings
 from sqlstress.engine import worker
 from sqlstress.engine.tally import FOREVER_NS, Window
 
@@ -31,7 +32,7 @@ class Parent:
     def close(self):
         pass
 
-case, folder, words = eval(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+case, folder, words = pickle.loads(bytes.fromhex(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3])
 shared = (RawArray("q", words), None, None)
 parent = Parent()
 counters = RawArray("q", 2 * worker.SLOT_WORDS)
@@ -42,6 +43,7 @@ print(*sorted(sys.modules))
 
 UNWANTED = (
     "apsw", "click", "tabulate", "tqdm", "psutil", "jsonschema", "tomllib", "json", "unittest", "asyncio",
+    "dataclasses", "inspect", "platform", "sqlstress.case",
     "sqlstress.analysis", "sqlstress.cli", "sqlstress.environment", "sqlstress.options", "sqlstress.plan",
     "sqlstress.render", "sqlstress.report", "sqlstress.engine.pool", "sqlstress.engine.session",
 )  # fmt: skip
@@ -76,7 +78,7 @@ def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Pat
     pytest.importorskip("apsw")
     work = open_work(case, tmp_path, 7, {})
     work.prepare(lambda: None)
-    found = modules("-c", WORKER, repr(case), str(tmp_path), str(len(work.shared[0])))
+    found = modules("-c", WORKER, pickle.dumps(plain(case)).hex(), str(tmp_path), str(len(work.shared[0])))
     assert "sqlstress.engine.loop" in found
     needed = {"apsw"} if case.driver == "apsw" else set()
     assert within(found, UNWANTED) == needed

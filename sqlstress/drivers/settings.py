@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from sqlstress.case import SYNCHRONOUS, Settings
 from sqlstress.drivers.base import Connection
 from sqlstress.errors import EnvironmentFailure, UsageError
+
+if TYPE_CHECKING:
+    from sqlstress.case import Settings
 
 REPORTED = (
     "journal_mode",
@@ -22,7 +25,7 @@ REPORTED = (
 )
 
 _NUMBERED = {
-    "synchronous": SYNCHRONOUS,
+    "synchronous": ("off", "normal", "full", "extra"),  # as in SYNCHRONOUS, whose module workers do without
     "temp_store": ("default", "file", "memory"),
     "auto_vacuum": ("none", "full", "incremental"),
     "secure_delete": ("off", "on", "fast"),

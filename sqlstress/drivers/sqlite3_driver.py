@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -71,4 +71,4 @@ def result_code(error: BaseException) -> int | None:
 
 def versions() -> tuple[str, str]:
     """Return Python's version, whose part the binding is, and SQLite's."""
-    return f"Python {platform.python_version()}", sqlite3.sqlite_version
+    return f"Python {sys.version.split()[0]}", sqlite3.sqlite_version

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress import processes
-from sqlstress.case import Case
+from sqlstress.case import Case, plain
 from sqlstress.engine import companion, worker
 from sqlstress.engine.companion import Errand, Observed
 from sqlstress.engine.tally import Window
@@ -65,7 +65,7 @@ class Pool:
         self.counters = RawArray("q", SLOT_WORDS * (case.concurrency + 1))
         self._words = memoryview(self.counters).cast("B").cast("q")
         self._jobs = [
-            Job(case, folder, number, salt, self.counters, shared)
+            Job(plain(case), folder, number, salt, self.counters, shared)
             for number in range(1, case.concurrency + 1)
         ]
         self._errands = [Errand(name, case, folder, self.counters, shared) for name in companions]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import compress
 from operator import sub
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from sqlstress.histogram import Recorder
 from sqlstress.workloads.base import FAILED
@@ -16,8 +17,7 @@ BIN_NS = 100_000_000
 MOST_BINS = 600
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """When what completes is counted, in perf_counter_ns of the machine's common clock."""
 
     starts_ns: int
@@ -34,27 +34,33 @@ class Window:
         return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MOST_BINS))
 
 
-@dataclass(slots=True)
-class Totals:
+class Totals(SimpleNamespace):
     """What a worker reports when it is done: plain data for the pipe."""
 
-    first_ns: int = 0
+    first_ns: int
     """Begin of its first operation."""
-    last_ns: int = 0
+    last_ns: int
     """End of its last operation."""
-    operations: dict[str, int] = field(default_factory=dict)
-    rows: int = 0
-    buckets: dict[str, dict[int, int]] = field(default_factory=dict)
+    operations: dict[str, int]
+    rows: int
+    buckets: dict[str, dict[int, int]]
     """Latency histogram of each kind of operation."""
-    largest_ns: dict[str, int] = field(default_factory=dict)
-    longest_wait_ns: int = 0
-    bins: list[int] = field(default_factory=list)
-    busy: int = 0
-    busy_snapshot: int = 0
-    failed: int = 0
-    harness_ns: int = 0
-    proof_ns: int = 0
-    peak_memory_bytes: int | None = None
+    largest_ns: dict[str, int]
+    longest_wait_ns: int
+    bins: list[int]
+    busy: int
+    busy_snapshot: int
+    failed: int
+    harness_ns: int
+    proof_ns: int
+    peak_memory_bytes: int | None
+
+    def __init__(self, **known: Any) -> None:
+        zeros = ("first_ns", "last_ns", "rows", "longest_wait_ns", "busy", "busy_snapshot", "failed")
+        super().__init__(**dict.fromkeys((*zeros, "harness_ns", "proof_ns"), 0))
+        self.operations, self.buckets, self.largest_ns, self.bins = {}, {}, {}, []
+        self.peak_memory_bytes = None
+        vars(self).update(known)
 
 
 class Tally:

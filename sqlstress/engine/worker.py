@@ -9,18 +9,19 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from dataclasses import dataclass
 from multiprocessing import connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.case import Case
 from sqlstress.drivers import explain
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.processes import begin_child
 from sqlstress.workloads import open_source
 from sqlstress.workloads.base import Findings, Source
+
+if TYPE_CHECKING:
+    from sqlstress.case import Case
 
 SLOT_WORDS = 8
 """64 bytes for each worker's counter, so that no two share a cache line; slot 0 is the parent's."""
@@ -29,11 +30,11 @@ STOP, DISMISSED = 0, 1
 POLL_NS = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """What a worker is told when it is started."""
 
     case: Case
+    """As `case.plain` makes it."""
     folder: Path
     worker: int
     """1 to the concurrency."""
@@ -44,23 +45,20 @@ class Job:
     """The workload's shared arrays."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """The worker is connected."""
 
     stamp_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """The worker has finished."""
 
     totals: Totals
     findings: Findings
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """The worker met something that it can't go on after."""
 
     reason: str
@@ -69,11 +67,10 @@ class Failed:
 def main(job: Job, pipe: connection.Connection) -> None:
     """Run a worker process."""
     begin_child()
+    gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
     try:
         source = open_source(job.case, job.folder, job.worker, job.salt, job.shared)
-        gc.collect()
         gc.freeze()
-        gc.disable()
         pipe.send(Ready(time.perf_counter_ns()))
         window: Window = pipe.recv()
         pipe.send(_work(job, source, window))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlstress.case import Case
 from sqlstress.stores.base import COUNTERS, Operation, Store
+
+if TYPE_CHECKING:
+    from sqlstress.case import Case
 
 DRY = "dry"
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlstress.case import Case
 from sqlstress.drivers import Connection, Waiting, explain, load_driver
 from sqlstress.drivers import settings as pragmas
 from sqlstress.errors import EnvironmentFailure
+
+if TYPE_CHECKING:
+    from sqlstress.case import Case
 
 
 def waiting_of(case: Case, worker: int) -> Waiting:

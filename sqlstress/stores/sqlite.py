@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlstress.case import Case
 from sqlstress.drivers import Connection, codes, load_driver
 from sqlstress.drivers import settings as pragmas
 from sqlstress.stores.base import Operation
 from sqlstress.stores.connecting import connect, waiting_of, waits_outside
 from sqlstress.stores.partition import file_names
+
+if TYPE_CHECKING:
+    from sqlstress.case import Case
 
 GET = "SELECT value FROM kv WHERE key = ?"
 PAIR = "SELECT key, value FROM kv WHERE key IN (?, ?)"

@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from sqlstress.case import Case
 from sqlstress.workloads.base import Companion, Source, Work
 
 if TYPE_CHECKING:  # a worker process need not know what a report is
+    from sqlstress.case import Case
     from sqlstress.report import Run
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sqlstress.pulse import Pulse
-from sqlstress.series import Series
 from sqlstress.stores import Operation
 
 if TYPE_CHECKING:  # a worker process need not know what a report is
+    from sqlstress.pulse import Pulse
     from sqlstress.report import Trial, Verdict
+    from sqlstress.series import Series
 
 FAILED = 255
 """The kind of an operation that was given up."""
@@ -20,15 +20,14 @@ DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
 """How a fixed amount of work ended, the worst last: done, given up after its time-out, refused by SQLite."""
 
 
-@dataclass(slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A stretch of operations, prepared outside the times that are measured."""
 
     kinds: bytearray
     """Kind of each operation, as an index into the source's kinds; FAILED once it was given up."""
     calls: Iterable[Operation]
     params: Iterable[Any]
-    rows: Any = field(default=None)
+    rows: Any = None
     """What each operation writes, as the workload records it."""
     sizes: Sequence[int] | None = None
     """Rows of each operation, where those of a kind differ."""
@@ -66,26 +65,30 @@ class Source(Protocol):
         """Close the store."""
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(SimpleNamespace):
     """What one worker saw of the data and of its settings."""
 
-    effective: dict[str, str] = field(default_factory=dict)
-    reads_checked: int = 0
-    bad_reads: int = 0
-    bad_read_examples: list[str] = field(default_factory=list)
-    pairs_checked: int = 0
-    torn: int = 0
-    torn_examples: list[str] = field(default_factory=list)
-    outcome: str = DONE
+    effective: dict[str, str]
+    reads_checked: int
+    bad_reads: int
+    bad_read_examples: list[str]
+    pairs_checked: int
+    torn: int
+    torn_examples: list[str]
+    outcome: str
     """One of OUTCOMES."""
-    note: str = ""
+    note: str
     """What happened instead of DONE, in a line."""
-    series: list[Series] = field(default_factory=list)
+    series: list[Series]
+
+    def __init__(self, **known: Any) -> None:
+        super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
+        self.effective = {}
+        self.bad_read_examples, self.torn_examples, self.series = [], [], []
+        vars(self).update(known)
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What the parent knows of one worker when the trial is over."""
 
     worker: int

@@ -20,14 +20,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, compress, count, repeat
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.case import Case
-from sqlstress.pulse import Pulse
 from sqlstress.stores import COUNTERS
+
+if TYPE_CHECKING:
+    from sqlstress.case import Case
+    from sqlstress.pulse import Pulse
 
 MEMORY_BUDGET = 256 << 20
 """Bytes of acknowledgements, all workers together."""
@@ -43,8 +44,7 @@ Words = Any
 """A writable sequence of 64-bit integers that can be sliced: a memoryview of format "q"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """How many words of each kind a worker's area has."""
 
     width: int

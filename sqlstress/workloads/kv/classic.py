@@ -12,15 +12,17 @@ from collections.abc import Iterable
 from itertools import islice, repeat
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlstress.case import Case
 from sqlstress.stores import Operation
 from sqlstress.stores.partition import modulo
 from sqlstress.workloads.base import Chunk
 from sqlstress.workloads.kv import acks
 from sqlstress.workloads.kv.kinds import GET, REPLACE
 from sqlstress.workloads.kv.source import KeyValueSource
+
+if TYPE_CHECKING:
+    from sqlstress.case import Case
 
 LARGEST_KEY = 1 << 31
 

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from random import Random
+from typing import TYPE_CHECKING
 
-from sqlstress.case import Load
 from sqlstress.stores.partition import Key
+
+if TYPE_CHECKING:
+    from sqlstress.case import Load
 
 Draw = Callable[[int], "array[int]"]
 """A function of a count: so many key numbers, as an array("q")."""

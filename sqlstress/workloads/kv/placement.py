@@ -6,13 +6,15 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from multiprocessing.sharedctypes import RawArray
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlstress.case import Case
 from sqlstress.errors import UsageError
-from sqlstress.pulse import Pulse
 from sqlstress.stores.partition import table
 from sqlstress.workloads.kv.keys import encoder
+
+if TYPE_CHECKING:
+    from sqlstress.case import Case
+    from sqlstress.pulse import Pulse
 
 _BLOCK = 1 << 14
 

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from itertools import compress, repeat
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlstress.case import Case
 from sqlstress.stores import Operation, open_store
 from sqlstress.workloads.base import FAILED, Chunk, Findings
 from sqlstress.workloads.kv import acks
@@ -22,6 +21,9 @@ from sqlstress.workloads.kv.keys import drawer, encoder
 from sqlstress.workloads.kv.kinds import GET, KINDS, REPLACE
 from sqlstress.workloads.kv.placement import Placement
 from sqlstress.workloads.kv.values import Values
+
+if TYPE_CHECKING:
+    from sqlstress.case import Case
 
 _IS_GET = bytes(kind == GET for kind in range(256))
 

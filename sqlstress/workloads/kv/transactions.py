@@ -5,14 +5,16 @@ from __future__ import annotations
 from array import array
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlstress.case import Case
 from sqlstress.stores import COUNTERS, Operation
 from sqlstress.workloads.base import Chunk
 from sqlstress.workloads.kv import acks
 from sqlstress.workloads.kv.kinds import GET, PAIR, REPLACE, UPDATE
 from sqlstress.workloads.kv.source import KeyValueSource
+
+if TYPE_CHECKING:
+    from sqlstress.case import Case
 
 _RESOLUTION = 1 << 16
 PAIRS_AMONG_GETS = 4
