@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.case import Case, Load, plain
-from sqlstress.workloads import open_work
+from sqlstress.workloads import COMPANIONS, open_work
 
 ROOT = Path(__file__).parents[1]
 
@@ -83,6 +83,14 @@ def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Pat
     needed = {"apsw"} if case.driver == "apsw" else set()
     assert within(found, UNWANTED) == needed
     assert ("sqlite3" in found) == (case.driver == "sqlite3")
+
+
+@pytest.mark.parametrize("name", list(COMPANIONS))
+def test_a_process_beside_the_workers_imports_little_more(name: str) -> None:
+    module = COMPANIONS[name].partition(":")[0]
+    found = modules("-c", f"import sys, sqlstress.engine.companion, {module}; print(*sys.modules)")
+    # What it tells are dataclasses, and it counts in no figure.
+    assert within(found, (*UNWANTED, "sqlite3")) <= {"dataclasses", "inspect", "sqlstress.case"}
 
 
 PRINT_MODULES = """

@@ -6,6 +6,7 @@ import sys
 
 from sqlstress.case import Case
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.workloads import COMPANIONS
 
 PER_BUCKET = 4
 """The database, its WAL, the wal-index, and in the parent the database once more.
@@ -14,13 +15,16 @@ SQLite closes no descriptor of a file on which the same process still holds a lo
 that filled a database one stays, as long as another connection keeps its WAL.
 """
 PER_WORKER = 3
-"""Our pipe, and the two that multiprocessing keeps: its sentinel, and what it sent the job through."""
+"""Our pipe, and the two that multiprocessing keeps: its sentinel, and what it sent the job through.
+
+A process beside the workers needs as many.
+"""
 SPARE = 64
 
 
 def needed(case: Case) -> int:
     """Return how many descriptors the parent or a worker of this case needs, at most."""
-    return PER_BUCKET * case.buckets + PER_WORKER * case.concurrency + SPARE
+    return PER_BUCKET * case.buckets + PER_WORKER * (case.concurrency + len(COMPANIONS)) + SPARE
 
 
 def provide(count: int) -> None:

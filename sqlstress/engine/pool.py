@@ -139,15 +139,16 @@ class Pool:
     def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
         """Tell the workers' companions that it is over; return what they have seen, and what went wrong."""
         self._words[DISMISSED] = 1
-        series: list[Series] = []
-        problem = None
-        pipes = self._numbered(workers=False)
-        for number, message in self._messages(pipes, time.monotonic() + timeout_s, pulse, "did not end"):
-            if isinstance(message, Observed):
-                series += message.series
-            else:
-                problem = f"{self.name(number)} {clause(message.reason)}"
-        return series, problem
+        until = time.monotonic() + timeout_s
+        told = dict(self._messages(self._numbered(workers=False), until, pulse, "did not end"))
+        seen = [(number, told[number]) for number in sorted(told)]
+        problems = [
+            f"{self.name(number)} {clause(message.reason)}; the workers' figures are kept"
+            for number, message in seen
+            if isinstance(message, Ended)
+        ]
+        series = [one for _, message in seen if isinstance(message, Observed) for one in message.series]
+        return series, next(iter(problems), None)
 
     def name(self, number: int) -> str:
         """Return what a process is called."""

@@ -34,7 +34,11 @@ WORKLOADS = {
     ),
 }
 
-COMPANIONS: dict[str, str] = {}
+COMPANIONS: dict[str, str] = {
+    "checkpointer": "sqlstress.workloads.beside.checkpointer:Checkpointer",
+    "pinned reader": "sqlstress.workloads.beside.pinned_reader:PinnedReader",
+    "WAL watcher": "sqlstress.workloads.beside.wal_watcher:WalWatcher",
+}
 """Processes that a workload may run beside its workers: name → import string."""
 
 

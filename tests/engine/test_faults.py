@@ -20,6 +20,8 @@ KILLED = "ended with exit code" if sys.platform == "win32" else "was killed by S
 
 BRIEF = ("--duration", "50ms", "--warmup", "50ms", "--key-space", "500", "--no-progress")
 DRY = (*BRIEF, "--driver", "dry")
+LONG = ("--duration", "2s", "--warmup", "500ms", "--key-space", "500", "--synchronous", "off")
+BESIDE = ("--checkpointer", "restart", "--pinned-reader", "--checkpoint-interval", "10s")
 TELLING = (sys.executable, str(Path(__file__).with_name("telling.py")))
 
 KILLED_PLAN = """
@@ -103,6 +105,26 @@ def test_a_worker_killed_while_starting_fails_its_case_only(tmp_path: Path) -> N
     assert left(tmp_path) == []
 
 
+# A process beside the workers dies
+
+
+def test_a_killed_checkpointer_is_told_and_the_workers_figures_are_kept(tmp_path: Path) -> None:
+    arguments = ("kv", "-c", "2", *LONG, "--checkpointer", "restart", "--pinned-reader", "-o", "report.json")
+    with Command(tmp_path, *arguments) as command:
+        started = sorted(command.await_load(5), key=lambda process: process.create_time())
+        started[2].kill()
+        code, output, errors = command.finish()
+    (run,) = saved_report(tmp_path).runs
+    (trial,) = run.trials
+    assert code == 4
+    assert run.error == trial.error == f"the checkpointer {KILLED}; the workers' figures are kept"
+    assert f"the checkpointer {KILLED}" in re.sub(r"\s+", " ", output)
+    assert f"the checkpointer {KILLED}" in errors
+    assert all(one.error is None and one.transactions > 0 for one in trial.workers)
+    assert (run.verdict.status, left(tmp_path)) == ("ok", [])
+    assert "WAL size" in {one.name for one in trial.series if one.values}
+
+
 # Somebody stops it
 
 
@@ -154,9 +176,11 @@ def test_a_stop_in_any_phase_leaves_nothing_and_saves_what_was_finished(
 
 
 @posix
-def test_a_stop_of_the_parent_alone_ends_the_workers_too(tmp_path: Path) -> None:
-    with Command(tmp_path, "-c", "2", "--key-space", "500", "--duration", "60s") as command:
-        workers = command.await_load(2)
+@pytest.mark.parametrize("beside", [(), BESIDE], ids=["workers", "and others"])
+def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, beside: tuple[str, ...]) -> None:
+    arguments = ("kv", "-c", "2", "--key-space", "500", "--duration", "60s", *beside)
+    with Command(tmp_path, *arguments) as command:
+        workers = command.await_load(2 if not beside else 5)
         command.process.terminate()
         code, output, errors = command.finish()
     assert (code, output, errors) == (130, "", "Stopped after 0 of 1 cases.\n")
@@ -177,9 +201,13 @@ def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Pa
     assert (code, output, errors) == (130, "", "")
 
 
-def test_a_killed_parent_takes_its_workers_along_and_the_next_start_clears_up(tmp_path: Path) -> None:
-    with Command(tmp_path, "-c", "4", "--key-space", "500", "--duration", "60s") as command:
-        command.await_load(4)
+@pytest.mark.parametrize("beside", [(), BESIDE], ids=["workers", "and others"])
+def test_a_killed_parent_takes_its_processes_along_and_the_next_start_clears_up(
+    tmp_path: Path, beside: tuple[str, ...]
+) -> None:
+    arguments = ("kv", "-c", "4", "--key-space", "500", "--duration", "60s", *beside)
+    with Command(tmp_path, *arguments) as command:
+        command.await_load(4 if not beside else 7)
         children = command.children()
         assert len(children) >= 4
         (folder,) = command.folders()

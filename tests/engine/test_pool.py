@@ -12,11 +12,13 @@ import pytest
 
 from sqlstress.case import Case
 from sqlstress.engine import pool as pools
+from sqlstress.engine.companion import Observed
 from sqlstress.engine.pool import GROUP, Ended, Pool, WorkerFailure, wait_some
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.engine.trial import plan_window
-from sqlstress.engine.worker import SLOT_WORDS, Done, Failed, Ready
+from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Ready
 from sqlstress.errors import Interrupted
+from sqlstress.series import Series
 from sqlstress.workloads import open_work
 from sqlstress.workloads.base import Findings
 
@@ -147,6 +149,60 @@ def test_a_worker_that_died_before_the_start_is_no_error_yet(waiting: Waiting) -
     one.close()
     pool.go(Window(0, 0, 1))
     assert other.recv() == Window(0, 0, 1)
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any]]]:
+    """A pool of a worker and two companions without processes: we hold the companions' ends."""
+    monkeypatch.setattr(pools, "time", Clock())
+    pool = Pool(Case(driver="dry"), Path(), 0, (), ("checkpointer", "WAL watcher"))
+    pairs = [Pipe() for _ in range(3)]
+    pool._pipes.update((ours, number) for number, (ours, _) in enumerate(pairs, 1))
+    yield pool, [theirs for _, theirs in pairs[1:]]
+    for pair in pairs:
+        for end in pair:
+            end.close()
+
+
+def seen(name: str) -> Observed:
+    return Observed([Series(name, "frames", (1, 2), (0, 5))])
+
+
+def test_what_companions_have_seen_comes_in_their_order_once_they_are_told_to_end(
+    beside: tuple[Pool, list[Any]],
+) -> None:
+    pool, (checkpointer, watcher) = beside
+    watcher.send(seen("b"))
+
+    def pulse() -> None:
+        if pool._words[DISMISSED]:
+            checkpointer.send(seen("a"))
+
+    series, problem = pool.dismiss(1000.0, pulse)
+    assert [one.name for one in series] == ["a", "b"]
+    assert problem is None
+
+
+def test_of_companions_that_failed_the_first_is_told_and_what_the_others_saw_is_kept(
+    beside: tuple[Pool, list[Any]],
+) -> None:
+    pool, (checkpointer, watcher) = beside
+    checkpointer.send(Failed("SQLITE_FULL: database or disk is full"))
+    watcher.send(seen("b"))
+    series, problem = pool.dismiss(1000.0, no_pulse)
+    assert [one.name for one in series] == ["b"]
+    assert problem == (
+        "the checkpointer failed: SQLITE_FULL: database or disk is full; the workers' figures are kept"
+    )
+
+
+def test_a_companion_that_does_not_end_is_told(beside: tuple[Pool, list[Any]]) -> None:
+    pool, (checkpointer, _) = beside
+    checkpointer.send(seen("a"))
+    series, problem = pool.dismiss(5.0, no_pulse)
+    assert [one.name for one in series] == ["a"]
+    assert problem is not None
+    assert problem.startswith("the WAL watcher did not end within the time-out, and was ended")
 
 
 def test_a_process_that_cannot_be_started_says_which_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

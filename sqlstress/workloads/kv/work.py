@@ -13,6 +13,7 @@ from sqlstress.drivers import Connection
 from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import COUNTERS, DRY, files
+from sqlstress.workloads import beside
 from sqlstress.workloads.base import Outcome, Work
 from sqlstress.workloads.examine import examined, integrity_check, reading_checks, unverified
 from sqlstress.workloads.kv import acks, proof
@@ -30,6 +31,7 @@ class KeyValueWork(Work):
         self.values = Values(salt, case.load.value_size)
         self.slots = acks.Slots(case.load.key_space, self.shape.slots)
         self.shared: tuple[Any, ...] = ()
+        self.companions = beside.names(case)
         self._idle: list[Connection] = []
 
     def prepare(self, pulse: Pulse) -> None:

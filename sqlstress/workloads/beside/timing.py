@@ -1,0 +1,43 @@
+"""When a process beside the workers does something, and which of it lies within the window."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from math import inf
+
+from sqlstress.case import Case, Checkpointing
+from sqlstress.units import NS_PER_S
+
+_TICK_S = 0.02
+"""How soon it is noticed that the trial is over."""
+
+
+class Timing:
+    """The interval of a case, and its window; times are in perf_counter_ns."""
+
+    def __init__(self, case: Case, opens_ns: int, ended: Callable[[], bool]) -> None:
+        beside = case.checkpointing or Checkpointing()
+        self.interval_ns = round(beside.interval_s * NS_PER_S)
+        self._opens_ns, self._ended = opens_ns, ended
+        self._length_ns = case.duration_s * NS_PER_S if case.has_window else inf
+
+    def rounds(self) -> Iterator[None]:
+        """Yield again and again, with a pause of the interval in between, until the trial is over."""
+        while not self._ended():
+            yield
+            self.wait_until(time.perf_counter_ns() + self.interval_ns)
+
+    def wait_for_opening(self) -> None:
+        """Sleep until the window opens, or the trial is over."""
+        self.wait_until(self._opens_ns)
+
+    def wait_until(self, then_ns: int) -> None:
+        """Sleep until then, or until the trial is over."""
+        while not self._ended() and (left_ns := then_ns - time.perf_counter_ns()) > 0:
+            time.sleep(min(left_ns / NS_PER_S, _TICK_S))
+
+    def within(self, at_ns: int) -> int | None:
+        """Return how long after the opening a time lies; None when it lies outside of the window."""
+        since = at_ns - self._opens_ns
+        return since if 0 <= since < self._length_ns else None

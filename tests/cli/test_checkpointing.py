@@ -1,0 +1,83 @@
+"""Small real measurements with processes beside the workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqlstress.report import Trial, from_json
+from sqlstress.series import (
+    BUSY_CHECKPOINTS,
+    CHECKPOINTED_FRAMES,
+    CHECKPOINTS,
+    LARGEST_WAL,
+    STUCK_CHECKPOINTS,
+    WAL_FRAMES,
+    WAL_SIZE,
+)
+from tests.cli.conftest import Cli
+
+SHORT = (
+    "kv", "-c", "2", "--duration", "300ms", "--warmup", "100ms", "--key-space", "500",
+    "--synchronous", "off", "--read-ratio", "0", "--verify", "full", "-o", "report.json",
+)  # fmt: skip
+
+
+def measured(cli: Cli, place: Path, *options: str) -> Trial:
+    """Return the trial of a short measurement, whose data is proved."""
+    said = cli(*SHORT, *options)
+    (run,) = from_json((place / "report.json").read_text(encoding="utf-8")).runs
+    (trial,) = run.trials
+    assert (said.code, said.err, run.error, run.verdict.status) == (0, "", None, "ok")
+    assert not list(place.glob("sqlstress-*"))
+    return trial
+
+
+def values(trial: Trial, name: str) -> tuple[int, ...]:
+    (found,) = (one for one in trial.series if one.name == name)
+    assert found.values
+    assert all(0 <= at_ns < 300_000_000 for at_ns in found.times_ns)
+    return found.values
+
+
+@pytest.mark.parametrize("mode", ["passive", "restart", "truncate"])
+def test_a_checkpointer_is_told_of_with_what_it_did_to_the_wal(cli: Cli, tmp_path: Path, mode: str) -> None:
+    trial = measured(cli, tmp_path, "--checkpointer", mode, "--checkpoint-interval", "10ms")
+    assert trial.effective["wal_autocheckpoint"] == "0"
+    assert sum(values(trial, CHECKPOINTS)) >= 3
+    assert max(values(trial, STUCK_CHECKPOINTS)) < 10
+    assert values(trial, WAL_SIZE) == values(trial, LARGEST_WAL)
+    assert max(values(trial, WAL_FRAMES)) > 0
+    if mode == "truncate":
+        assert min(values(trial, WAL_SIZE)) < max(values(trial, WAL_SIZE))
+    else:
+        assert list(values(trial, WAL_SIZE)) == sorted(values(trial, WAL_SIZE))
+
+
+def test_a_pinned_reader_starves_passive_checkpoints_which_are_not_even_busy(
+    cli: Cli, tmp_path: Path
+) -> None:
+    options = ("--checkpointer", "passive", "--checkpoint-interval", "10ms", "--pinned-reader", "-b", "2")
+    trial = measured(cli, tmp_path, *options)
+    assert max(values(trial, STUCK_CHECKPOINTS)) >= 3
+    assert sum(values(trial, BUSY_CHECKPOINTS)) == 0
+    assert max(values(trial, CHECKPOINTED_FRAMES)) < 10 < min(values(trial, WAL_FRAMES))
+    assert max(values(trial, LARGEST_WAL)) < max(values(trial, WAL_SIZE))
+
+
+def test_a_pinned_reader_alone_is_watched_too(cli: Cli, tmp_path: Path) -> None:
+    trial = measured(cli, tmp_path, "--pinned-reader", "--wal-autocheckpoint", "50")
+    assert {one.name for one in trial.series} == {WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_SIZE, LARGEST_WAL}
+    assert max(values(trial, WAL_FRAMES)) > 200
+    assert max(values(trial, CHECKPOINTED_FRAMES)) < 50
+
+
+def test_a_fixed_number_of_operations_is_watched_to_its_end(cli: Cli, tmp_path: Path) -> None:
+    window = ("--duration", "300ms", "--warmup", "100ms")
+    arguments = [word for word in SHORT if word not in window]
+    cli(*arguments, "--ops", "2000", "--checkpointer", "restart", "--checkpoint-interval", "1ms")
+    (run,) = from_json((tmp_path / "report.json").read_text(encoding="utf-8")).runs
+    (trial,) = run.trials
+    assert run.verdict.status == "ok"
+    assert {CHECKPOINTS, WAL_SIZE} <= {one.name for one in trial.series if one.values}
