@@ -6,14 +6,7 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.group import Group
 from sqlstress.render.blocks import Table
-from sqlstress.render.views.kv_table import VERIFIED
-
-_MEANINGS = {
-    "ok": "no acknowledged write was lost",
-    "failed": "the data is wrong",
-    "unknown": "it could not be decided",
-    "skipped": "not checked",
-}
+from sqlstress.render.views.verified import verified_legend
 
 
 def legend(group: Group, table: Table) -> str:
@@ -35,11 +28,4 @@ def _parts(group: Group, table: Table) -> Iterator[str]:
         yield "fairness (Jain's index): 1 when all processes got an equal share"
     if "longest wait" in headers:
         yield "longest wait: the slowest operation, one still pending at the end included"
-    yield from _verified(group)
-
-
-def _verified(group: Group) -> Iterator[str]:
-    statuses = {run.verdict.status for run in group.runs}
-    told = [f"{VERIFIED[status]} = {text}" for status, text in _MEANINGS.items() if status in statuses]
-    if told:
-        yield f"verified: {', '.join(told)}"
+    yield from verified_legend(group)

@@ -10,18 +10,17 @@ from sqlstress.analysis.waiting import longest_wait_ns
 from sqlstress.analysis.wording import finite
 from sqlstress.render.blocks import Column, Table
 from sqlstress.render.figures import (
-    MISSING,
-    UNKNOWN,
     count_cell,
     ms_cell,
     seconds_cell,
     share_cell,
     whole_cell,
 )
+from sqlstress.render.views import verified
+from sqlstress.render.views.columns import Figure, table_of
 from sqlstress.report import Latency, Run, Trial
 
 FAILED = "failed"
-VERIFIED = {"ok": "ok", "failed": "FAILED", "skipped": MISSING, "unknown": UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +36,9 @@ Cell = Callable[[Row], str | None]
 """What a column says of a row; None when it has no figure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A column, and what it says."""
-
-    column: Column
-    cell: Cell
-
-
 def build(group: Group) -> Table:
     """Return the table of a group's runs."""
-    rows = [Row(run, _valid(run)) for run in group.runs]
-    cells = [(figure.column, [figure.cell(row) for row in rows]) for figure in FIGURES]
-    filled = [(column, found) for column, found in cells if any(cell is not None for cell in found)]
-    return Table(
-        tuple(column for column, _ in filled),
-        tuple(
-            tuple(MISSING if found[place] is None else str(found[place]) for _, found in filled)
-            for place in range(len(rows))
-        ),
-        _leaving(group),
-    )
+    return table_of([Row(run, _valid(run)) for run in group.runs], FIGURES, _leaving(group))
 
 
 def _leaving(group: Group) -> tuple[str, ...]:
@@ -106,10 +87,6 @@ def _longest_wait(row: Row) -> str | None:
     return ms_cell(longest_wait_ns(row.run))
 
 
-def _verified(row: Row) -> str:
-    return VERIFIED.get(row.run.verdict.status, UNKNOWN)
-
-
 def _p50(latency: Latency) -> float | None:
     return latency.p50_ns
 
@@ -118,7 +95,7 @@ def _p99(latency: Latency) -> float | None:
     return latency.p99_ns
 
 
-FIGURES = (
+FIGURES: tuple[Figure[Row], ...] = (
     Figure(Column("files", ("", "files")), lambda row: whole_cell(row.run.case.buckets)),
     Figure(Column("processes", ("proc-", "esses")), lambda row: whole_cell(row.run.case.concurrency)),
     Figure(Column("time s", ("time", "s")), _of_trial(lambda trial: seconds_cell(trial.seconds))),
@@ -131,7 +108,7 @@ FIGURES = (
     Figure(Column("get p99 ms", ("get", "p99 ms")), _latency("get", _p99)),
     Figure(Column("fairness", ("fair-", "ness")), _of_trial(lambda trial: share_cell(trial.fairness))),
     Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait),
-    Figure(Column("verified", ("veri-", "fied"), align="left"), _verified),
+    Figure(verified.COLUMN, lambda row: verified.verified_cell(row.run)),
 )
 _LEAVING = (
     "replace p50 ms",

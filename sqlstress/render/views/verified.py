@@ -1,0 +1,33 @@
+"""The column of every table that says whether the data was proved right, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlstress.analysis.group import Group
+from sqlstress.render.blocks import Column
+from sqlstress.render.figures import MISSING, UNKNOWN
+from sqlstress.report import Run
+
+COLUMN = Column("verified", ("veri-", "fied"), align="left")
+
+_WORDS = {"ok": "ok", "failed": "FAILED", "skipped": MISSING, "unknown": UNKNOWN}
+_MEANINGS = {
+    "ok": "no acknowledged write was lost",
+    "failed": "the data is wrong",
+    "unknown": "it could not be decided",
+    "skipped": "not checked",
+}
+
+
+def verified_cell(run: Run) -> str:
+    """Return what is said of a run."""
+    return _WORDS.get(run.verdict.status, UNKNOWN)
+
+
+def verified_legend(group: Group) -> Iterator[str]:
+    """Yield what the words in the column mean, as far as the group has them."""
+    statuses = {run.verdict.status for run in group.runs}
+    told = [f"{_WORDS[status]} = {text}" for status, text in _MEANINGS.items() if status in statuses]
+    if told:
+        yield f"verified: {', '.join(told)}"
