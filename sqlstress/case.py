@@ -14,6 +14,10 @@ BEGINS = ("deferred", "immediate")
 BUSY_POLICIES = ("default", "fair")
 VERIFY_LEVELS = ("none", "quick", "full")
 
+SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
+ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
+ID_MAKERS = ("python", "sqlite")
+
 CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
 
 MAX_CONCURRENCY = 1024
@@ -101,17 +105,29 @@ class Picks:
     """The experiment with primary keys: users pick items, a transaction for each user."""
 
     schema: str
-    """Name of the table's schema, such as "id-rowid"."""
+    """Name of the schema of the table of picks, one of SCHEMAS."""
     id_type: str
-    """What identifies a row: int, uuid4, ulid, ulid-monotonic or uuid7."""
+    """What identifies users, items and, where they have an id of their own, picks: one of ID_TYPES."""
     made_by: str = "python"
-    """Where the identifiers are made: python, or sqlite (a registered function)."""
+    """Where the picks' own ids are made: python, or sqlite (a registered function)."""
     users: int = 1000
     """Number of users, each one transaction."""
     picks: int = 100
     """Mean number of items that a user picks, give or take a tenth."""
     items: int = 10_000
     """Number of items to pick from."""
+    begin: str = "deferred"
+    """How a transaction begins: deferred or immediate."""
+
+    @property
+    def own_id(self) -> bool:
+        """Whether a pick has an id of its own; else it is the user and the item that identify it."""
+        return self.schema.startswith("id-")
+
+    @property
+    def most_picks(self) -> int:
+        """The largest number of items that one user can pick."""
+        return self.picks + self.picks // 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +207,8 @@ class Case:
             )
             return f"{self.method.phase} {self.method.scale:,} by {tricks}, {self.driver}, {processes}"
         if self.picks:
-            return f"{self.picks.schema}, {self.picks.id_type}, {processes}"
+            made = " made by SQLite" if self.picks.made_by == "sqlite" else ""
+            return f"{self.picks.schema}, {self.picks.id_type}{made}, {processes}"
         if self.cycling:
             return f"{self.settings.journal_mode}, transaction {self.cycling.transaction}, {processes}"
         return f"{'1 file' if self.buckets == 1 else f'{self.buckets} files'}, {processes}"

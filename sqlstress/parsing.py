@@ -77,6 +77,19 @@ def choice(*names: str) -> Parse:
     return parse
 
 
+def choices(*names: str) -> Parse:
+    """Return a parser of some of these names: "a,b", in the order as written, without repetitions."""
+    one = choice(*names)
+
+    def parse(value: Any) -> tuple[str, ...]:
+        parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+        if not parts:
+            raise ValueError(f"an empty list names none of {', '.join(names)}")
+        return tuple(dict.fromkeys(one(part.strip() if isinstance(part, str) else part) for part in parts))
+
+    return parse
+
+
 def switch(value: Any) -> bool:
     """Read on or off."""
     word = value.lower() if isinstance(value, str) else value

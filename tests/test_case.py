@@ -20,7 +20,12 @@ from sqlstress.case import Case, Cycling, Method, Picks, Settings, plain
             "methods",
             "insert 10,000 by JSON + WAL + TSC, apsw, 1 process",
         ),
-        (Case(workload="keys", picks=Picks("own-rowid", "ulid")), "keys", "own-rowid, ulid, 1 process"),
+        (Case(workload="keys", picks=Picks("no-key", "ulid")), "keys", "no-key, ulid, 1 process"),
+        (
+            Case(workload="keys", picks=Picks("id-rowid", "uuid7", "sqlite"), concurrency=4),
+            "keys",
+            "id-rowid, uuid7 made by SQLite, 4 processes",
+        ),
         (
             Case(workload="cycles", cycling=Cycling(), settings=Settings(journal_mode="delete")),
             "cycles",
@@ -42,7 +47,7 @@ def test_a_plain_case_reads_like_the_case_itself() -> None:
     read = plain(case)
     assert not is_dataclass(read) and not is_dataclass(read.settings) and not is_dataclass(read.picks)
     assert vars(read.settings) == asdict(case.settings)
-    assert vars(read.picks) == asdict(case.picks)
+    assert vars(read.picks) == {**asdict(case.picks), "own_id": True, "most_picks": 110}
     derived = (case.unit, case.has_window, case.label, case.driver, case.method)
     assert (read.unit, read.has_window, read.label, read.driver, read.method) == derived
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Load, plain
+from sqlstress.case import Case, Load, Picks, plain
 from sqlstress.workloads import COMPANIONS, open_work
 
 ROOT = Path(__file__).parents[1]
@@ -91,6 +91,18 @@ def test_a_process_beside_the_workers_imports_little_more(name: str) -> None:
     found = modules("-c", f"import sys, sqlstress.engine.companion, {module}; print(*sys.modules)")
     # What it tells are dataclasses, and it counts in no figure.
     assert within(found, (*UNWANTED, "sqlite3")) <= {"dataclasses", "inspect", "sqlstress.case"}
+
+
+@pytest.mark.parametrize(("id_type", "needed"), [("int", set()), ("uuid4", {"platform"})])
+def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
+    id_type: str, needed: set[str], tmp_path: Path
+) -> None:
+    case = Case(workload="keys", picks=Picks("id-rowid", id_type, users=2, picks=2, items=5))
+    work = open_work(case, tmp_path, 7, {})
+    work.prepare(lambda: None)
+    found = modules("-c", WORKER, pickle.dumps(plain(case)).hex(), str(tmp_path), str(len(work.shared[0])))
+    assert within(found, (*UNWANTED, "ulid")) <= needed  # the standard library's uuid asks for the platform
+    assert ("uuid" in found) == (id_type == "uuid4")
 
 
 PRINT_MODULES = """

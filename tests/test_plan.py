@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sqlstress.case import Case, Checkpointing, Load, Settings
 from sqlstress.errors import UsageError
-from sqlstress.options import by_name
+from sqlstress.options import OPTIONS, by_name
 from sqlstress.plan import MOST_CASES, from_options, from_toml
 from sqlstress.plan.kv import CLASSIC
 from tests.test_options import anything
@@ -51,6 +51,7 @@ WRITTEN: dict[str, list[Any]] = {
 }
 """Values of every option that are right by themselves."""
 
+KNOWN = ", ".join(OPTIONS)
 TEXTS = st.text(max_size=20) | st.sampled_from([text for texts in WRITTEN.values() for text in texts])
 GIVEN = st.dictionaries(st.sampled_from(list(by_name("kv"))), TEXTS, max_size=6)
 
@@ -314,9 +315,12 @@ def test_a_plan_can_hold_the_published_script(tmp_path: Path) -> None:
         ("case = 5", ": a plan needs at least one [[case]]."),
         ("case = [1]", ": a plan needs at least one [[case]]."),
         ("[case]\nconcurrency = 1", ": a plan needs at least one [[case]]."),
-        ("[[case]]", ", case 1: workload = None is missing or not one of kv."),
-        ('[[case]]\nworkload = "methods"', ", case 1: workload = 'methods' is missing or not one of kv."),
-        ("[[case]]\nworkload = 5", ", case 1: workload = 5 is missing or not one of kv."),
+        ("[[case]]", f", case 1: workload = None is missing or not one of {KNOWN}."),
+        (
+            '[[case]]\nworkload = "methods"',
+            f", case 1: workload = 'methods' is missing or not one of {KNOWN}.",
+        ),
+        ("[[case]]\nworkload = 5", f", case 1: workload = 5 is missing or not one of {KNOWN}."),
         (
             'workload = "kv"\n[[case]]\n[[case]]\nconcurency = 4',
             ", case 2: 'concurency' is not an option of kv. Did you mean concurrency?",

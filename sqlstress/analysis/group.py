@@ -72,7 +72,9 @@ def _without_method(case: Case) -> Case:
 
 
 def _without_picks(case: Case) -> Case:
-    return replace(case, workload=case.experiment, concurrency=1, seed=0, picks=None)
+    assert case.picks is not None
+    work = replace(case.picks, schema="", id_type="", made_by="")
+    return replace(case, concurrency=1, seed=0, picks=work)
 
 
 def _without_cycling(case: Case) -> Case:

@@ -20,6 +20,7 @@ WORKER_S = 0.05
 OPERATION_S = 150e-6
 KEY_S = 3e-6
 BUCKET_S = 5e-3
+PICK_S = 50e-6
 RECENT = 10
 """Ticks over which the TPS of the moment is taken: about a second."""
 REDRAW_S = 0.1
@@ -42,7 +43,12 @@ def _key_value_s(case: Case) -> float:
     return load + KEY_S * keys + BUCKET_S * case.buckets
 
 
-EXPECTED: dict[str, Callable[[Case], float]] = {"kv": _key_value_s}
+def _keys_s(case: Case) -> float:
+    assert case.picks is not None
+    return PICK_S * case.picks.users * case.picks.picks
+
+
+EXPECTED: dict[str, Callable[[Case], float]] = {"kv": _key_value_s, "keys": _keys_s}
 """Experiment → a guess of how long the work of one trial takes, in seconds."""
 
 

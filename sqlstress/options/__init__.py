@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sqlstress.options.keys import KEYS
 from sqlstress.options.kv import KV
 from sqlstress.options.option import Option
 
-OPTIONS: dict[str, tuple[Option, ...]] = {"kv": KV}
+OPTIONS: dict[str, tuple[Option, ...]] = {"kv": KV, "keys": KEYS}
 """The options of each workload that a plan or a command can name, in the order of `--help`."""
 
 

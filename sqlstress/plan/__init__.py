@@ -18,7 +18,7 @@ MOST_CASES = 1000
 
 Planner = Callable[[dict[str, Any], Mapping[str, Any]], Iterator[Case]]
 
-PLANNERS = {"kv": "sqlstress.plan.kv:cases"}
+PLANNERS = {"kv": "sqlstress.plan.kv:cases", "keys": "sqlstress.plan.keys:cases"}
 """Workload → what its options mean, as an import string."""
 
 

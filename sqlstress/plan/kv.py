@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlstress.case import Case, Checkpointing, Load
 from sqlstress.errors import UsageError
-from sqlstress.plan.settings import settings_of
+from sqlstress.plan.settings import check_locking, is_exclusive, settings_of
 
 CLASSIC: Mapping[str, Any] = {
     "duration": None,
@@ -79,14 +79,7 @@ def _check_together(values: Mapping[str, Any], asked: Mapping[str, Any]) -> None
         _check_checkpointing(values, asked)
     elif "checkpoint-interval" in asked:
         raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader.")
-    if _is_exclusive(values) and max(values["concurrency"]) > 1:
-        raise UsageError(
-            "PRAGMA locking_mode=exclusive lets one process in: use it with --concurrency 1 only."
-        )
-
-
-def _is_exclusive(values: Mapping[str, Any]) -> bool:
-    return any(name == "locking_mode" and value.lower() == "exclusive" for name, value in values["pragma"])
+    check_locking(values)
 
 
 def _check_checkpointing(values: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
@@ -96,7 +89,7 @@ def _check_checkpointing(values: Mapping[str, Any], asked: Mapping[str, Any]) ->
         raise UsageError(f"{which} needs a WAL: leave out --journal-mode {values['journal-mode']}.")
     if values["driver"] == "dry":
         raise UsageError(f"{which} needs a database: the dry driver stores nothing.")
-    if _is_exclusive(values):
+    if is_exclusive(values):
         raise UsageError(f"{which} is a process of its own, and locking_mode=exclusive lets one in.")
     if values["checkpointer"] != "none" and asked.get("wal-autocheckpoint"):
         raise UsageError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlstress.case import Settings
+from sqlstress.errors import UsageError
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
@@ -22,3 +23,16 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         busy_timeout_ms=round(values["busy-timeout"] * 1000),
         busy=values.get("busy", "default"),
     )
+
+
+def is_exclusive(values: Mapping[str, Any]) -> bool:
+    """Return whether one connection locks a database for itself."""
+    return any(name == "locking_mode" and value.lower() == "exclusive" for name, value in values["pragma"])
+
+
+def check_locking(values: Mapping[str, Any]) -> None:
+    """Raise UsageError when several processes are to share what one locks for itself."""
+    if is_exclusive(values) and max(values["concurrency"]) > 1:
+        raise UsageError(
+            "PRAGMA locking_mode=exclusive lets one process in: use it with --concurrency 1 only."
+        )

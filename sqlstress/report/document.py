@@ -3,9 +3,9 @@
 Format history (the major number changes when a reader of the old one would be misled):
 1.0  first version.
 1.1  the experiments with methods, keys and cycles, and checkpoints under load: a Case says what its
-     workers do in `method`, `picks`, `cycling` and `checkpointing`; a Trial has an outcome and series; a
-     Run may have been skipped. Figures that somebody else `published`: what of their surroundings and
-     their trials is not known is null.
+     workers do in `method`, `picks`, `cycling` and `checkpointing`; a Trial has an outcome, series and
+     the space of its database; a Run may have been skipped. Figures that somebody else `published`: what
+     of their surroundings and their trials is not known is null.
 """
 
 from __future__ import annotations

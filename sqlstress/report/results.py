@@ -9,6 +9,7 @@ from statistics import median
 from sqlstress import histogram
 from sqlstress.case import Case
 from sqlstress.report.environment import Warning
+from sqlstress.report.space import Space
 from sqlstress.series import Series
 
 NO_P999_UNDER = 10_000
@@ -174,6 +175,8 @@ class Trial:
     """What happened instead of "done", in a line."""
     series: tuple[Series, ...] = ()
     """What was observed as it went on."""
+    space: Space | None = None
+    """What the database takes when the trial is over; None where it was not measured."""
     error: str | None = None
     """Why the trial is not valid; None when it is."""
 

@@ -32,6 +32,7 @@ WORKLOADS = {
     "classic": Workload(
         "sqlstress.workloads.kv.classic_work:ClassicWork", "sqlstress.workloads.kv.classic:ClassicSource"
     ),
+    "keys": Workload("sqlstress.workloads.keys.work:KeysWork", "sqlstress.workloads.keys.source:KeysSource"),
 }
 
 COMPANIONS: dict[str, str] = {

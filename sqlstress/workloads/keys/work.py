@@ -1,0 +1,126 @@
+"""The parent's half: the database with its users and items, the proof, and the space that it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.drivers import load_driver
+from sqlstress.pulse import Pulse, paced
+from sqlstress.report import Check, Trial, Verdict
+from sqlstress.stores import DRY, files
+from sqlstress.stores.space import measure_space
+from sqlstress.workloads.base import Outcome, Work
+from sqlstress.workloads.examine import examined, integrity_check, unverified
+from sqlstress.workloads.keys import ids, proof, schemas
+from sqlstress.workloads.keys.choices import picked_by, picks_in, users_of
+from sqlstress.workloads.ledger import Ledger, shared_words
+
+FIRST_YEAR, LAST_YEAR = 1965, 2023
+
+
+class KeysWork(Work):
+    """One trial's database."""
+
+    def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
+        self.case, self.folder = case, folder
+        self.picks = picks_in(case)
+        self._words = shared_words(case.concurrency)
+        self.shared = (self._words,)
+        self._users = self._identifiers(self.picks.users)
+        self._items = self._identifiers(self.picks.items)
+
+    def _identifiers(self, number: int) -> list[Any]:
+        if self.picks.id_type == "int":
+            return list(range(1, number + 1))
+        make = ids.maker(self.picks.id_type)
+        return [make() for _ in range(number)]
+
+    def prepare(self, pulse: Pulse) -> None:
+        """Create the tables, and fill those of the users and of the items."""
+        if self.case.driver == DRY:
+            return
+        files.remove(self.case, self.folder)
+        _, version = load_driver(self.case.driver).versions()
+        files.create_tables(self.case, self._path(), schemas.definitions(self.picks, version))
+        with files.opened(self.case, self._path()) as connection:
+            connection.rows("BEGIN IMMEDIATE")
+            users = ((one, f"user number {n:06}") for n, one in enumerate(paced(self._users, pulse)))
+            connection.run_many("INSERT INTO users VALUES (?, ?)", users)
+            items = (
+                (one, f"item number {n:06}", _year(n)) for n, one in enumerate(paced(self._items, pulse))
+            )
+            connection.run_many("INSERT INTO items VALUES (?, ?, ?)", items)
+            connection.rows("COMMIT")
+
+    def _path(self) -> Path:
+        (path,) = files.paths(self.case, self.folder)
+        return path
+
+    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
+        """Say whether every acknowledged pick is there once, and nothing else is."""
+        if self.case.driver == DRY or self.case.verify == "none":
+            return unverified(self.case)
+        begun = time.perf_counter()
+        told, found = self._told(outcomes), proof.Found()
+        checks = [
+            integrity_check(self.case, self.folder, pulse),
+            examined("picks", lambda: proof.check_picks(told, self._scan(found, pulse))),
+            examined("foreign keys", lambda: self._check_foreign_keys(found, pulse)),
+        ]
+        if self.picks.own_id:
+            checks.append(self._check_ids(outcomes, told, found))
+        return Verdict(tuple(checks), time.perf_counter() - begun)
+
+    def _told(self, outcomes: Sequence[Outcome]) -> proof.Told:
+        picked: dict[int, Sequence[int]] = {}
+        unknown: set[int] = set()
+        for outcome in outcomes:
+            users = users_of(self.case, outcome.worker)
+            done = len(users)
+            if outcome.died:
+                done = Ledger(self._words, outcome.worker).acknowledged()
+                unknown.update(users[done : done + 1])
+            picked.update((user, picked_by(self.case, user)) for user in users[: done + 1])
+        return proof.Told(picked, unknown)
+
+    def _scan(self, found: proof.Found, pulse: Pulse) -> proof.Found:
+        """Add every row of the table, read in the table itself and not in an index."""
+        users, items = ({one: n for n, one in enumerate(known)} for known in (self._users, self._items))
+        own = "id" if self.picks.own_id else "NULL"
+        with files.opened(self.case, self._path()) as connection:
+            rows = connection.iterate(f"SELECT {own}, user, item FROM picks NOT INDEXED")
+            for one, user, item in paced(rows, pulse):
+                if user in users and item in items:
+                    found.picks.setdefault(users[user], {}).setdefault(items[item], []).append(one)
+                else:
+                    text = f"a pick of {proof.shown(item)} by {proof.shown(user)}, which do not both exist"
+                    found.strangers.append(text)
+        return found
+
+    def _check_foreign_keys(self, found: proof.Found, pulse: Pulse) -> Check:
+        with files.opened(self.case, self._path()) as connection:
+            dangling = files.watched(connection, "PRAGMA foreign_key_check", pulse)
+        return proof.check_foreign_keys(dangling, found.rows())
+
+    def _check_ids(self, outcomes: Sequence[Outcome], told: proof.Told, found: proof.Found) -> Check:
+        by_worker = [users_of(self.case, outcome.worker) for outcome in outcomes]
+        return proof.check_ids(by_worker, told, found, self.picks.id_type)
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        """Add the space that the database takes, unless what is in it is wrong."""
+        if self.case.driver == DRY or trial.verdict.status == "failed":
+            return trial
+        return replace(trial, space=measure_space(self.case, self._path(), pulse))
+
+    def discard(self) -> None:
+        """Remove the files."""
+        files.remove(self.case, self.folder)
+
+
+def _year(number: int) -> int:
+    return FIRST_YEAR + number % (LAST_YEAR - FIRST_YEAR + 1)
