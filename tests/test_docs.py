@@ -45,6 +45,7 @@ ADDED = {
     "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": SHORT,
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
+    "sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json": "--users 40 --items 200",
 }
 """Options added to a command, so that a test takes seconds: of an option given twice the last one counts.
 

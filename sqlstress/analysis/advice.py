@@ -7,6 +7,7 @@ from itertools import chain
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.keys import keys
 from sqlstress.analysis.proof import failures, partial_proofs, wrong_data
 from sqlstress.analysis.throughput import throughput
 from sqlstress.analysis.trust import trust
@@ -18,7 +19,7 @@ Topic = Callable[[Group], Iterator[Finding]]
 _TOPICS: dict[str, tuple[Topic, ...]] = {
     "kv": (throughput, waiting, partial_proofs, trust),
     "methods": (partial_proofs,),
-    "keys": (partial_proofs,),
+    "keys": (keys, partial_proofs, trust),
     "cycles": (partial_proofs,),
 }
 """Experiment → what there is to say of it, beside what is wrong or missing."""

@@ -1,0 +1,113 @@
+"""Small real measurements of primary keys, from the command line to the report."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlstress.case import ID_TYPES, SCHEMAS
+from sqlstress.report import Report, from_json
+from sqlstress.stores import dbstat
+from tests.cli.conftest import Cli
+from tests.stores.test_analyzer import PROGRAM, assert_same
+
+SMALL = ("keys", "-c", "2", "--users", "40", "--picks", "20", "--items", "100", "--synchronous", "off")
+
+
+def saved(place: Path) -> Report:
+    return from_json((place / "report.json").read_text(encoding="utf-8"))
+
+
+def test_a_measurement_tells_time_and_space_of_every_type(cli: Cli, tmp_path: Path) -> None:
+    said = cli(*SMALL, "--id-type", "int,uuid4,ulid-monotonic", "-o", "report.json")
+    assert (said.code, said.err) == (0, "")
+    runs = saved(tmp_path).runs
+    assert [(run.case.picks.schema, run.case.picks.id_type) for run in runs if run.case.picks] == [
+        (schema, id_type)
+        for schema in ("id-rowid", "no-key")
+        for id_type in ("int", "uuid4", "ulid-monotonic")
+    ]
+    for run in runs:
+        (trial,) = run.trials
+        assert run.verdict.status == "ok"
+        assert (trial.transactions, trial.latency["picks"].count) == (40, 40)
+        assert trial.rows == runs[0].trials[0].rows
+        assert trial.seconds > 0
+        assert trial.space
+        assert trial.space.table_alone("picks").entries == trial.rows
+    assert said.out.startswith("sqlstress ")
+    for text in (
+        "40 users pick about 20 of 100 items each",
+        "foreign_keys=on",
+        "uuid4",
+        "indices",
+        "id-rowid: take",
+    ):
+        assert text in said.out
+    assert "published" not in said.out
+    assert not list(tmp_path.glob("sqlstress-*"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--schema", "id-norowid,pair-norowid", "--made-by", "sqlite,python", "--id-type", "uuid7"),
+        ("--schema", "pair-rowid", "--begin", "immediate", "--busy", "fair", "--journal-mode", "delete"),
+        (
+            "--schema",
+            "no-key",
+            "--driver",
+            "apsw",
+            "--verify",
+            "full",
+            "--page-size",
+            "1024",
+            "--repeat",
+            "2",
+        ),
+        ("--driver", "dry"),
+        ("--verify", "none", "--pragma", "foreign_keys=off", "--concurrency", "1,3"),
+        ("--pragma", "locking_mode=exclusive", "-c", "1", "--schema", "no-key"),
+    ],
+    ids=" ".join,
+)
+def test_loads_and_settings_of_many_kinds_work(cli: Cli, options: tuple[Any, ...]) -> None:
+    pytest.importorskip("apsw")
+    said = cli(*SMALL, "--id-type", "ulid,int", *options, "--quiet")
+    assert said == (0, "", "")
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="sqlite3_analyzer is not installed")
+@pytest.mark.parametrize("way", ["by dbstat", "by our own walk"])
+@pytest.mark.parametrize("id_type", ["int", "ulid"])
+def test_the_space_of_every_schema_is_what_sqlite3_analyzer_says_to_the_last_digit(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id_type: str, way: str
+) -> None:
+    if way == "by our own walk":
+        monkeypatch.setattr(dbstat, "TABLE", "is_not_there")
+    said = cli(*SMALL, "--full", "--id-type", id_type, "--users", "200", "--keep", "-o", "report.json")
+    assert (said.code, said.err) == (0, "")
+    runs = {run.case.picks.schema: run for run in saved(tmp_path).runs if run.case.picks}
+    assert tuple(runs) == SCHEMAS
+    for number, run in enumerate(runs.values(), 1):
+        (path,) = tmp_path.glob(f"sqlstress-*/case-{number}-*/kv.db")
+        space = run.trials[0].space
+        assert space
+        assert space.indices_of("picks").fan_out
+        assert_same(space, path)
+        with closing(sqlite3.connect(path)) as connection:
+            (count,) = connection.execute("SELECT count(*) FROM picks").fetchone()
+        assert count == run.trials[0].rows
+    for folder in tmp_path.glob("sqlstress-*"):
+        shutil.rmtree(folder)
+
+
+def test_all_types_are_measured_by_default(cli: Cli, tmp_path: Path) -> None:
+    said = cli(*SMALL, "--schema", "no-key", "-o", "report.json", "--quiet")
+    assert said == (0, "", "")
+    assert tuple(run.case.picks.id_type for run in saved(tmp_path).runs if run.case.picks) == ID_TYPES
