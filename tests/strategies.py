@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from sqlstress import case, histogram
+from sqlstress import case, histogram, series
 from sqlstress.report import document, environment, results, space
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -91,6 +91,11 @@ cases = instances(
     buckets=st.integers(1, case.MAX_BUCKETS),
     verify=st.sampled_from(case.VERIFY_LEVELS),
 )
+
+series_names = st.sampled_from(
+    [value for name, value in vars(series).items() if name.isupper() and isinstance(value, str)]
+)
+series_drawn = instances(series.Series, name=series_names | texts)
 
 warnings = instances(environment.Warning)
 hosts = instances(environment.Host)

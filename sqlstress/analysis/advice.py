@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
+from sqlstress.analysis.checkpoints import checkpoints
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.keys import keys
@@ -17,7 +18,7 @@ from sqlstress.report import Report
 Topic = Callable[[Group], Iterator[Finding]]
 
 _TOPICS: dict[str, tuple[Topic, ...]] = {
-    "kv": (throughput, waiting, partial_proofs, trust),
+    "kv": (throughput, checkpoints, waiting, partial_proofs, trust),
     "methods": (partial_proofs,),
     "keys": (keys, partial_proofs, trust),
     "cycles": (partial_proofs,),

@@ -10,6 +10,7 @@ from sqlstress.units import NS_PER_MS, NS_PER_S
 
 _LONGEST_LIST = 8
 _UNITS = ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (1000, "µs"))
+_SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (1000, "kB"))
 
 
 def finite(value: float | None) -> float | None:
@@ -46,8 +47,17 @@ def times(ratio: float) -> str:
 
 def duration(ns: float) -> str:
     """Write nanoseconds in the unit that people would use: 2_232_000_000 → "2.2 s"."""
-    size, unit = next((known for known in _UNITS if ns >= known[0]), (1, "ns"))
-    value = ns / size
+    return _in_units(ns, _UNITS, "ns")
+
+
+def size(count: float) -> str:
+    """Write bytes in the unit that people would use: 85_000_000 → "85 MB"."""
+    return _in_units(count, _SIZES, "bytes")
+
+
+def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
+    divisor, unit = next((known for known in units if number >= known[0]), (1, smallest))
+    value = number / divisor
     return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
 
 

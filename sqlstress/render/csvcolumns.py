@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sqlstress.analysis.wal import most, total
+from sqlstress.case import Checkpointing
 from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
+from sqlstress.series import (
+    BUSY_CHECKPOINTS,
+    CHECKPOINT_TIME,
+    CHECKPOINTS,
+    LARGEST_WAL,
+    LONGEST_CHECKPOINT,
+    STUCK_CHECKPOINTS,
+)
 
 Value = str | float | None
+
+
+def _beside(run: Run) -> Checkpointing:
+    return run.case.checkpointing or Checkpointing()
+
 
 REPORT: dict[str, Callable[[Report], Value]] = {
     "created": lambda report: report.created,
@@ -43,6 +58,9 @@ CASE: dict[str, Callable[[Run], Value]] = {
     "begin": lambda run: run.case.load.begin,
     "busy": lambda run: run.case.settings.busy,
     "busy_timeout_ms": lambda run: run.case.settings.busy_timeout_ms,
+    "checkpointer": lambda run: _beside(run).mode,
+    "checkpoint_interval_s": lambda run: _beside(run).interval_s if run.case.checkpointing else None,
+    "pinned_readers": lambda run: int(_beside(run).pinned_reader),
     "harness_ns": lambda run: run.harness_ns,
     "case_error": lambda run: run.error,
     "case_skipped": lambda run: run.skipped,
@@ -61,6 +79,12 @@ TRIAL: dict[str, Callable[[Trial], Value]] = {
     "busy_answers": lambda trial: trial.busy,
     "busy_snapshot_answers": lambda trial: trial.busy_snapshot,
     "failed_operations": lambda trial: trial.failed,
+    "checkpoints": lambda trial: total(trial, CHECKPOINTS),
+    "busy_checkpoints": lambda trial: total(trial, BUSY_CHECKPOINTS),
+    "stuck_checkpoints_in_a_row": lambda trial: most(trial, STUCK_CHECKPOINTS),
+    "checkpoints_ns": lambda trial: total(trial, CHECKPOINT_TIME),
+    "longest_checkpoint_ns": lambda trial: most(trial, LONGEST_CHECKPOINT),
+    "largest_wal_bytes": lambda trial: most(trial, LARGEST_WAL),
     "half_ratio": lambda trial: trial.half_ratio,
     "start_s": lambda trial: trial.start_s,
     "attempts": lambda trial: trial.attempts,

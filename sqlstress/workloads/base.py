@@ -100,7 +100,7 @@ class Companion(Protocol):
     """A process beside the workers, whose operations count in no figure: it is connected when it is made."""
 
     def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
-        """Do what it does until `ended` says so; `opens_ns` is when the window opens."""
+        """Do what it does, until `ended` says so at the latest; `opens_ns` is when the window opens."""
 
     def close(self) -> None:
         """Close its connections."""

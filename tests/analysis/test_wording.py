@@ -66,3 +66,18 @@ def test_places_are_told_briefly(cases: list[tuple[int, int]], text: str) -> Non
 def test_a_long_list_is_cut_and_says_so() -> None:
     assert wording.listing(list("abcdefgh")) == "a, b, c, d, e, f, g and h"
     assert wording.listing([str(number) for number in range(20)]) == "0, 1, 2, 3, 4, 5, 6 and 13 more"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (4120, "4.1 kB"),
+        (85_000_000, "85 MB"),
+        (1_012_000_000, "1.0 GB"),
+        (2**64, "18,400,000 TB"),
+    ],
+)
+def test_sizes_are_written_in_the_unit_that_people_would_use(count: int, text: str) -> None:
+    assert wording.size(count) == text

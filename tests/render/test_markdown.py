@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from sqlstress.render.markdown import report_markdown
 from sqlstress.report import Report
 from tests.example_report import assert_golden, example_report, failed_report
-from tests.render.variants import EXAMPLE, classic_report, update_report, with_one
+from tests.render.variants import EXAMPLE, beside_report, classic_report, update_report, with_one
 from tests.strategies import reports
 
 VARIANTS = {
@@ -19,6 +19,7 @@ VARIANTS = {
     "failed": failed_report,
     "classic": classic_report,
     "updates": update_report,
+    "beside": beside_report,
 }
 UNESCAPED_PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")
 

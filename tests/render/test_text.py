@@ -15,6 +15,7 @@ from sqlstress.report import Report, Run
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import (
     EXAMPLE,
+    beside_report,
     classic_report,
     each_run,
     each_trial,
@@ -32,6 +33,7 @@ VARIANTS = {
     "classic": classic_report,
     "troubled": troubled_report,
     "updates": update_report,
+    "beside": beside_report,
     "widest": widest_report,
 }
 

@@ -6,8 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.case import Load, Settings
+from sqlstress.case import Checkpointing, Load, Settings
 from sqlstress.report import Check, Environment, FileSystem, Host, Latency, Report, Run, Trial, Verdict
+from sqlstress.series import (
+    BUSY_CHECKPOINTS,
+    CHECKPOINT_TIME,
+    CHECKPOINTS,
+    LARGEST_WAL,
+    LONGEST_CHECKPOINT,
+    STUCK_CHECKPOINTS,
+    WAL_SIZE,
+    Series,
+)
+from sqlstress.units import NS_PER_S
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -82,6 +93,39 @@ def update_report() -> Report:
         return replace(run, trials=trials, warnings=())
 
     return each_run(repeated, with_case(repeat=3, load=load, settings=Settings(busy="fair", page_size=4096)))
+
+
+def beside_report() -> Report:
+    """Return PASSIVE checkpoints beside the load, and a reader that holds them up from the middle on."""
+    settings = Settings(synchronous="normal", wal_autocheckpoint=0)
+    asked = Checkpointing("passive", 0.1, pinned_reader=True)
+    report = with_case(
+        replace(EXAMPLE, runs=EXAMPLE.runs[:4]), settings=settings, checkpointing=asked, buckets=1
+    )
+    return each_run(lambda run: replace(run, trials=(_watched(run),), warnings=()), report)
+
+
+def _watched(run: Run) -> Trial:
+    """Return a run's trial with a look at the WAL and a checkpoint in each tenth of a second."""
+    times = tuple(range(0, 2 * NS_PER_S, NS_PER_S // 10))
+    half, each_bytes = len(times) // 2, 4_000_000 * run.case.concurrency
+    sizes = [each_bytes] * half + [each_bytes * (2 + place) for place in range(half)]
+    took = [9_000_000] * half + [200_000] * half
+    figures = {
+        CHECKPOINTS: ("checkpoints", [1] * len(times)),
+        BUSY_CHECKPOINTS: ("checkpoints", [0] * len(times)),
+        STUCK_CHECKPOINTS: ("checkpoints", [0] * half + list(range(1, half + 1))),
+        CHECKPOINT_TIME: ("ns", took),
+        LONGEST_CHECKPOINT: ("ns", took),
+        WAL_SIZE: ("bytes", sizes),
+        LARGEST_WAL: ("bytes", sizes),
+    }
+    return replace(
+        run.trials[0],
+        series=tuple(Series(name, unit, tuple(values), times) for name, (unit, values) in figures.items()),
+        effective={**run.trials[0].effective, "synchronous": "normal", "wal_autocheckpoint": "0"},
+        half_ratio=None,
+    )
 
 
 def widest_report() -> Report:

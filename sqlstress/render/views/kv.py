@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sqlstress.analysis.group import Group
 from sqlstress.case import Case, Load
 from sqlstress.render.blocks import Block, Paragraph
+from sqlstress.render.views import kv_beside
 from sqlstress.render.views.kv_legend import legend
 from sqlstress.render.views.kv_table import build
 from sqlstress.units import format_count
@@ -22,12 +23,15 @@ def blocks(group: Group) -> Iterator[Block]:
     table = build(group)
     yield table
     yield Paragraph(legend(group, table))
+    yield from kv_beside.blocks(group)
 
 
 def _key_value(case: Case) -> str:
     load = case.load
     keys = f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}"
-    return f"{_mix(load)}; {keys}; {format_count(load.value_size)}-byte values"
+    values = f"{format_count(load.value_size)}-byte values"
+    others = [kv_beside.words(case.checkpointing)] if case.checkpointing else []
+    return "; ".join((_mix(load), keys, values, *others))
 
 
 def _mix(load: Load) -> str:

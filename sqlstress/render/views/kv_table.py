@@ -38,7 +38,12 @@ Cell = Callable[[Row], str | None]
 
 def build(group: Group) -> Table:
     """Return the table of a group's runs."""
-    return table_of([Row(run, _valid(run)) for run in group.runs], FIGURES, _leaving(group))
+    return table_of(rows_of(group), FIGURES, _leaving(group))
+
+
+def rows_of(group: Group) -> list[Row]:
+    """Return a row for each run of a group."""
+    return [Row(run, _valid(run)) for run in group.runs]
 
 
 def _leaving(group: Group) -> tuple[str, ...]:
@@ -56,7 +61,9 @@ def _of_trial(figure: Callable[[Trial], str | None]) -> Cell:
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
-def _latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
+def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
+    """Return what a column says of the latencies of a kind of operation, in ms."""
+
     def cell(trial: Trial) -> str | None:
         latency = trial.latency.get(kind)
         return None if latency is None or not latency.count else ms_cell(figure(latency))
@@ -95,17 +102,21 @@ def _p99(latency: Latency) -> float | None:
     return latency.p99_ns
 
 
+FILES = Figure[Row](Column("files", ("", "files")), lambda row: whole_cell(row.run.case.buckets))
+PROCESSES = Figure[Row](
+    Column("processes", ("proc-", "esses")), lambda row: whole_cell(row.run.case.concurrency)
+)
 FIGURES: tuple[Figure[Row], ...] = (
-    Figure(Column("files", ("", "files")), lambda row: whole_cell(row.run.case.buckets)),
-    Figure(Column("processes", ("proc-", "esses")), lambda row: whole_cell(row.run.case.concurrency)),
+    FILES,
+    PROCESSES,
     Figure(Column("time s", ("time", "s")), _of_trial(lambda trial: seconds_cell(trial.seconds))),
     Figure(Column("TPS per process", ("TPS per", "process")), _per_process),
     Figure(Column("TPS total", ("TPS", "total")), _total),
     Figure(Column("rows/s", ("rows", "per s")), _rows_per_s),
-    Figure(Column("replace p50 ms", ("replace", "p50 ms")), _latency("replace", _p50)),
-    Figure(Column("replace p99 ms", ("replace", "p99 ms")), _latency("replace", _p99)),
-    Figure(Column("update p99 ms", ("update", "p99 ms")), _latency("update", _p99)),
-    Figure(Column("get p99 ms", ("get", "p99 ms")), _latency("get", _p99)),
+    Figure(Column("replace p50 ms", ("replace", "p50 ms")), of_latency("replace", _p50)),
+    Figure(Column("replace p99 ms", ("replace", "p99 ms")), of_latency("replace", _p99)),
+    Figure(Column("update p99 ms", ("update", "p99 ms")), of_latency("update", _p99)),
+    Figure(Column("get p99 ms", ("get", "p99 ms")), of_latency("get", _p99)),
     Figure(Column("fairness", ("fair-", "ness")), _of_trial(lambda trial: share_cell(trial.fairness))),
     Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait),
     Figure(verified.COLUMN, lambda row: verified.verified_cell(row.run)),

@@ -42,7 +42,7 @@ class Checkpointer:
         answers = Answers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
             for number, connection in enumerate(self._files):
-                if ended():
+                if timing.over():
                     break
                 begun = time.perf_counter_ns()
                 (answer,) = connection.rows(self._sql)

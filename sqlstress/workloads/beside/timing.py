@@ -20,24 +20,29 @@ class Timing:
         beside = case.checkpointing or Checkpointing()
         self.interval_ns = round(beside.interval_s * NS_PER_S)
         self._opens_ns, self._ended = opens_ns, ended
-        self._length_ns = case.duration_s * NS_PER_S if case.has_window else inf
+        self._closes_ns = opens_ns + (case.duration_s * NS_PER_S if case.has_window else inf)
 
     def rounds(self) -> Iterator[None]:
-        """Yield again and again, with a pause of the interval in between, until the trial is over."""
-        while not self._ended():
+        """Yield again and again, with a pause of the interval in between, until it is over.
+
+        It is over when the window closes: an operation that is then still waiting for a lock is the last.
+        """
+        while not self.over():
             yield
-            self.wait_until(time.perf_counter_ns() + self.interval_ns)
+            self._wait_until(time.perf_counter_ns() + self.interval_ns)
 
     def wait_for_opening(self) -> None:
-        """Sleep until the window opens, or the trial is over."""
-        self.wait_until(self._opens_ns)
+        """Sleep until the window opens, or the trial has ended."""
+        self._wait_until(self._opens_ns)
 
-    def wait_until(self, then_ns: int) -> None:
-        """Sleep until then, or until the trial is over."""
-        while not self._ended() and (left_ns := then_ns - time.perf_counter_ns()) > 0:
+    def over(self) -> bool:
+        """Say whether there is nothing more to do."""
+        return self._ended() or time.perf_counter_ns() >= self._closes_ns
+
+    def _wait_until(self, then_ns: int) -> None:
+        while not self.over() and (left_ns := then_ns - time.perf_counter_ns()) > 0:
             time.sleep(min(left_ns / NS_PER_S, _TICK_S))
 
     def within(self, at_ns: int) -> int | None:
         """Return how long after the opening a time lies; None when it lies outside of the window."""
-        since = at_ns - self._opens_ns
-        return since if 0 <= since < self._length_ns else None
+        return at_ns - self._opens_ns if self._opens_ns <= at_ns < self._closes_ns else None

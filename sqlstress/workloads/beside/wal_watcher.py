@@ -23,7 +23,7 @@ class WalWatcher:
         self._files = [folder / name for name in file_names(case.buckets)]
 
     def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
-        """Look from the opening of the window on, until the trial is over."""
+        """Look as long as the window is open."""
         timing = Timing(self._case, opens_ns, ended)
         frames, checkpointed, size, of_one = (
             largest(name, unit, timing.interval_ns)

@@ -23,8 +23,14 @@ def test_a_trial_that_is_over_has_no_round(moments: Time) -> None:
     assert list(Timing(CASE, 0, moments.over(0)).rounds()) == []
 
 
+def test_the_window_closes_the_last_round(moments: Time) -> None:
+    begun = [moments.now_ns // MS for _ in Timing(CASE, 100 * MS, lambda: False).rounds()]
+    assert begun == list(range(0, 600, 50))
+    assert moments.now_ns == 600 * MS
+
+
 def test_the_end_is_noticed_soon_also_in_a_long_pause(moments: Time) -> None:
-    case = Case(checkpointing=Checkpointing("passive", 3600.0))
+    case = Case(duration_s=9.0, checkpointing=Checkpointing("passive", 3600.0))
     assert len(list(Timing(case, 0, moments.over(100 * MS)).rounds())) == 1
     assert moments.now_ns == 100 * MS
     assert max(moments.sleeps) <= 0.02
