@@ -102,8 +102,8 @@ def _p99(latency: Latency) -> float | None:
     return latency.p99_ns
 
 
-FILES = Figure[Row](Column("files", ("", "files")), lambda row: whole_cell(row.run.case.buckets))
-PROCESSES = Figure[Row](
+FILES: Figure[Row] = Figure(Column("files", ("", "files")), lambda row: whole_cell(row.run.case.buckets))
+PROCESSES: Figure[Row] = Figure(
     Column("processes", ("proc-", "esses")), lambda row: whole_cell(row.run.case.concurrency)
 )
 FIGURES: tuple[Figure[Row], ...] = (
