@@ -12,7 +12,7 @@ from sqlstress.render.figures import MISSING
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots, Python 3.11 can make no Figure[Row](...)
 class Figure(Generic[R]):
     """A column, and what it says."""
 
