@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 
+from sqlstress.analysis.keys_cells import space_figure
 from sqlstress.analysis.wal import most, total
 from sqlstress.case import Checkpointing
 from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
@@ -94,6 +96,44 @@ TRIAL: dict[str, Callable[[Trial], Value]] = {
     "verification_s": lambda trial: trial.verdict.seconds,
     "trial_error": lambda trial: trial.error,
 }
+
+PARTS = ("method", "picks", "cycling")
+"""Parts of a case that only some experiments have: a column for each of their fields, if a case has them."""
+
+
+def of_parts(runs: Iterable[Run]) -> dict[str, Callable[[Run], Value]]:
+    """Return the columns of those parts that the cases of some runs have."""
+    cases = [run.case for run in runs]
+    found = ((name, next((part for case in cases if (part := getattr(case, name))), None)) for name in PARTS)
+    return {
+        f"{name}_{field.name}": _of_part(name, field.name)
+        for name, part in found
+        if part is not None
+        for field in fields(part)
+    }
+
+
+def _of_part(name: str, field: str) -> Callable[[Run], Value]:
+    return lambda run: getattr(getattr(run.case, name), field, None)
+
+
+def _space(name: str) -> Callable[[Trial], Value]:
+    def value(trial: Trial) -> Value:
+        figure = space_figure(trial.space, name)
+        return int(figure) if figure is not None and figure.is_integer() else figure
+
+    return value
+
+
+SPACE: dict[str, Callable[[Trial], Value]] = {
+    "file_bytes": _space("file"),
+    "bytes_per_row": _space("bytes per row"),
+    "table_share": _space("table's share"),
+    "indices_share": _space("indices' share"),
+    "table_fan_out": _space("table's fan-out"),
+    "indices_fan_out": _space("indices' fan-out"),
+}
+"""Columns of the space that a database takes, if a trial has it measured."""
 
 LATENCY: dict[str, Callable[[Latency], Value]] = {
     "count": lambda latency: latency.count,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
 from sqlstress.render.clean import clean
-from sqlstress.render.csvcolumns import CASE, LATENCY, REPORT, TRIAL, WORKER, Value
+from sqlstress.render.csvcolumns import CASE, LATENCY, REPORT, SPACE, TRIAL, WORKER, Value, of_parts
 from sqlstress.report import Report, Run, Trial, WorkerResult
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -26,24 +26,43 @@ class _Line:
     worker: WorkerResult | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns that depend on what the report holds."""
+
+    case: dict[str, Callable[[Run], Value]]
+    settings: list[str]
+    trial: dict[str, Callable[[Trial], Value]]
+    latencies: list[str]
+    kinds: list[str]
+
+
 def report_csv(report: Report) -> str:
     """Return a report as CSV (RFC 4180, but lines end in LF); a missing figure is an empty field.
 
     A trial without workers has one row, and so has a case without trials: no error is left out. Text
     that a spreadsheet would run as a formula begins with an apostrophe.
     """
-    trials = [trial for run in report.runs for trial in run.trials]
-    settings = _names(trial.effective for trial in trials)
-    latencies = _names(trial.latency for trial in trials)
-    kinds = _names(worker.operations for trial in trials for worker in trial.workers)
+    columns = _columns(report)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(_field, _header(settings, latencies, kinds)))
+    writer.writerow(map(_field, _header(columns)))
     for number, run in enumerate(report.runs, 1):
         for line in _lines(run):
             about = (*(value(report) for value in REPORT.values()), number, _sqlite_version(report, run))
-            writer.writerow(map(_field, chain(about, _values(line, settings, latencies, kinds))))
+            writer.writerow(map(_field, chain(about, _values(line, columns))))
     return text.getvalue()
+
+
+def _columns(report: Report) -> _Columns:
+    trials = [trial for run in report.runs for trial in run.trials]
+    return _Columns(
+        case={**CASE, **of_parts(report.runs)},
+        settings=_names(trial.effective for trial in trials),
+        trial={**TRIAL, **(SPACE if any(trial.space for trial in trials) else {})},
+        latencies=_names(trial.latency for trial in trials),
+        kinds=_names(worker.operations for trial in trials for worker in trial.workers),
+    )
 
 
 def _names(mappings: Iterable[Mapping[str, object]]) -> list[str]:
@@ -58,27 +77,27 @@ def _lines(run: Run) -> Iterator[_Line]:
             yield _Line(run, trial, worker)
 
 
-def _header(settings: list[str], latencies: list[str], kinds: list[str]) -> Iterator[str]:
+def _header(columns: _Columns) -> Iterator[str]:
     yield from REPORT
     yield from ("case", "sqlite_version")
-    yield from CASE
-    yield from (f"effective_{name}" for name in settings)
-    yield from TRIAL
-    yield from (f"{kind}_{figure}" for kind in latencies for figure in LATENCY)
+    yield from columns.case
+    yield from (f"effective_{name}" for name in columns.settings)
+    yield from columns.trial
+    yield from (f"{kind}_{figure}" for kind in columns.latencies for figure in LATENCY)
     yield from WORKER
-    yield from (f"worker_{kind}_transactions" for kind in kinds)
+    yield from (f"worker_{kind}_transactions" for kind in columns.kinds)
 
 
-def _values(line: _Line, settings: list[str], latencies: list[str], kinds: list[str]) -> Iterator[Value]:
+def _values(line: _Line, columns: _Columns) -> Iterator[Value]:
     """Yield the fields of a row from its case on, in the order of the header."""
     run, trial, worker = line.run, line.trial, line.worker
-    yield from (value(run) for value in CASE.values())
-    yield from (trial.effective.get(name) if trial else None for name in settings)
-    yield from (value(trial) if trial else None for value in TRIAL.values())
-    found = [trial.latency.get(kind) if trial else None for kind in latencies]
+    yield from (value(run) for value in columns.case.values())
+    yield from (trial.effective.get(name) if trial else None for name in columns.settings)
+    yield from (value(trial) if trial else None for value in columns.trial.values())
+    found = [trial.latency.get(kind) if trial else None for kind in columns.latencies]
     yield from (value(latency) if latency else None for latency in found for value in LATENCY.values())
     yield from (value(worker) if worker else None for value in WORKER.values())
-    yield from (worker.operations.get(kind, 0) if worker else None for kind in kinds)
+    yield from (worker.operations.get(kind, 0) if worker else None for kind in columns.kinds)
 
 
 def _sqlite_version(report: Report, run: Run) -> str | None:

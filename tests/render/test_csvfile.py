@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from sqlstress.render.csvfile import report_csv
 from sqlstress.report import Report, Run, Trial, WorkerResult
+from tests.example_keys import keys_report
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import EXAMPLE, TRIAL, each_trial, troubled_report, update_report, with_one
 from tests.strategies import reports
@@ -106,3 +107,23 @@ def test_text_with_commas_quotes_and_lines_stays_in_its_field() -> None:
 def test_a_report_without_runs_is_a_header() -> None:
     assert rows(replace(EXAMPLE, runs=())) == []
     assert report_csv(replace(EXAMPLE, runs=())).startswith("created,tool_version,")
+
+
+def test_the_part_of_a_case_that_only_its_experiment_has_and_the_space_have_columns_of_their_own() -> None:
+    found = rows(keys_report())
+    assert [(row["picks_schema"], row["picks_id_type"]) for row in found[:2]] == [
+        ("id-rowid", "int"),
+        ("id-rowid", "uuid4"),
+    ]
+    assert (found[1]["picks_users"], found[1]["file_bytes"]) == ("1000", "16035840")
+    assert float(found[1]["table_share"]) == pytest.approx(1640 / 3915)
+    assert not [name for name in rows(EXAMPLE)[0] if name.startswith("picks_") or name == "file_bytes"]
+
+
+def test_a_case_of_another_experiment_leaves_those_columns_empty() -> None:
+    mixed = replace(EXAMPLE, runs=(EXAMPLE.runs[0], keys_report().runs[0]))
+    found = rows(mixed)
+    assert [(row["picks_schema"], bool(row["file_bytes"])) for row in found] == [
+        ("", False),
+        ("id-rowid", True),
+    ]
