@@ -26,6 +26,7 @@ _WAL_BUDGET = 128 << 20
 _PIECE = 8 << 20
 """Bytes of rows that preloading writes in one transaction, about."""
 _KEY_BYTES = 24
+_CACHE_KIB = 32 << 10
 _TICK_S = 0.05
 
 SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
@@ -63,6 +64,8 @@ def create(case: Case, path: Path, rows: Iterable[Row]) -> Connection:
     with opened(case, path) as connection:
         connection.rows("PRAGMA synchronous=off")  # the change to WAL mode syncs, too
         pragmas.apply(connection, hasty)
+        # Keys that come in no order would write the same pages again and again.
+        connection.rows(f"PRAGMA cache_size=-{_CACHE_KIB}")
         connection.rows(_table(case))
         if case.load.update_ratio:
             _create_counters(connection)
