@@ -13,6 +13,7 @@ from sqlstress.errors import SqlstressError, UsageError
 DRIVERS = {
     "sqlite3": "sqlstress.drivers.sqlite3_driver",
     "apsw": "sqlstress.drivers.apsw_driver",
+    "peewee": "sqlstress.drivers.peewee_driver",
 }
 
 __all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "explain", "load_driver"]

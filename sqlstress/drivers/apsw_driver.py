@@ -53,6 +53,9 @@ class ApswConnection:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
+    def limit(self, category: int) -> int:
+        return int(self._connection.limit(category))
+
     def interrupt(self) -> None:
         self._connection.interrupt()
 

@@ -41,6 +41,9 @@ class Connection(Protocol):
     def rollback(self) -> None:
         """End an open transaction, if there is one, and undo it."""
 
+    def limit(self, category: int) -> int:
+        """Return a limit of this connection: `category` is one of SQLite's numbers, as in codes.py."""
+
     def interrupt(self) -> None:
         """Let a statement that runs in another thread fail soon."""
 

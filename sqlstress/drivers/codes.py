@@ -1,4 +1,4 @@
-"""SQLite's result codes, as far as a stress test has to tell them apart.
+"""SQLite's numbers: its result codes, as far as a stress test has to tell them apart, and a limit.
 
 Source: https://www.sqlite.org/rescode.html
 """
@@ -7,9 +7,13 @@ from __future__ import annotations
 
 ERROR = 1
 BUSY = 5
+INTERRUPT = 9
 BUSY_SNAPSHOT = 517
 CORRUPT = 11
 NOTADB = 26
+
+LIMIT_VARIABLE_NUMBER = 9
+"""Category of the limit on a statement's parameters. Source: https://www.sqlite.org/c3ref/c_limit_attached.html"""
 
 _NAMES = {
     1: "SQLITE_ERROR",
@@ -18,6 +22,7 @@ _NAMES = {
     6: "SQLITE_LOCKED",
     7: "SQLITE_NOMEM",
     8: "SQLITE_READONLY",
+    9: "SQLITE_INTERRUPT",
     10: "SQLITE_IOERR",
     11: "SQLITE_CORRUPT",
     13: "SQLITE_FULL",
