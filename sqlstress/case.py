@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass
+from math import isqrt
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,6 +14,9 @@ KEY_TYPES = ("int", "text", "blob")
 BEGINS = ("deferred", "immediate")
 BUSY_POLICIES = ("default", "fair")
 VERIFY_LEVELS = ("none", "quick", "full")
+
+PHASES = ("insert", "allocate", "query")
+METHODS = ("1b1", "BLK", "BLK/n", "ROW", "VALUES", "JSON", "SPC")
 
 SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
 ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
@@ -89,15 +93,32 @@ class Method:
     """One cell of the experiment with methods: how so many rows are written or read."""
 
     phase: str
-    """What is done: insert (samples), allocate (results) or query (pairs)."""
+    """What is done: insert (samples), allocate (a result for each pair of samples) or query (pairs)."""
     name: str
-    """How: 1b1 (one by one), BLK, JSON, SPC, or one of their variants."""
+    """How: 1b1 (one by one), BLK, JSON, SPC, or one of their variants; one of METHODS."""
     transaction: bool
     """Whether all of it is one transaction (TSC)."""
     scale: int
     """Samples to insert, samples whose pairs are allocated, or pairs to query."""
     timeout_s: float
-    """When the cell is given up, in seconds."""
+    """After which time of work the cell is given up, in seconds."""
+    samples: int = 1000
+    """Samples of which the table that is queried holds every pair."""
+    chunk: int = 1000
+    """Rows of each statement of BLK/n."""
+    as_published: bool = False
+    """Whether a summary that mixes the phases, as the published one does, is shown too."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that are written or read."""
+        return self.scale * (self.scale - 1) // 2 if self.phase == "allocate" else self.scale
+
+    @property
+    def sets(self) -> tuple[int, int]:
+        """Sizes of the two sets of ids between which the queried pairs lie: the nearest, the lower first."""
+        lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
+        return lower, self.scale // lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +223,7 @@ class Case:
         """The case in a few words, to tell it from the others of its plan."""
         processes = "1 process" if self.concurrency == 1 else f"{self.concurrency} processes"
         if self.method:
-            tricks = " + ".join(
-                [self.method.name, *["WAL"] * self._is_wal, *["TSC"] * self.method.transaction]
-            )
-            return f"{self.method.phase} {self.method.scale:,} by {tricks}, {self.driver}, {processes}"
+            return f"{self.method.phase} {self.method.scale:,} by {self.tricks}, {self.driver}, {processes}"
         if self.picks:
             made = " made by SQLite" if self.picks.made_by == "sqlite" else ""
             return f"{self.picks.schema}, {self.picks.id_type}{made}, {processes}"
@@ -214,8 +232,11 @@ class Case:
         return f"{'1 file' if self.buckets == 1 else f'{self.buckets} files'}, {processes}"
 
     @property
-    def _is_wal(self) -> bool:
-        return self.settings.journal_mode == "wal"
+    def tricks(self) -> str:
+        """Which method a case of "methods" tries, as a column of its tables is headed: "1b1 + WAL + TSC"."""
+        parts = [self.method.name, *["TSC"] * self.method.transaction] if self.method else []
+        parts[1:1] = ["WAL"] * (self.settings.journal_mode == "wal")
+        return " + ".join(parts)
 
 
 def plain(case: Case) -> Case:

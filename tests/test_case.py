@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import asdict, is_dataclass
+from math import isqrt
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sqlstress.case import Case, Cycling, Method, Picks, Settings, plain
+from sqlstress.case import PHASES, Case, Cycling, Method, Picks, Settings, plain
 
 
 @pytest.mark.parametrize(
@@ -25,6 +28,16 @@ from sqlstress.case import Case, Cycling, Method, Picks, Settings, plain
             Case(workload="keys", picks=Picks("id-rowid", "uuid7", "sqlite"), concurrency=4),
             "keys",
             "id-rowid, uuid7 made by SQLite, 4 processes",
+        ),
+        (
+            Case(
+                workload="methods",
+                concurrency=2,
+                settings=Settings(journal_mode="delete"),
+                method=Method("query", "ROW", False, 500, 10.0),
+            ),
+            "methods",
+            "query 500 by ROW, sqlite3, 2 processes",
         ),
         (
             Case(workload="cycles", cycling=Cycling(), settings=Settings(journal_mode="delete")),
@@ -54,3 +67,16 @@ def test_a_plain_case_reads_like_the_case_itself() -> None:
 
 def test_a_plain_case_takes_no_class_of_ours_to_its_process() -> None:
     assert b"sqlstress" not in pickle.dumps(plain(Case()))
+
+
+@given(st.integers(1, 20_000))
+def test_pairs_lie_between_two_sets_of_sizes_as_near_as_can_be(scale: int) -> None:
+    first, second = Method("query", "SPC", False, scale, 10.0).sets
+    assert first * second == scale
+    assert first <= second
+    assert not any(scale % size == 0 for size in range(first + 1, isqrt(scale) + 1))
+
+
+def test_the_rows_of_a_method_are_samples_or_pairs() -> None:
+    rows = {phase: Method(phase, "1b1", False, 50, 1.0).rows for phase in PHASES}
+    assert rows == {"insert": 50, "allocate": 1225, "query": 50}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Load, Picks, plain
+from sqlstress.case import Case, Load, Method, Picks, plain
 from sqlstress.workloads import COMPANIONS, open_work
 
 ROOT = Path(__file__).parents[1]
@@ -32,11 +32,11 @@ class Parent:
     def close(self):
         pass
 
-case, folder, words = pickle.loads(bytes.fromhex(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3])
-shared = (RawArray("q", words), None, None)
+case, folder = pickle.loads(bytes.fromhex(sys.argv[1])), Path(sys.argv[2])
+shared = tuple(RawArray("q", int(words)) if words else None for words in sys.argv[3:])
 parent = Parent()
 counters = RawArray("q", 2 * worker.SLOT_WORDS)
-worker.main(worker.Job(case, folder, 1, 7, counters, shared[: 1 if case.unit == "pair" else 3]), parent)
+worker.main(worker.Job(case, folder, 1, 7, counters, shared), parent)
 assert isinstance(parent.last, worker.Done), parent.last
 print(*sorted(sys.modules))
 """
@@ -71,18 +71,22 @@ def within(names: set[str], unwanted: tuple[str, ...]) -> set[str]:
         Case(ops=20, driver="dry", load=Load(key_space=100)),
         Case(ops=20, driver="apsw", load=Load(key_space=100)),
         Case(workload="classic", ops=20),
+        Case(workload="methods", method=Method("insert", "1b1", True, 20, 60.0)),
+        Case(workload="methods", method=Method("query", "SPC", False, 12, 60.0, 20), driver="apsw"),
     ],
-    ids=["replaces", "gets", "transactions", "dry", "apsw", "classic"],
+    ids=["replaces", "gets", "transactions", "dry", "apsw", "classic", "methods", "methods, apsw"],
 )
 def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Path) -> None:
     pytest.importorskip("apsw")
     work = open_work(case, tmp_path, 7, {})
     work.prepare(lambda: None)
-    found = modules("-c", WORKER, pickle.dumps(plain(case)).hex(), str(tmp_path), str(len(work.shared[0])))
+    words = ["" if shared is None else str(len(shared)) for shared in work.shared]
+    found = modules("-c", WORKER, pickle.dumps(plain(case)).hex(), str(tmp_path), *words)
     assert "sqlstress.engine.loop" in found
-    needed = {"apsw"} if case.driver == "apsw" else set()
-    assert within(found, UNWANTED) == needed
+    needed = {"apsw"} & {case.driver} | ({"json"} if case.method else set())
+    assert {name.partition(".")[0] for name in within(found, UNWANTED)} == needed
     assert ("sqlite3" in found) == (case.driver == "sqlite3")
+    assert "peewee" not in found
 
 
 @pytest.mark.parametrize("name", list(COMPANIONS))

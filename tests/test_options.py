@@ -116,6 +116,7 @@ def test_values_are_read_as_they_are_written(parse: Parse, value: Any, expected:
         (choice("wal", "delete"), 1, "1 is not one of wal, delete"),
         (choices("a", "b"), "a,c", "'c' is not one of a, b"),
         (choices("a", "b"), "", "'' is not one of a, b"),
+        (choices("a", "b"), 1, "1 is not one of a, b"),
         (choices("a", "b"), [], "an empty list names none of a, b"),
         (choices("a", "b"), [["a"]], "['a'] is not one of a, b"),
         (choices("a", "b"), {"a": 1}, "{'a': 1} is not one of a, b"),

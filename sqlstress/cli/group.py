@@ -14,6 +14,10 @@ from sqlstress.plan import suggestion
 DEFAULT = "kv"
 COMMANDS = {
     "kv": ("sqlstress.cli.kv:kv", "Random gets and replaces by N processes (the default)."),
+    "methods": (
+        "sqlstress.cli.methods:methods",
+        "Ways to write and read rows: one by one, bulk, JSON, in SQL.",
+    ),
     "keys": ("sqlstress.cli.keys:keys", "Primary keys: integers, UUIDs and ULIDs, in five schemas."),
     "run": ("sqlstress.cli.run:run", "Measure the cases of a plan in a TOML file."),
     "doctor": ("sqlstress.cli.doctor:doctor", "What this machine, file system and SQLite build promise."),

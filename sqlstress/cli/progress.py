@@ -20,6 +20,8 @@ WORKER_S = 0.05
 OPERATION_S = 150e-6
 KEY_S = 3e-6
 BUCKET_S = 5e-3
+COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
+"""A row that is a transaction, a row that is a statement, and a row among others in one statement."""
 PICK_S = 50e-6
 RECENT = 10
 """Ticks over which the TPS of the moment is taken: about a second."""
@@ -43,12 +45,21 @@ def _key_value_s(case: Case) -> float:
     return load + KEY_S * keys + BUCKET_S * case.buckets
 
 
+def _method_s(case: Case) -> float:
+    method = case.method
+    assert method
+    row_s = IN_BULK_S if method.name != "1b1" else ROW_S
+    if method.name == "1b1" and method.phase != "query" and not method.transaction:
+        row_s = COMMIT_S
+    return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
+
+
 def _keys_s(case: Case) -> float:
     assert case.picks is not None
     return PICK_S * case.picks.users * case.picks.picks
 
 
-EXPECTED: dict[str, Callable[[Case], float]] = {"kv": _key_value_s, "keys": _keys_s}
+EXPECTED: dict[str, Callable[[Case], float]] = {"kv": _key_value_s, "methods": _method_s, "keys": _keys_s}
 """Experiment → a guess of how long the work of one trial takes, in seconds."""
 
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 
 from sqlstress.options.keys import KEYS
 from sqlstress.options.kv import KV
+from sqlstress.options.methods import METHODS
 from sqlstress.options.option import Option
 
-OPTIONS: dict[str, tuple[Option, ...]] = {"kv": KV, "keys": KEYS}
+OPTIONS: dict[str, tuple[Option, ...]] = {"kv": KV, "methods": METHODS, "keys": KEYS}
 """The options of each workload that a plan or a command can name, in the order of `--help`."""
 
 

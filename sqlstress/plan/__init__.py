@@ -18,7 +18,11 @@ MOST_CASES = 1000
 
 Planner = Callable[[dict[str, Any], Mapping[str, Any]], Iterator[Case]]
 
-PLANNERS = {"kv": "sqlstress.plan.kv:cases", "keys": "sqlstress.plan.keys:cases"}
+PLANNERS = {
+    "kv": "sqlstress.plan.kv:cases",
+    "methods": "sqlstress.plan.methods:cases",
+    "keys": "sqlstress.plan.keys:cases",
+}
 """Workload → what its options mean, as an import string."""
 
 

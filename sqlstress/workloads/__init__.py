@@ -32,6 +32,11 @@ WORKLOADS = {
     "classic": Workload(
         "sqlstress.workloads.kv.classic_work:ClassicWork", "sqlstress.workloads.kv.classic:ClassicSource"
     ),
+    "methods": Workload(
+        "sqlstress.workloads.methods.work:MethodsWork",
+        "sqlstress.workloads.methods.source:MethodsSource",
+        "sqlstress.workloads.methods.needless:needless",
+    ),
     "keys": Workload("sqlstress.workloads.keys.work:KeysWork", "sqlstress.workloads.keys.source:KeysSource"),
 }
 

@@ -1,0 +1,53 @@
+"""What is in the tables when a cell has ended: every row, and its place among those that belong there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlstress.case import Case, Method
+from sqlstress.drivers.base import Row
+from sqlstress.pulse import Pulse, paced
+from sqlstress.report import Check
+from sqlstress.stores import files
+from sqlstress.workloads.methods.tables import PENDING, pair_place, sample_place, value
+from sqlstress.workloads.problems import Tally
+
+Found = tuple[Row, int | None]
+"""A row, and its place; None if it belongs nowhere."""
+
+
+class Reader:
+    """Reads one file."""
+
+    def __init__(self, case: Case, method: Method, path: Path, pulse: Pulse) -> None:
+        self._case, self._method, self._path, self._pulse = case, method, path, pulse
+
+    def samples(self) -> Iterator[Found]:
+        """Yield the samples."""
+        for row in self._rows("SELECT id, path FROM sample"):
+            place = sample_place(row[1])
+            # Ids are taken in the order of insertion, of which several processes have none.
+            ordered = self._method.phase != "insert" or self._case.concurrency == 1
+            yield row, None if ordered and place is not None and row[0] != place + 1 else place
+
+    def results(self, samples: int) -> Iterator[Found]:
+        """Yield the results of so many samples; one with a wrong value belongs nowhere."""
+        is_query, seed = self._method.phase == "query", self._case.seed
+        for row in self._rows("SELECT a_id, b_id, val FROM result"):
+            a, b, found = row
+            expected = value(a, b, seed) if is_query else PENDING
+            yield row, pair_place(a, b, samples) if found == expected else None
+
+    def _rows(self, query: str) -> Iterator[Row]:
+        with files.opened(self._case, self._path) as connection:
+            yield from paced(connection.iterate(query), self._pulse)
+
+    def foreign_keys(self) -> Check:
+        """Look for results without their samples."""
+        tally = Tally("foreign keys")
+        with files.opened(self._case, self._path) as connection:
+            tally.checked = 2 * connection.rows("SELECT count(*) FROM result")[0][0]
+            for table, row, parent, _ in files.watched(connection, "PRAGMA foreign_key_check", self._pulse):
+                tally.problem(f"row {row} of {table} refers to no {parent}")
+        return tally.check()

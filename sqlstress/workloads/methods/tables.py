@@ -1,0 +1,55 @@
+"""The two tables, and what stands in them: samples, and a result for each pair of samples.
+
+Every row has a place in the order in which it is written: a sample that of its number, a result that
+of its pair among (1, 2), (1, 3), ..., (2, 3), ... The places count from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+SCHEMA = (
+    'CREATE TABLE "sample" ("id" INTEGER NOT NULL PRIMARY KEY, "path" TEXT NOT NULL)',
+    'CREATE UNIQUE INDEX "sample_path" ON "sample" ("path")',
+    'CREATE TABLE "result" ("a_id" INTEGER NOT NULL, "b_id" INTEGER NOT NULL, "val" REAL NOT NULL, '
+    'PRIMARY KEY ("a_id", "b_id"), FOREIGN KEY ("a_id") REFERENCES "sample" ("id"), '
+    'FOREIGN KEY ("b_id") REFERENCES "sample" ("id"), CHECK (a_id < b_id))',
+    'CREATE INDEX "result_a_id" ON "result" ("a_id")',
+    'CREATE INDEX "result_b_id" ON "result" ("b_id")',
+)
+"""As Peewee creates the tables of models.py; it makes an index for each foreign key."""
+
+PATH = "/dataset/{:06}.mat"
+"""The path of the sample of a place."""
+PENDING = -1.0
+"""The value of a result that has been allocated and not been computed."""
+VALUE = "(a.id * 31 + b.id * 17 + {}) % 997 / 8.0"
+"""The value of a computed result, in SQL, of samples a and b; the number that is missing is a seed."""
+
+Pair = tuple[int, int]
+
+
+def value(a: int, b: int, seed: int) -> float:
+    """Return the value of a computed result, as SQLite computes it."""
+    return (a * 31 + b * 17 + seed) % 997 / 8.0
+
+
+def sample_place(path: object) -> int | None:
+    """Return the place of a sample; None if there is no such path."""
+    digits = path[9:-4] if isinstance(path, str) else ""
+    return int(digits) if digits.isdecimal() and PATH.format(int(digits)) == path else None
+
+
+def pairs(ids: range, samples: int) -> Iterator[Pair]:
+    """Yield the pairs of so many samples whose lower id is one of these, in the order of their places."""
+    return ((a, b) for a in ids for b in range(a + 1, samples + 1))
+
+
+def places_before(a: int, samples: int) -> int:
+    """Return how many pairs of so many samples have a lower id below this one."""
+    return (a - 1) * samples - a * (a - 1) // 2
+
+
+def pair_place(a: int, b: int, samples: int) -> int | None:
+    """Return the place of a result among those of so many samples; None if there is no such pair."""
+    return places_before(a, samples) + b - a - 1 if 1 <= a < b <= samples else None

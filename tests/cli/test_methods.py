@@ -1,0 +1,107 @@
+"""The experiment with methods through the command line: small, and with real processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from sqlstress.report import Report, from_json
+from sqlstress.report.schema import report_schema
+from tests.cli.conftest import Cli
+
+SMALL = ("--samples", "60", "--synchronous", "off", "-o", "report.json", "-o", "table.csv", "-o", "page.md")
+
+
+def saved(folder: Path) -> Report:
+    text = (folder / "report.json").read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
+    return from_json(text)
+
+
+def outcomes(report: Report) -> dict[str, str]:
+    return {
+        run.case.label: run.trials[0].outcome if run.trials else run.skipped or run.error or ""
+        for run in report.runs
+    }
+
+
+@pytest.mark.parametrize(
+    ("phase", "scale", "cells"), [("insert", "40", 7), ("allocate", "12", 9), ("query", "36", 9)]
+)
+def test_a_phase_is_measured_proved_and_shown(
+    cli: Cli, tmp_path: Path, phase: str, scale: str, cells: int
+) -> None:
+    said = cli("methods", "--phase", phase, "--scale", scale, "--driver", "sqlite3", *SMALL)
+    assert (said.code, said.err) == (0, "")
+    assert max(map(len, said.out.splitlines())) <= 80
+    report = saved(tmp_path)
+    assert len(report.runs) == cells
+    assert {run.verdict.status for run in report.runs} == {"ok"}
+    assert set(outcomes(report).values()) == {"done"}
+    for run in report.runs:
+        (trial,) = run.trials
+        assert run.case.method
+        assert trial.rows == run.case.method.rows
+        assert trial.rows_per_s == pytest.approx(trial.rows / trial.seconds)
+        assert list(trial.latency) == [phase]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.md", "report.json", "table.csv"]
+
+
+def test_processes_at_once_share_the_work(cli: Cli, tmp_path: Path) -> None:
+    said = cli(
+        *("methods", "--phase", "insert", "--scale", "41", "-c", "3", "--method", "1b1,json"),
+        *("--driver", "peewee,sqlite3", *SMALL),
+    )
+    assert (said.code, said.err) == (0, "")
+    for run in saved(tmp_path).runs:
+        (trial,) = run.trials
+        assert [one.rows for one in trial.workers] == [13, 14, 14]
+        assert trial.rows == 41
+
+
+def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli, tmp_path: Path) -> None:
+    said = cli(
+        *(
+            "methods",
+            "--phase",
+            "insert",
+            "--scale",
+            "10,100000,200000",
+            "--method",
+            "1b1",
+            "--timeout",
+            "50ms",
+        ),
+        *("--driver", "sqlite3", *SMALL),
+    )
+    assert (said.code, said.err) == (0, "")
+    told = outcomes(saved(tmp_path))
+    assert told["insert 10 by 1b1, sqlite3, 1 process"] == "done"
+    assert told["insert 100,000 by 1b1, sqlite3, 1 process"] == "timeout"
+    assert told["insert 200,000 by 1b1, sqlite3, 1 process"] == "1b1 timed out at 100,000 already"
+
+
+def test_a_limit_of_sqlite_is_not_a_time_out(cli: Cli, tmp_path: Path) -> None:
+    said = cli(
+        *("methods", "--phase", "query", "--scale", "20,2000,2200", "--method", "blk,values"),
+        *("--driver", "sqlite3", *SMALL, "--samples", "150"),
+    )
+    assert (said.code, said.err) == (0, "")
+    told = outcomes(saved(tmp_path))
+    assert told["query 20 by BLK, sqlite3, 1 process"] == "done"
+    assert told["query 2,000 by BLK, sqlite3, 1 process"] == "limit"
+    assert told["query 2,200 by BLK, sqlite3, 1 process"] == "BLK met a limit at 2,000 already"
+    assert told["query 2,200 by VALUES, sqlite3, 1 process"] == "done"
+
+
+def test_kept_databases_hold_what_the_cells_left(cli: Cli, tmp_path: Path) -> None:
+    said = cli(
+        *("methods", "--phase", "query", "--scale", "6", "--method", "json,spc", "--driver", "sqlite3"),
+        *("--samples", "20", "--keep"),
+    )
+    assert said.code == 0
+    (folder,) = tmp_path.iterdir()
+    assert len(list(folder.rglob("kv.db"))) == 4
