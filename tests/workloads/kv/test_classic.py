@@ -17,6 +17,8 @@ from sqlstress.report import Verdict
 from sqlstress.stores import files
 from sqlstress.workloads import open_source, open_work
 from sqlstress.workloads.base import Findings, Outcome
+from sqlstress.workloads.kv import classic as classic_half
+from sqlstress.workloads.kv import classic_work
 from sqlstress.workloads.kv.acks import Area
 from sqlstress.workloads.kv.classic import LARGEST_KEY, drawn_keys, shape_of
 from sqlstress.workloads.kv.kinds import KINDS
@@ -212,6 +214,25 @@ def test_a_dead_workers_last_set_may_be_there(tmp_path: Path) -> None:
     judge = sweep.trial(die_before_the_eleventh_stamp, died=True)
     assert len(sweep.execute("SELECT key FROM kv")) == 11
     assert next(check for check in judge().checks if check.name == "last write").status == "ok"
+
+
+def test_a_key_of_two_workers_must_hold_the_later_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (classic_half, classic_work):
+        monkeypatch.setattr(module, "drawn_keys", lambda case, salt, worker: list(range(OPS)))
+
+    def first_worker_sets_later(source: Any) -> None:
+        chunks(source)
+        if source.worker == 1:
+            source.area.begins[7], source.area.ends[7] = 1000, 1001
+
+    sweep = Sweep(replace(classic(), concurrency=2), tmp_path)
+    assert sweep.trial()().status == "ok"
+    verdict = sweep.trial(first_worker_sets_later)()
+    assert verdict.counterexamples == (
+        "key 7 holds worker 2's write 8, but worker 1's write 8 began after that one completed",
+    )
 
 
 def test_judging_many_workers_takes_no_room_for_every_key_of_every_worker(tmp_path: Path) -> None:
