@@ -213,6 +213,21 @@ def test_a_disk_that_is_full_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         say("text")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [("utf-8", "– ▁▅█ µs ✓"), ("cp1252", "- 158 us ?"), ("cp437", "- 158 us ?")],  # noqa: RUF001
+)
+def test_what_the_terminal_cannot_show_is_shown_in_plainer_characters(
+    tmp_path: Path, encoding: str, shown: str
+) -> None:
+    text = "– ▁▅█ µs ✓"  # noqa: RUF001
+    done = subprocess.run(
+        [sys.executable, "-c", f"from sqlstress.cli.console import say; say({text!r})"],
+        cwd=tmp_path, env={**environment(), "PYTHONIOENCODING": encoding}, capture_output=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.decode(encoding).rstrip() == shown
+
+
 # What the smaller commands print
 
 
