@@ -160,9 +160,9 @@ class Cycling:
     rows: int = 5
     """Rows of each of the two insertions of a cycle."""
     transaction: str = "none"
-    """What one transaction holds: a statement ("none"), a cycle, or the whole run."""
+    """What one transaction holds: none of ours (each statement is its own), a cycle, or the whole run."""
     timeout_s: float | None = None
-    """When the run is given up, in seconds; None: never."""
+    """After which time of work a run is given up, in seconds; None: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class Case:
             made = " made by SQLite" if self.picks.made_by == "sqlite" else ""
             return f"{self.picks.schema}, {self.picks.id_type}{made}, {processes}"
         if self.cycling:
-            return f"{self.settings.journal_mode}, transaction {self.cycling.transaction}, {processes}"
+            return f"{self.setting}, {processes}"
         return f"{'1 file' if self.buckets == 1 else f'{self.buckets} files'}, {processes}"
 
     @property
@@ -237,6 +237,15 @@ class Case:
         parts = [self.method.name, *["TSC"] * self.method.transaction] if self.method else []
         parts[1:1] = ["WAL"] * (self.settings.journal_mode == "wal")
         return " + ".join(parts)
+
+    @property
+    def setting(self) -> str:
+        """Which setting a case of "cycles" tries: journal, what a transaction holds, off: no checkpoints."""
+        transaction = self.cycling.transaction if self.cycling else "none"
+        parts = [self.settings.journal_mode]
+        parts += [transaction] * (transaction != "none")
+        parts += ["off"] * (self.settings.wal_autocheckpoint == 0)
+        return "-".join(parts)
 
 
 def plain(case: Case) -> Case:

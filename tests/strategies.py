@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from sqlstress import case, histogram, series
+from sqlstress import case, histogram, series, series_names
 from sqlstress.report import document, environment, results, space
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -82,6 +82,7 @@ loads = instances(
     key_type=st.sampled_from(case.KEY_TYPES),
     begin=st.sampled_from(case.BEGINS),
 )
+cyclings = instances(case.Cycling, transaction=st.sampled_from(("none", "cycle", "run")))
 checkpointings = instances(case.Checkpointing, mode=st.sampled_from(case.CHECKPOINT_MODES))
 cases = instances(
     case.Case,
@@ -92,10 +93,15 @@ cases = instances(
     verify=st.sampled_from(case.VERIFY_LEVELS),
 )
 
-series_names = st.sampled_from(
-    [value for name, value in vars(series).items() if name.isupper() and isinstance(value, str)]
+known_series = st.sampled_from(
+    [
+        value
+        for module in (series, series_names)
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, str)
+    ]
 )
-series_drawn = instances(series.Series, name=series_names | texts)
+series_drawn = instances(series.Series, name=known_series | texts, worker=st.none() | st.integers(1, 2))
 
 warnings = instances(environment.Warning)
 hosts = instances(environment.Host)
@@ -119,3 +125,23 @@ trials = instances(
 )
 runs = instances(results.Run)
 reports = instances(document.Report, format_version=st.just(document.FORMAT_VERSION))
+
+cycles_runs = st.builds(
+    results.Run,
+    st.builds(
+        case.Case,
+        workload=st.just("cycles"),
+        concurrency=st.integers(1, 3),
+        settings=settings,
+        cycling=cyclings,
+    ),
+    st.lists(trials, max_size=2).map(tuple),
+    error=st.none() | texts,
+)
+cycles_reports = st.builds(
+    document.Report,
+    created=texts,
+    command=st.just(()),
+    environment=environments,
+    runs=st.lists(cycles_runs, max_size=3).map(tuple),
+)

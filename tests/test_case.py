@@ -42,7 +42,14 @@ from sqlstress.case import PHASES, Case, Cycling, Method, Picks, Settings, plain
         (
             Case(workload="cycles", cycling=Cycling(), settings=Settings(journal_mode="delete")),
             "cycles",
-            "delete, transaction none, 1 process",
+            "delete, 1 process",
+        ),
+        (
+            Case(
+                workload="cycles", cycling=Cycling(transaction="run"), settings=Settings(wal_autocheckpoint=0)
+            ),
+            "cycles",
+            "wal-run-off, 1 process",
         ),
     ],
 )

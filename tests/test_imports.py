@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Load, Method, Picks, plain
+from sqlstress.case import Case, Cycling, Load, Method, Picks, Settings, plain
 from sqlstress.workloads import COMPANIONS, open_work
 
 ROOT = Path(__file__).parents[1]
@@ -73,8 +73,9 @@ def within(names: set[str], unwanted: tuple[str, ...]) -> set[str]:
         Case(workload="classic", ops=20),
         Case(workload="methods", method=Method("insert", "1b1", True, 20, 60.0)),
         Case(workload="methods", method=Method("query", "SPC", False, 12, 60.0, 20), driver="apsw"),
+        Case(workload="cycles", settings=Settings(journal_mode="delete"), cycling=Cycling(cycles=2)),
     ],
-    ids=["replaces", "gets", "transactions", "dry", "apsw", "classic", "methods", "methods, apsw"],
+    ids=["replaces", "gets", "transactions", "dry", "apsw", "classic", "methods", "methods, apsw", "cycles"],
 )
 def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Path) -> None:
     pytest.importorskip("apsw")
@@ -104,7 +105,8 @@ def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
     case = Case(workload="keys", picks=Picks("id-rowid", id_type, users=2, picks=2, items=5))
     work = open_work(case, tmp_path, 7, {})
     work.prepare(lambda: None)
-    found = modules("-c", WORKER, pickle.dumps(plain(case)).hex(), str(tmp_path), str(len(work.shared[0])))
+    words = [str(len(array)) for array in work.shared]
+    found = modules("-c", WORKER, pickle.dumps(plain(case)).hex(), str(tmp_path), *words)
     assert within(found, (*UNWANTED, "ulid")) <= needed  # the standard library's uuid asks for the platform
     assert ("uuid" in found) == (id_type == "uuid4")
 

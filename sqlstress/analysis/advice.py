@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from sqlstress.analysis.checkpoints import checkpoints
+from sqlstress.analysis.cycles import cycles
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.keys import keys
@@ -21,7 +22,7 @@ _TOPICS: dict[str, tuple[Topic, ...]] = {
     "kv": (throughput, checkpoints, waiting, partial_proofs, trust),
     "methods": (partial_proofs,),
     "keys": (keys, partial_proofs, trust),
-    "cycles": (partial_proofs,),
+    "cycles": (cycles, partial_proofs),
 }
 """Experiment → what there is to say of it, beside what is wrong or missing."""
 

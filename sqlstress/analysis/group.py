@@ -55,8 +55,7 @@ class Group:
     def measured(self) -> Iterator[tuple[Run, Trial]]:
         """Yield each run that has a valid trial, with its typical one."""
         for run in self.runs:
-            trial = run.typical()
-            if trial is not None and trial.error is None:
+            if trial := run.shown():
                 yield run, trial
 
 

@@ -19,6 +19,10 @@ COMMANDS = {
         "Ways to write and read rows: one by one, bulk, JSON, in SQL.",
     ),
     "keys": ("sqlstress.cli.keys:keys", "Primary keys: integers, UUIDs and ULIDs, in five schemas."),
+    "cycles": (
+        "sqlstress.cli.cycles:cycles",
+        "Insert, delete all, insert again: each cycle's time, by setting.",
+    ),
     "run": ("sqlstress.cli.run:run", "Measure the cases of a plan in a TOML file."),
     "doctor": ("sqlstress.cli.doctor:doctor", "What this machine, file system and SQLite build promise."),
     "schema": ("sqlstress.cli.schema:schema", "Print the JSON Schema of the reports."),

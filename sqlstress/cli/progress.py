@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.case import Case
+from sqlstress.case import Case, Cycling
 from sqlstress.engine.observer import Nobody, Observer
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 TRIAL_S = 0.7
 WORKER_S = 0.05
 OPERATION_S = 150e-6
+COMMIT_S = 250e-6
+STATEMENT_S = 10e-6
 KEY_S = 3e-6
 BUCKET_S = 5e-3
 COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
@@ -59,7 +61,21 @@ def _keys_s(case: Case) -> float:
     return PICK_S * case.picks.users * case.picks.picks
 
 
-EXPECTED: dict[str, Callable[[Case], float]] = {"kv": _key_value_s, "methods": _method_s, "keys": _keys_s}
+def _cycles_s(case: Case) -> float:
+    work = case.cycling or Cycling()
+    commits = {"none": work.cycles * (2 * work.rows + 1), "cycle": work.cycles}.get(work.transaction, 1)
+    # A commit of a rollback journal waits for several syncs.
+    commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
+    load = case.concurrency * (commits * commit_s + work.cycles * (2 * work.rows + 1) * STATEMENT_S)
+    return load if work.timeout_s is None else min(load, work.timeout_s)
+
+
+EXPECTED: dict[str, Callable[[Case], float]] = {
+    "kv": _key_value_s,
+    "methods": _method_s,
+    "keys": _keys_s,
+    "cycles": _cycles_s,
+}
 """Experiment → a guess of how long the work of one trial takes, in seconds."""
 
 

@@ -10,6 +10,7 @@ from sqlstress.case import Case
 from sqlstress.engine.pool import Ended, clause
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.report import Latency, Trial, Verdict, WorkerResult
+from sqlstress.series import Series
 from sqlstress.units import NS_PER_S
 from sqlstress.workloads.base import DONE, OUTCOMES
 
@@ -92,7 +93,7 @@ def summarise(
         error=trouble(workers),
         outcome=max(findings, key=lambda one: OUTCOMES.index(one.outcome)).outcome if findings else DONE,
         note=next((one.note for one in findings if one.note), ""),
-        series=tuple(series for one in findings for series in one.series),
+        series=told_series(ended),
     )
 
 
@@ -123,6 +124,16 @@ def effective(ended: Sequence[Ended]) -> dict[str, str]:
     answers = [one.done.findings.effective for one in ended if one.done]
     names = dict.fromkeys(name for answer in answers for name in answer)
     return {name: " / ".join(dict.fromkeys(answer.get(name, "") for answer in answers)) for name in names}
+
+
+def told_series(ended: Sequence[Ended]) -> tuple[Series, ...]:
+    """Return what the workers told of what went on."""
+    return tuple(
+        Series(name, unit, tuple(values), worker=one.worker)
+        for one in ended
+        if one.done
+        for name, unit, values in one.done.findings.series
+    )
 
 
 def trouble(workers: Sequence[WorkerResult]) -> str | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sqlstress.options.cycles import CYCLES
 from sqlstress.options.keys import KEYS
 from sqlstress.options.kv import KV
 from sqlstress.options.methods import METHODS
 from sqlstress.options.option import Option
 
-OPTIONS: dict[str, tuple[Option, ...]] = {"kv": KV, "methods": METHODS, "keys": KEYS}
+OPTIONS: dict[str, tuple[Option, ...]] = {"kv": KV, "methods": METHODS, "keys": KEYS, "cycles": CYCLES}
 """The options of each workload that a plan or a command can name, in the order of `--help`."""
 
 

@@ -22,6 +22,7 @@ PLANNERS = {
     "kv": "sqlstress.plan.kv:cases",
     "methods": "sqlstress.plan.methods:cases",
     "keys": "sqlstress.plan.keys:cases",
+    "cycles": "sqlstress.plan.cycles:cases",
 }
 """Workload → what its options mean, as an import string."""
 

@@ -223,6 +223,11 @@ class Run:
             return ranked[(len(ranked) - 1) // 2]
         return self.trials[0] if self.trials else None
 
+    def shown(self) -> Trial | None:
+        """The trial that stands for the run: the typical one of the valid ones; None without one."""
+        trial = self.typical()
+        return trial if trial is not None and trial.error is None else None
+
     def median_tps(self) -> float | None:
         """The median TPS of the valid trials; None without one."""
         return median(trial.tps for trial in self.valid) if self.valid else None

@@ -38,12 +38,16 @@ WORKLOADS = {
         "sqlstress.workloads.methods.needless:needless",
     ),
     "keys": Workload("sqlstress.workloads.keys.work:KeysWork", "sqlstress.workloads.keys.source:KeysSource"),
+    "cycles": Workload(
+        "sqlstress.workloads.cycles.work:CyclesWork", "sqlstress.workloads.cycles.source:CyclesSource"
+    ),
 }
 
 COMPANIONS: dict[str, str] = {
     "checkpointer": "sqlstress.workloads.beside.checkpointer:Checkpointer",
     "pinned reader": "sqlstress.workloads.beside.pinned_reader:PinnedReader",
     "WAL watcher": "sqlstress.workloads.beside.wal_watcher:WalWatcher",
+    "cycle watcher": "sqlstress.workloads.cycles.watcher:CycleWatcher",
 }
 """Processes that a workload may run beside its workers: name → import string."""
 

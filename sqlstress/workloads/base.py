@@ -79,7 +79,8 @@ class Findings(SimpleNamespace):
     """One of OUTCOMES."""
     note: str
     """What happened instead of DONE, in a line."""
-    series: list[Series]
+    series: list[tuple[str, str, list[int]]]
+    """What went on, as name, unit and values of a Series."""
 
     def __init__(self, **known: Any) -> None:
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sqlstress.cli.group import COMMANDS
-from sqlstress.options import by_name
+from sqlstress.options import OPTIONS, by_name
 from tests.cli.conftest import Cli, FakeSession, Said
 
 pytestmark = pytest.mark.usefixtures("session")
@@ -132,6 +132,19 @@ WRONG = [
     ("methods --timeout never", "--timeout: 'never'", "write 500ms, 2s, 2m"),
     ("methods --journal-mode wal", "--journal-mode", "sqlstress methods --help"),
     ("methods --pragma locking_mode=exclusive -c 2", "locking_mode=exclusive", "--concurrency 1 only"),
+    ("cycles --settings wall", "--settings: 'wall'", "delete, delete-tx, wal, wal-tx, wal-tx-off"),
+    ("cycles --settings=", "--settings: ''", "delete, delete-tx, wal, wal-tx, wal-tx-off"),
+    ("cycles --cycles 0", "--cycles: '0'", "from 1 to 100,000"),
+    ("cycles --rows 0", "--rows: '0'", "from 1 to 10,000"),
+    ("cycles --transaction statement", "--transaction: 'statement'", "cycle, run"),
+    ("cycles --transaction run --settings wal", "--transaction is for", "add one with tx"),
+    ("cycles --timeout never", "--timeout: 'never'", "write 500ms, 2s, 2m"),
+    ("cycles --wal-autocheckpoint 0", "--wal-autocheckpoint: '0'", "from 1 to"),
+    ("cycles --wal-autocheckpoint 9 --settings delete", "--wal-autocheckpoint is for", "add one of them"),
+    ("cycles --pragma locking_mode=exclusive", "hides the WAL's index", "--settings delete,delete-tx only"),
+    ("cycles -c 2 --pragma locking_mode=exclusive", "lets one process in", "--concurrency 1 only"),
+    ("cycles --duration 2s", "--duration", "sqlstress cycles --help"),
+    ("cycles 5", "'5' does not belong here", "cycles takes options only"),
     ("run", "PLAN", "sqlstress run --help"),
     ("run nope.toml", "nope.toml", "No such file"),
     ("run a.toml b.toml", "b.toml", "sqlstress run --help"),
@@ -181,7 +194,7 @@ def test_a_wrong_command_line_is_told_what_is_wrong_and_what_to_do(
 
 def test_every_option_of_a_case_has_a_wrong_value_above() -> None:
     tried = " ".join(line for line, _, _ in WRONG)
-    assert [name for name in by_name("kv") if f"--{name}" not in tried] == []
+    assert [name for workload in OPTIONS for name in by_name(workload) if f"--{name}" not in tried] == []
 
 
 def test_a_driver_that_is_not_installed_says_what_to_install(

@@ -13,8 +13,9 @@ from sqlstress.render.blocks import Block, Bullets, Lines, Paragraph
 from sqlstress.report import Report
 
 VIEWS = {
-    **dict.fromkeys(("kv", "methods", "cycles"), "sqlstress.render.views.kv"),
+    **dict.fromkeys(("kv", "methods"), "sqlstress.render.views.kv"),
     "keys": "sqlstress.render.views.keys",
+    "cycles": "sqlstress.render.views.cycles",
 }
 """Experiment → the module that is its View."""
 

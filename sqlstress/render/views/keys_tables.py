@@ -42,9 +42,8 @@ def rows_of(group: Group) -> list[Row]:
 
 
 def _row(run: Run, picks: Picks, cells: Cells) -> Row:
-    trial, cell = run.typical(), cell_of(run)
-    valid = trial if trial is not None and trial.error is None else None
-    return Row(run, picks, valid, cell, cells.twin(cell, id_type=BASE) if cell else None)
+    cell = cell_of(run)
+    return Row(run, picks, run.shown(), cell, cells.twin(cell, id_type=BASE) if cell else None)
 
 
 def time_table(rows: list[Row]) -> Table:

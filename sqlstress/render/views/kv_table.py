@@ -43,18 +43,13 @@ def build(group: Group) -> Table:
 
 def rows_of(group: Group) -> list[Row]:
     """Return a row for each run of a group."""
-    return [Row(run, _valid(run)) for run in group.runs]
+    return [Row(run, run.shown()) for run in group.runs]
 
 
 def _leaving(group: Group) -> tuple[str, ...]:
     # A window's length stands in the heading, the time of a fixed count nowhere else.
     time = () if group.case.ops is not None or group.case.workload == "classic" else ("time s",)
     return (*time, "rows/s", *_LEAVING)
-
-
-def _valid(run: Run) -> Trial | None:
-    trial = run.typical()
-    return trial if trial is not None and trial.error is None else None
 
 
 def _of_trial(figure: Callable[[Trial], str | None]) -> Cell:

@@ -13,7 +13,6 @@ COLUMN = Column("verified", ("veri-", "fied"), align="left")
 
 _WORDS = {"ok": "ok", "failed": "FAILED", "skipped": MISSING, "unknown": UNKNOWN}
 _MEANINGS = {
-    "ok": "no acknowledged write was lost",
     "failed": "the data is wrong",
     "unknown": "it could not be decided",
     "skipped": "not checked",
@@ -25,9 +24,10 @@ def verified_cell(run: Run) -> str:
     return _WORDS.get(run.verdict.status, UNKNOWN)
 
 
-def verified_legend(group: Group) -> Iterator[str]:
-    """Yield what the words in the column mean, as far as the group has them."""
+def verified_legend(group: Group, ok: str = "no acknowledged write was lost") -> Iterator[str]:
+    """Yield what the words in the column mean, as far as the group has them; `ok` is what was proved."""
+    meanings = {"ok": ok, **_MEANINGS}
     statuses = {run.verdict.status for run in group.runs}
-    told = [f"{_WORDS[status]} = {text}" for status, text in _MEANINGS.items() if status in statuses]
+    told = [f"{_WORDS[status]} = {text}" for status, text in meanings.items() if status in statuses]
     if told:
         yield f"verified: {', '.join(told)}"

@@ -1,0 +1,101 @@
+"""The experiment with cycles as a user runs it: real processes, real files."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from sqlstress.report import Report, from_json
+from sqlstress.report.schema import schema_text
+from sqlstress.series import WAL_FRAMES
+from sqlstress.series_names import STATEMENTS
+from tests.cli.conftest import Cli, Said
+
+SMALL = ("cycles", "--cycles", "4", "--rows", "2", "--synchronous", "off", "-o", "report.json")
+
+
+def saved() -> Report:
+    return from_json(Path("report.json").read_text(encoding="utf-8"))
+
+
+def settings_shown(said: Said) -> list[str]:
+    """Return the first word of each row of the first table."""
+    lines = said.out.split("\n-----")[1].split("\n\n")[0].splitlines()[1:]
+    return [line.split()[0] for line in lines]
+
+
+def test_the_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
+    said = cli(*SMALL)
+    assert (said.code, said.err) == (0, "")
+    names = ["delete", "delete-run", "wal", "wal-run", "wal-run-off"]
+    assert settings_shown(said) == names
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert "What the sum of the statements leaves out of the total is BEGIN and COMMIT" in said.out
+    report = saved()
+    assert [run.case.setting for run in report.runs] == names
+    assert {run.verdict.status for run in report.runs} == {"ok"}
+    for run in report.runs:
+        (trial,) = run.trials
+        lengths = {series.name: len(series.values) for series in trial.series}
+        assert lengths[STATEMENTS] == 4
+        assert (WAL_FRAMES in lengths) == run.case.setting.startswith("wal")
+    document: Any = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(json.loads(schema_text())).validate(document)
+
+
+def test_the_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> None:
+    said = cli(*SMALL, "--settings", "wal", "--wal-autocheckpoint", "12")
+    assert said.code == 0
+    text = " ".join(said.out.split())
+    assert (
+        "wal: with 5 commits a cycle, a frame each, the checkpoint at 12 frames was due in cycle 3," in text
+    )
+    assert re.search(r"and it was seen there \([\d.]+ \S+\)\. The spike, the slowest cycle but for the", text)
+
+
+def test_several_processes_are_shown_beside_each_other(cli: Cli) -> None:
+    said = cli(*SMALL, "--settings", "delete-tx,wal", "-c", "1,2", "--transaction", "cycle")
+    assert said.code == 0, said.err
+    assert settings_shown(said) == ["delete-cycle", "delete-cycle", "wal", "wal"]
+    assert "cess total ms" in said.out
+    assert [len(run.trials[0].workers) for run in saved().runs] == [1, 2, 1, 2]
+
+
+def test_a_run_that_is_given_up_is_no_failure(cli: Cli) -> None:
+    said = cli(*SMALL, "--settings", "delete", "--cycles", "100000", "--timeout", "200ms")
+    assert (said.code, said.err) == (0, "")
+    assert "TIMEOUT" in said.out
+    (trial,) = saved().runs[0].trials
+    assert trial.outcome == "timeout"
+    assert re.fullmatch(r"\d+ of 100000 cycles were done", trial.note)
+
+
+def test_the_dry_driver_shows_what_the_harness_costs(cli: Cli) -> None:
+    said = cli(*SMALL, "--driver", "dry")
+    assert said.code == 0
+    assert "The dry driver stores nothing" in said.out
+    assert {run.verdict.status for run in saved().runs} == {"skipped"}
+
+
+@pytest.mark.parametrize("level", ["none", "full"])
+def test_the_proof_is_as_deep_as_asked(cli: Cli, level: str) -> None:
+    assert cli(*SMALL, "--settings", "wal", "--verify", level).code == 0
+    names = [check.name for check in saved().runs[0].verdict.checks]
+    assert names == {"none": ["verification"], "full": ["integrity_check", "last commit"]}[level]
+
+
+def test_kept_databases_lie_in_a_folder_for_each_setting(cli: Cli) -> None:
+    assert cli(*SMALL, "--keep").code == 0
+    folders = sorted(path.parent.name for path in Path().glob("sqlstress-*/*/kv.db"))
+    assert folders == [
+        "case-1-delete-1-process",
+        "case-2-delete-run-1-process",
+        "case-3-wal-1-process",
+        "case-4-wal-run-1-process",
+        "case-5-wal-run-off-1-process",
+    ]

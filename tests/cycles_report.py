@@ -1,0 +1,144 @@
+"""A report of the experiment with cycles made by hand: the published settings, figures easy to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlstress.case import Case, Cycling, Settings
+from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
+from sqlstress.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
+from sqlstress.series_names import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.units import NS_PER_MS
+from tests.example_report import example_report
+
+EXAMPLE = example_report()
+CYCLES = 100
+OK = Verdict((Check("quick_check", "ok", 1), Check("last commit", "ok", 1)))
+
+
+def series_of(
+    name: str, values: Iterable[float], worker: int = 1, unit: str = "ns", scale: float = 1
+) -> Series:
+    return Series(name, unit, tuple(int(value * scale) for value in values), worker=worker)
+
+
+def in_ms(name: str, values: Iterable[float], worker: int = 1) -> Series:
+    """Return a series of times that are given in ms."""
+    return series_of(name, values, worker, scale=NS_PER_MS)
+
+
+def wal(frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]) -> tuple[Series, ...]:
+    figures = ((WAL_FRAMES, frames), (CHECKPOINTED_FRAMES, checkpointed), (WAL_RESTARTS, restarts))
+    return tuple(series_of(name, values, unit="frames") for name, values in figures)
+
+
+def one(ns: float) -> Latency:
+    """Return the latency of a kind of which there was one operation."""
+    return Latency(1, ns, ns, ns, None, int(ns))
+
+
+def trial(*series: Series, autocheckpoint: str = "1000", **fields: Any) -> Trial:
+    """Return a trial that all is well with."""
+    journal = "wal" if any(each.name == WAL_FRAMES for each in series) else "delete"
+    effective = {
+        "journal_mode": journal,
+        "synchronous": "full",
+        "fullfsync": "0",
+        "wal_autocheckpoint": autocheckpoint,
+        "page_size": "4096",
+    }
+    calm = replace(EXAMPLE.runs[0].trials[0], latency={}, verdict=OK, effective=effective, half_ratio=None)
+    return replace(calm, series=series, fairness=1.0, **fields)
+
+
+def run(journal: str, transaction: str, *trials: Trial, off: bool = False, **fields: Any) -> Run:
+    """Return a run of a setting."""
+    case = Case(
+        workload="cycles",
+        duration_s=0.0,
+        warmup_s=0.0,
+        seed=7,
+        settings=Settings(journal, "full", wal_autocheckpoint=0 if off else None),
+        cycling=Cycling(CYCLES, 5, transaction, 60.0),
+    )
+    return Run(replace(case, **fields), trials)
+
+
+def spiked(usual: float, first: float, spikes: dict[int, float]) -> list[float]:
+    """Return the times of the cycles: the first one's, and of some that stand out."""
+    return [{1: first, **spikes}.get(cycle, usual) for cycle in range(1, CYCLES + 1)]
+
+
+def to_the_commit(milliseconds: float) -> list[float]:
+    return [0.01] + [0.0] * (CYCLES - 2) + [milliseconds]
+
+
+NO_FRAMES = [0] * CYCLES
+LAST_FRAME = wal([*NO_FRAMES[1:], 1], NO_FRAMES, NO_FRAMES)
+ROW_BY_ROW = wal(
+    [11 * cycle if cycle < 91 else 11 * (cycle - 91) + 1 for cycle in range(1, CYCLES + 1)],
+    NO_FRAMES,
+    [int(cycle >= 91) for cycle in range(1, CYCLES + 1)],
+)
+"""Frames of the commits 1 to 1100: the checkpoint follows the thousandth."""
+
+
+def published_settings() -> tuple[Run, ...]:
+    """Return the five settings, the first of them given up."""
+    return (
+        run(
+            "delete",
+            "none",
+            trial(
+                in_ms(STATEMENTS, [30_000.0, 31_000.0]), outcome="timeout", note="2 of 100 cycles were done"
+            ),
+        ),
+        run(
+            "delete",
+            "run",
+            trial(
+                in_ms(STATEMENTS, spiked(9.2, 20.0, {40: 25.0})),
+                in_ms(BEGIN_AND_COMMIT, to_the_commit(2590)),
+                latency={"commit": one(2590 * NS_PER_MS)},
+            ),
+        ),
+        run(
+            "wal",
+            "none",
+            trial(
+                in_ms(STATEMENTS, spiked(14.0, 1250.0, {91: 4500.0})),
+                *ROW_BY_ROW,
+                latency={"checkpoint": one(30 * NS_PER_MS)},
+            ),
+        ),
+        run(
+            "wal",
+            "run",
+            trial(
+                in_ms(STATEMENTS, spiked(9.0, 15.0, {40: 25.0})),
+                in_ms(BEGIN_AND_COMMIT, to_the_commit(1375)),
+                *LAST_FRAME,
+                latency={"commit": one(1375 * NS_PER_MS), "checkpoint": one(20 * NS_PER_MS)},
+            ),
+        ),
+        run(
+            "wal",
+            "run",
+            trial(
+                in_ms(STATEMENTS, spiked(9.0, 15.0, {70: 24.0})),
+                in_ms(BEGIN_AND_COMMIT, to_the_commit(1372)),
+                *LAST_FRAME,
+                autocheckpoint="0",
+                latency={"commit": one(1372 * NS_PER_MS), "checkpoint": one(21 * NS_PER_MS)},
+            ),
+            off=True,
+        ),
+    )
+
+
+def cycles_report(*runs: Run) -> Report:
+    """Return a report of these runs, or of the published settings."""
+    runs = runs or published_settings()
+    return replace(EXAMPLE, runs=runs, planned=len(runs), interrupted=False)
