@@ -32,7 +32,7 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _cumulative(pairs: int) -> tuple[int, ...]:
-    """Return, for 0, 1, 2, ..., in how many of the 2**pairs ways the positive ranks add up to at most that."""
+    """Return, for 0, 1, 2, ..., how many of the 2**pairs ways to sign the ranks have no larger a sum."""
     ways = [1]
     for rank in range(1, pairs + 1):
         without, with_it = [*ways, *[0] * rank], [*[0] * rank, *ways]

@@ -66,6 +66,25 @@ def ratio(value: Any) -> float:
     return share
 
 
+def percentage(least: float, most: float) -> Parse:
+    """Return a parser of shares as people write them, "10%" or 0.1, within bounds that are shares."""
+
+    def parse(value: Any) -> float:
+        text = value.strip() if isinstance(value, str) else value
+        is_percent = isinstance(text, str) and text.endswith("%")
+        try:
+            share = ratio(float(text[:-1]) / 100 if is_percent else text)
+        except ValueError:
+            share = -1.0
+        if not least <= share <= most:
+            raise ValueError(
+                f"{shown(value)} is not a share from {least:.4g} to {most:.4g}: write 10% or 0.1"
+            )
+        return share
+
+    return parse
+
+
 def choice(*names: str) -> Parse:
     """Return a parser of one of these names."""
 

@@ -12,8 +12,8 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from sqlstress import case, histogram, series, series_names
-from sqlstress.report import document, environment, results, space
+from sqlstress import case, gate, histogram, series, series_names
+from sqlstress.report import ab, document, environment, results, space
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 """Any Unicode text, control characters included; no half surrogates."""
@@ -123,7 +123,15 @@ trials = instances(
     min_max_share=st.none() | shares,
     latency=st.dictionaries(st.sampled_from(("get", "replace", "update")), latencies),
 )
-runs = instances(results.Run)
+runs = instances(results.Run, arm=st.none() | st.sampled_from(ab.ARMS))
+arms = instances(ab.Arm, name=st.sampled_from(ab.ARMS))
+looks = instances(ab.Look, verdict=st.sampled_from(gate.VERDICTS))
+ab_tests = instances(
+    ab.AbTest,
+    metric=st.sampled_from(gate.METRICS),
+    first=st.sampled_from(ab.ARMS),
+    verdict=st.sampled_from(gate.VERDICTS),
+)
 reports = instances(document.Report, format_version=st.just(document.FORMAT_VERSION))
 
 cycles_runs = st.builds(

@@ -40,10 +40,13 @@ REFERENCE = ROOT / "docs" / "options.md"
 MAIN_COMMAND = "sqlstress --concurrency 1-8 --buckets 20"
 
 SHORT = "--concurrency 1,2 --duration 200ms --warmup 200ms --key-space 2000"
+AB_SHORT = "--concurrency 1 --duration 150ms --warmup 100ms --key-space 200 --verify none"
 ADDED = {
     MAIN_COMMAND: SHORT,
     "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": SHORT,
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
+    'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
+    'sqlstress ab --a "" --b "" --concurrency 2': f"{AB_SHORT} --max-drop 90%",
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
     "sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json": "--users 40 --items 200",
 }

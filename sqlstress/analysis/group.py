@@ -92,7 +92,7 @@ _COMMON: dict[str, Callable[[Case], Case]] = {
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
     """Put runs together that differ only in what their experiment varies, in order of appearance."""
-    groups: dict[Case, list[Run]] = {}
+    groups: dict[tuple[str | None, Case], list[Run]] = {}
     for run in runs:
-        groups.setdefault(_COMMON[run.case.experiment](run.case), []).append(run)
+        groups.setdefault((run.arm, _COMMON[run.case.experiment](run.case)), []).append(run)
     return tuple(Group(members[0].case, tuple(members)) for members in groups.values())

@@ -23,6 +23,7 @@ COMMANDS = {
         "sqlstress.cli.cycles:cycles",
         "Insert, delete all, insert again: each cycle's time, by setting.",
     ),
+    "ab": ("sqlstress.cli.ab:ab", "Compare two settings, or two Pythons, here and now: pass or fail."),
     "run": ("sqlstress.cli.run:run", "Measure the cases of a plan in a TOML file."),
     "doctor": ("sqlstress.cli.doctor:doctor", "What this machine, file system and SQLite build promise."),
     "schema": ("sqlstress.cli.schema:schema", "Print the JSON Schema of the reports."),

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from sqlstress.case import Case
-from sqlstress.options import OPTIONS, Option, by_name
+from sqlstress.options import Option, by_name
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-RUNNING = ("directory", "keep", "outputs", "quiet", "no_progress")
-"""What `run_options` adds, as the names of parameters."""
 
 
 class GroupedCommand(click.Command):
@@ -52,11 +49,16 @@ def _place(word: str, ctx: click.Context) -> str:
     return f"{ctx.info_name} takes options only."
 
 
+def click_options(options: Iterable[Option]) -> list[click.Option]:
+    """Return options as click has them. Their values stay as they were typed: the plan reads them."""
+    return [click.Option(_names(option), **_attributes(option)) for option in options]
+
+
 def case_options(workload: str) -> Callable[[F], F]:
-    """Add every option of a workload's cases. Their values stay as they were typed: the plan reads them."""
+    """Add every option of a workload's cases, or of a study's, in the same way."""
 
     def add(function: F) -> F:
-        for option in reversed(OPTIONS[workload]):
+        for option in reversed(tuple(by_name(workload).values())):
             function = click.option(*_names(option), **_attributes(option))(function)
         return function
 
@@ -74,31 +76,42 @@ def _attributes(option: Option) -> dict[str, Any]:
     return {"help": option.help + shown, "metavar": option.metavar, "multiple": option.multiple}
 
 
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_RUNNING: dict[str, Callable[[Any], Any]] = {
+    "directory": click.option(
+        "--dir",
+        "directory",
+        type=_FOLDER,
+        default=Path(),
+        metavar="FOLDER",
+        help="Where the databases go: a fresh folder of ours below it.  [default: .]",
+    ),
+    "keep": click.option("--keep", is_flag=True, help="Keep the databases (of each layout the last ones)."),
+    "outputs": click.option(
+        "-o",
+        "--output",
+        "outputs",
+        multiple=True,
+        metavar="FILE",
+        help="Save the report, after every case: .json, .csv, .md, or FORMAT:FILE; may be repeated.",
+    ),
+    "quiet": click.option("--quiet", is_flag=True, help="Print nothing but errors."),
+    "no_progress": click.option("--no-progress", is_flag=True, help="Show no progress bar."),
+}
+"""The options that say where files go and what is shown, by the names of their parameters."""
+
+
 def run_options(function: F) -> F:
     """Add the options that say where files go and what is shown."""
-    folder = click.Path(file_okay=False, path_type=Path)
-    for decorator in (
-        click.option("--no-progress", is_flag=True, help="Show no progress bar."),
-        click.option("--quiet", is_flag=True, help="Print nothing but errors."),
-        click.option(
-            "-o",
-            "--output",
-            "outputs",
-            multiple=True,
-            metavar="FILE",
-            help="Save the report, after every case: .json, .csv, .md, or FORMAT:FILE; may be repeated.",
-        ),
-        click.option("--keep", is_flag=True, help="Keep the databases (of each layout the last ones)."),
-        click.option(
-            "--dir",
-            "directory",
-            type=folder,
-            default=Path(),
-            metavar="FOLDER",
-            help="Where the databases go: a fresh folder of ours below it.  [default: .]",
-        ),
-    ):
+    for decorator in reversed(_RUNNING.values()):
         function = decorator(function)
+    return function
+
+
+def slice_options(function: F) -> F:
+    """Add the same options for a command whose databases nobody wants to keep: there are too many."""
+    for name, decorator in reversed(_RUNNING.items()):
+        function = function if name == "keep" else decorator(function)
     return function
 
 
@@ -106,8 +119,8 @@ def run_workload(workload: str, given: Mapping[str, Any]) -> int:
     """Plan and measure what a command's options ask for; return the exit code."""
     from sqlstress.plan import from_options
 
-    running = {name: value for name, value in given.items() if name in RUNNING}
-    asked = {name.replace("_", "-"): value for name, value in given.items() if name not in RUNNING}
+    running = {name: value for name, value in given.items() if name in _RUNNING}
+    asked = {name.replace("_", "-"): value for name, value in given.items() if name not in _RUNNING}
     cases = from_options({name: value for name, value in asked.items() if value not in (None, ())}, workload)
     return run_cases(cases, **running)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +41,15 @@ class Session:
 
         Raises SqlstressError when nothing could be measured at all.
         """
+        with self.opened(observer) as (report, runner):
+            return self._measure_cases(report, runner, save)
+
+    @contextmanager
+    def opened(self, observer: Observer) -> Iterator[tuple[Report, TrialRunner]]:
+        """Yield a report without runs, and what runs trials in the folder that is there meanwhile.
+
+        Signals to stop are caught meanwhile: the runner raises Interrupted.
+        """
         with StopSignals() as signals:
             limits.provide(max(map(limits.needed, self.cases)))
             with RunFolder(self.directory, self.keep) as folder:
@@ -50,8 +60,7 @@ class Session:
                     environment=self._environment(folder.path),
                     planned=len(self.cases),
                 )
-                runner = TrialRunner(folder.path, self.keep, signals, observer, self.cases[0].seed)
-                return self._measure_cases(report, runner, save)
+                yield report, TrialRunner(folder.path, self.keep, signals, observer, self.cases[0].seed)
 
     def _environment(self, folder: Path) -> Environment:
         drivers = dict.fromkeys(case.driver for case in self.cases if case.driver != DRY)

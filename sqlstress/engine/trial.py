@@ -37,7 +37,8 @@ class TrialRunner:
     ) -> None:
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
         self.case_number = 0
-        self._salt = first_salt
+        self.salt = first_salt
+        """What the trial before began with: the next one has the next number, or one of those after it."""
         self._carry: dict[Any, Any] = {}
 
     def run(self, case: Case, index: int) -> Trial:
@@ -54,9 +55,9 @@ class TrialRunner:
 
     def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, float]:
         """Return a trial, and by how many seconds a worker came late: then it is not valid."""
-        self._salt += 1
+        self.salt += 1
         folder = self._place(case)
-        work = open_work(case, folder, self._salt, self._carry)
+        work = open_work(case, folder, self.salt, self._carry)
         try:
             self.observer.phase("preparing")
             work.prepare(self._wait)
@@ -83,7 +84,7 @@ class TrialRunner:
     def _measure(
         self, case: Case, index: int, work: Work, folder: Path, extra_s: float
     ) -> tuple[Trial, float, list[Ended]]:
-        with Pool(case, folder, self._salt, work.shared, work.companions) as pool:
+        with Pool(case, folder, self.salt, work.shared, work.companions) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
             window = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sqlstress.options.ab import AB
 from sqlstress.options.cycles import CYCLES
 from sqlstress.options.keys import KEYS
 from sqlstress.options.kv import KV
@@ -17,10 +18,13 @@ from sqlstress.options.option import Option
 OPTIONS: dict[str, tuple[Option, ...]] = {"kv": KV, "methods": METHODS, "keys": KEYS, "cycles": CYCLES}
 """The options of each workload that a plan or a command can name, in the order of `--help`."""
 
-
-def by_name(workload: str) -> Mapping[str, Option]:
-    """Return the options of a workload by their long names."""
-    return {option.name: option for option in OPTIONS[workload]}
+STUDIES: dict[str, tuple[Option, ...]] = {"ab": AB}
+"""The options of each command that decides itself how often it measures: no plan can name it."""
 
 
-__all__ = ["OPTIONS", "Option", "by_name"]
+def by_name(name: str) -> Mapping[str, Option]:
+    """Return the options of a workload or a study by their long names."""
+    return {option.name: option for option in {**OPTIONS, **STUDIES}[name]}
+
+
+__all__ = ["OPTIONS", "STUDIES", "Option", "by_name"]

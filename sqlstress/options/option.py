@@ -8,6 +8,7 @@ from typing import Any
 from sqlstress.parsing import Parse
 
 SWEEP, LOAD, SQLITE, TRUST = "What is swept", "The load", "SQLite", "Trust"
+COMPARED = "What is compared"
 
 
 @dataclass(frozen=True, slots=True)

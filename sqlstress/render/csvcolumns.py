@@ -113,6 +113,10 @@ def of_parts(runs: Iterable[Run]) -> dict[str, Callable[[Run], Value]]:
     }
 
 
+ARM: dict[str, Callable[[Run], Value]] = {"arm": lambda run: run.arm}
+"""The column of A/B tests."""
+
+
 def _of_part(name: str, field: str) -> Callable[[Run], Value]:
     return lambda run: getattr(getattr(run.case, name), field, None)
 

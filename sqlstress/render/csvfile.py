@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sqlstress.render.clean import clean
-from sqlstress.render.csvcolumns import CASE, LATENCY, REPORT, SPACE, TRIAL, WORKER, Value, of_parts
+from sqlstress.render.csvcolumns import ARM, CASE, LATENCY, REPORT, SPACE, TRIAL, WORKER, Value, of_parts
 from sqlstress.report import Report, Run, Trial, WorkerResult
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -57,7 +57,7 @@ def report_csv(report: Report) -> str:
 def _columns(report: Report) -> _Columns:
     trials = [trial for run in report.runs for trial in run.trials]
     return _Columns(
-        case={**CASE, **of_parts(report.runs)},
+        case={**CASE, **of_parts(report.runs), **(ARM if report.ab else {})},
         settings=_names(trial.effective for trial in trials),
         trial={**TRIAL, **(SPACE if any(trial.space for trial in trials) else {})},
         latencies=_names(trial.latency for trial in trials),
@@ -101,8 +101,9 @@ def _values(line: _Line, columns: _Columns) -> Iterator[Value]:
 
 
 def _sqlite_version(report: Report, run: Run) -> str | None:
-    builds = report.environment.builds
-    return next((build.version for build in builds if build.driver == run.case.driver), None)
+    arms = report.ab.arms if report.ab else ()
+    own = next((arm.builds for arm in arms if arm.name == run.arm), ()) or report.environment.builds
+    return next((build.version for build in own if build.driver == run.case.driver), None)
 
 
 def _field(value: Value) -> Value:

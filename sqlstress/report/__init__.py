@@ -1,5 +1,6 @@
 """What is saved: the Report, its Runs and Trials, and the fingerprint of where they were measured."""
 
+from sqlstress.report.ab import AbTest, Arm, Look
 from sqlstress.report.document import FORMAT_VERSION, Report, from_json, to_json, write_atomically
 from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
 from sqlstress.report.results import Check, Latency, Run, Trial, Verdict, WorkerResult
@@ -7,11 +8,14 @@ from sqlstress.report.space import Portion, Space, TreeSpace
 
 __all__ = [
     "FORMAT_VERSION",
+    "AbTest",
+    "Arm",
     "Check",
     "Environment",
     "FileSystem",
     "Host",
     "Latency",
+    "Look",
     "Portion",
     "Report",
     "Run",

@@ -6,6 +6,7 @@ Format history (the major number changes when a reader of the old one would be m
      workers do in `method`, `picks`, `cycling` and `checkpointing`; a Trial has an outcome, series and
      the space of its database; a Run may have been skipped. Figures that somebody else `published`: what
      of their surroundings and their trials is not known is null.
+     A/B tests: `ab`, and the `arm` of it to which a Run belongs.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, NoReturn
 
 from sqlstress import __version__, jsonable
 from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.report.ab import AbTest
 from sqlstress.report.environment import Environment
 from sqlstress.report.results import Run
 
@@ -53,6 +55,8 @@ class Report:
     """major.minor of this format."""
     tool_version: str = __version__
     """Version of sqlstress that measured; empty where it did not."""
+    ab: AbTest | None = None
+    """Two arms measured in turns, and what their pairs say; None for anything else."""
     published: str | None = None
     """Who measured and published the figures, and on what: nothing of them is verified, and the seeds of
     their cases say nothing. None: sqlstress measured them."""

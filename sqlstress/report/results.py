@@ -202,6 +202,8 @@ class Run:
     """Why the case could not be measured, or not wholly; None when it could."""
     skipped: str | None = None
     """Why the case was not measured although it could be; None when it was."""
+    arm: str | None = None
+    """Which arm of an A/B test it belongs to: trials of the same index are a pair. None outside of one."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:

@@ -17,7 +17,9 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sqlstress import case
+from sqlstress.gate import METRICS, VERDICTS
 from sqlstress.jsonable import has_default
+from sqlstress.report.ab import ARMS
 from sqlstress.report.document import FORMAT_VERSION, Report, write_atomically
 from sqlstress.report.results import CHECK_STATUSES
 
@@ -39,6 +41,11 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Case.buckets": {"minimum": 1},
     "Case.verify": {"enum": [*case.VERIFY_LEVELS]},
     "Check.status": {"enum": [*CHECK_STATUSES]},
+    "AbTest.metric": {"enum": [*METRICS]},
+    "AbTest.first": {"enum": [*ARMS]},
+    "AbTest.verdict": {"enum": [*VERDICTS]},
+    "Arm.name": {"enum": [*ARMS]},
+    "Look.verdict": {"enum": [*VERDICTS]},
     "Report.format_version": {"pattern": rf"^{_MAJOR}\.[0-9]{{1,4}}$"},
 }
 """What a type hint cannot say."""

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sqlstress.cli.group import COMMANDS
-from sqlstress.options import OPTIONS, by_name
+from sqlstress.options import OPTIONS, STUDIES, by_name
 from tests.cli.conftest import Cli, FakeSession, Said
 
 pytestmark = pytest.mark.usefixtures("session")
@@ -145,6 +145,21 @@ WRONG = [
     ("cycles -c 2 --pragma locking_mode=exclusive", "lets one process in", "--concurrency 1 only"),
     ("cycles --duration 2s", "--duration", "sqlstress cycles --help"),
     ("cycles 5", "'5' does not belong here", "cycles takes options only"),
+    ("ab", "nothing to compare", 'give --a "OPTIONS" and --b "OPTIONS", or --python-a'),
+    ("ab --a= --python-b python", "--python-a and --python-b belong together", "give both"),
+    ("ab --a=--dir=x", "--a: No such option", "options of the load"),
+    ("ab --b=--repeat=3", "--b: No such option", "options of the load"),
+    ("ab --b=here", "--b: Got unexpected extra argument (here)", "options of the load"),
+    ("ab --b='", "--b: No closing quotation", "options of the load"),
+    ("ab --b=--synchronous=2", "--synchronous: '2'", "off, normal, full, extra"),
+    ("ab --a=-c1-3 --b=-c2", "A has 3 cells and B has 1", "one with one"),
+    ("ab --a= --max-drop 95%", "--max-drop: '95%'", "write 10% or 0.1"),
+    ("ab --a= --max-drop much", "--max-drop: 'much'", "write 10% or 0.1"),
+    ("ab --a= --metric p50", "--metric: 'p50'", "tps, p99"),
+    ("ab --a= --strict=yes", "--strict", "not take a value"),
+    ("ab --a= --keep", "--keep", "sqlstress ab --help"),
+    ("ab --a= --repeat 3", "--repeat", "sqlstress ab --help"),
+    ("ab --python-a nope --python-b nope", "cannot start nope", "Name an interpreter"),
     ("run", "PLAN", "sqlstress run --help"),
     ("run nope.toml", "nope.toml", "No such file"),
     ("run a.toml b.toml", "b.toml", "sqlstress run --help"),
@@ -194,7 +209,9 @@ def test_a_wrong_command_line_is_told_what_is_wrong_and_what_to_do(
 
 def test_every_option_of_a_case_has_a_wrong_value_above() -> None:
     tried = " ".join(line for line, _, _ in WRONG)
-    assert [name for workload in OPTIONS for name in by_name(workload) if f"--{name}" not in tried] == []
+    assert [name for own in (*OPTIONS, *STUDIES) for name in by_name(own) if f"--{name}" not in tried] == []
+    names = {**by_name("kv"), **by_name("ab")}
+    assert [name for name in names if f"--{name}" not in tried] == []
 
 
 def test_a_driver_that_is_not_installed_says_what_to_install(

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from sqlstress.render.csvfile import report_csv
-from sqlstress.report import Report, Run, Trial, WorkerResult
+from sqlstress.report import Arm, Report, Run, SqliteBuild, Trial, WorkerResult
+from tests.ab_report import TEST, ab_report
 from tests.example_keys import keys_report
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import EXAMPLE, TRIAL, each_trial, troubled_report, update_report, with_one
@@ -127,3 +128,11 @@ def test_a_case_of_another_experiment_leaves_those_columns_empty() -> None:
         ("", False),
         ("id-rowid", True),
     ]
+
+
+def test_a_row_of_an_a_b_test_names_its_arm_and_the_library_of_that_arm() -> None:
+    builds = [SqliteBuild("sqlite3", "", version, "", ()) for version in ("3.40.1", "3.51.3")]
+    a, b = (Arm(name, builds=(build,)) for name, build in zip("AB", builds, strict=True))
+    report = ab_report([[1.0] * 10], replace(TEST, arms=(a, b)))
+    rows = list(csv.DictReader(io.StringIO(report_csv(report))))
+    assert {(row["arm"], row["sqlite_version"]) for row in rows} == {("A", "3.40.1"), ("B", "3.51.3")}

@@ -10,6 +10,7 @@ from sqlstress.analysis.advice import advise_group, missing
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.render import heading
 from sqlstress.render.blocks import Block, Bullets, Lines, Paragraph
+from sqlstress.render.views.ab import ab_blocks
 from sqlstress.report import Report
 
 VIEWS = {
@@ -33,6 +34,9 @@ class View(Protocol):
 def report_blocks(report: Report) -> Iterator[Block]:
     """Yield everything that a report shows."""
     yield Paragraph(heading.origin(report))
+    if report.ab is not None:
+        yield from ab_blocks(report, report.ab)
+        return
     for group in group_runs(report.runs):
         yield from _group(group, report)
     for finding in missing(report):

@@ -1,0 +1,77 @@
+"""What the pairs of an A/B test say: pure functions of a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from sqlstress.analysis.wording import finite
+from sqlstress.gate import Look as Planned
+from sqlstress.gate import conclude, geometric_means, tolerance
+from sqlstress.histogram import merge, percentile
+from sqlstress.paired import hodges_lehmann, interval, upper_bound
+from sqlstress.report import AbTest, Look, Report, Run, Trial
+from sqlstress.report.ab import A, B
+
+
+def figure(trial: Trial, metric: str) -> float | None:
+    """Return a trial's TPS, or the 99th percentile of all its operations in nanoseconds; None without one."""
+    if metric == "p99":
+        found = percentile(merge([dict(latency.buckets) for latency in trial.latency.values()]), 0.99)
+    else:
+        found = finite(trial.tps)
+    return found or None
+
+
+def cells(report: Report) -> list[tuple[Run, Run]]:
+    """Return the runs of A and of B for each cell that both have."""
+    arms = {name: [run for run in report.runs if run.arm == name] for name in (A, B)}
+    return list(zip(arms[A], arms[B], strict=False))
+
+
+def differences(report: Report, test: AbTest) -> list[list[float]]:
+    """Return the differences of each cell, pair by pair: logarithms, below zero where B is worse.
+
+    Only pairs count that every cell has.
+    """
+    sign = -1 if test.metric == "p99" else 1
+    found = [_logarithms(a, b, test.metric) for a, b in cells(report)]
+    common = set.intersection(*map(set, found)) if found else set()
+    return [[sign * cell[pair] for pair in sorted(common)] for cell in found]
+
+
+def _logarithms(a: Run, b: Run, metric: str) -> dict[int, float]:
+    """Return {pair: the logarithm of B's figure over A's}."""
+    own, other = (_figures(run, metric) for run in (a, b))
+    return {pair: math.log(other[pair] / own[pair]) for pair in own.keys() & other.keys()}
+
+
+def _figures(run: Run, metric: str) -> Mapping[int, float]:
+    found = {trial.index: figure(trial, metric) for trial in run.valid}
+    return {pair: value for pair, value in found.items() if value}
+
+
+def look(report: Report, test: AbTest, planned: Planned, *, last: bool) -> Look:
+    """Return what the pairs say at a look."""
+    found = differences(report, test)
+    verdict = conclude(found, tolerance(test.metric, test.max_drop), planned.alpha, last=last)
+    return estimate(geometric_means(found), test.metric, planned.alpha, verdict)
+
+
+def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = "undecided") -> Look:
+    """Return what one or more differences say of the ratio of B's figure to A's."""
+    bound, ends = upper_bound(found, alpha), interval(found)
+
+    def ratio(difference: float) -> float:
+        return math.exp(-difference if metric == "p99" else difference)
+
+    low, high = sorted(map(ratio, ends)) if ends else (None, None)
+    return Look(
+        pairs=len(found),
+        alpha=alpha,
+        ratio=ratio(hodges_lehmann(found)),
+        low=low,
+        high=high,
+        bound=None if bound is None else ratio(bound),
+        verdict=verdict,
+    )

@@ -1,0 +1,123 @@
+"""sqlstress ab: two settings, or two Pythons, measured in turns until it is known which is better."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqlstress.case import Case
+from sqlstress.cli.options import GroupedCommand, case_options, click_options, slice_options
+from sqlstress.errors import UsageError
+from sqlstress.options.ab import AB, CONCURRENCY, GATE
+
+if TYPE_CHECKING:
+    from sqlstress.report import AbTest
+    from sqlstress.studies.slices import Bench
+
+_GATE = {option.name for option in GATE}
+_ARM = [option for option in AB if option.name not in _GATE]
+
+Given = dict[str, Any]
+"""Unparsed values by option name."""
+
+
+@click.command(
+    cls=GroupedCommand,
+    epilog='Example: sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4',
+)
+@case_options("ab")
+@slice_options
+def ab(directory: Path, outputs: tuple[str, ...], quiet: bool, no_progress: bool, **given: Any) -> int:
+    """Compare B with A on this machine: short slices in turns, until a drop is shown or ruled out.
+
+    Options of the load are common to both arms. Exits 0 when B passes, 1 when it fails.
+    """
+    from sqlstress.cli.ab_measure import measure
+
+    asked = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
+    gate = {name: value for name, value in asked.items() if name in _GATE}
+    common = {name: value for name, value in asked.items() if name not in _GATE}
+    arms = _arms(gate, common)
+    cases = _cases(arms)
+    return measure(
+        _test(gate, cases[0][0].seed),
+        cases,
+        _bench(gate, arms, cases, directory),
+        outputs,
+        strict=bool(gate.get("strict")),
+        show=not quiet,
+        progress=not (quiet or no_progress) and sys.stderr.isatty(),
+    )
+
+
+def _arms(gate: Given, common: Given) -> tuple[Given, Given]:
+    """Return the options of both arms. Raises UsageError when there is nothing to compare."""
+    if ("python-a" in gate) != ("python-b" in gate):
+        raise UsageError("--python-a and --python-b belong together: give both.")
+    if not gate.keys() & {"a", "b", "python-a"}:
+        raise UsageError(
+            'nothing to compare: give --a "OPTIONS" and --b "OPTIONS", or --python-a and --python-b.'
+        )
+    return _merged(common, _parsed("a", gate)), _merged(common, _parsed("b", gate))
+
+
+def _parsed(name: str, gate: Given) -> Given:
+    """Return the options of one arm alone. Raises UsageError that names it."""
+    command = click.Command(name, params=list[click.Parameter](click_options(_ARM)), add_help_option=False)
+    try:
+        context = command.make_context(f"--{name}", shlex.split(gate.get(name, "")))
+    except (click.UsageError, ValueError) as error:
+        said = error.format_message() if isinstance(error, click.UsageError) else str(error)
+        raise UsageError(f"--{name}: {said.rstrip('.?')}. It takes options of the load.") from error
+    return {key.replace("_", "-"): value for key, value in context.params.items() if value not in (None, ())}
+
+
+def _merged(common: Given, own: Given) -> Given:
+    """Return the options of an arm: its own take the place of common ones, PRAGMAs come beside them."""
+    lists = {name: (*common.get(name, ()), *value) for name, value in own.items() if isinstance(value, tuple)}
+    return {"concurrency": CONCURRENCY, **common, **own, **lists}
+
+
+def _cases(arms: tuple[Given, Given]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
+    """Return the cells of both arms, all of one seed."""
+    from sqlstress.plan import from_options, seeded
+
+    seed = seeded({**arms[0], **arms[1]})["seed"]
+    a, b = (from_options({**arm, "seed": seed}) for arm in arms)
+    if len(a) != len(b):
+        raise UsageError(f"A has {len(a)} cells and B has {len(b)}: they are compared one with one.")
+    return a, b
+
+
+def _test(gate: Given, seed: int) -> AbTest:
+    from sqlstress.plan import parse_option
+    from sqlstress.report import AbTest, Arm
+    from sqlstress.studies.ab import first_arm
+
+    asked = {**{option.name: option.default for option in GATE}, **gate}
+    metric, max_drop = (parse_option("ab", name, asked[name]) for name in ("metric", "max-drop"))
+    a, b = (
+        Arm(name.upper(), tuple(shlex.split(gate.get(name, ""))), gate.get(f"python-{name}"))
+        for name in ("a", "b")
+    )
+    return AbTest(metric, max_drop, (a, b), first_arm(seed))
+
+
+def _bench(
+    gate: Given,
+    arms: tuple[Given, Given],
+    cases: tuple[tuple[Case, ...], tuple[Case, ...]],
+    directory: Path,
+) -> AbstractContextManager[Bench]:
+    from sqlstress.studies.slices import other_pythons, own_python
+
+    command = ("sqlstress", *(click.get_current_context().obj or ()))
+    if "python-a" not in gate:
+        return own_python((*cases[0], *cases[1]), directory, command)
+    pythons = gate["python-a"], gate["python-b"]
+    return other_pythons(pythons, arms, (cases[0][0], cases[1][0]), directory, command)

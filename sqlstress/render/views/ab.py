@@ -1,0 +1,112 @@
+"""How an A/B test is shown: its arms, in what they differ, a row for each cell, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from statistics import median
+
+from sqlstress.analysis.ab import cells, differences, estimate, figure
+from sqlstress.analysis.ab_wording import NAMES, arm_differences, conclusion, signed
+from sqlstress.analysis.durability import describe_durability
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.proof import failures, wrong_data
+from sqlstress.analysis.wording import finite, listing
+from sqlstress.gate import geometric_means
+from sqlstress.render import heading
+from sqlstress.render.blocks import Block, Bullets, Column, Lines, Paragraph, Table
+from sqlstress.render.figures import MISSING, count_cell, ms_cell, whole_cell
+from sqlstress.render.views.kv import what
+from sqlstress.report import AbTest, Arm, Look, Report, Run
+
+LEGEND = (
+    "A and B: medians of their slices, which were measured in turns with the same seeds. B/A: the estimate "
+    "from the pairs (Hodges-Lehmann), with its exact 95% interval (signed-rank)."
+)
+
+
+def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
+    """Yield everything that an A/B test shows."""
+    groups = group_runs(report.runs)
+    findings = tuple(chain.from_iterable((*wrong_data(group), *failures(group)) for group in groups))
+    if groups:
+        yield Lines(tuple(_heading(report, test, groups, findings)))
+    if cells(report) and any(differences(report, test)):
+        yield _table(report, test)
+        yield Paragraph(LEGEND)
+    yield Paragraph(conclusion(report, test))
+    told = [finding.text for finding in findings] + _interrupted(report)
+    if told:
+        yield Bullets(tuple(told))
+
+
+def _heading(
+    report: Report, test: AbTest, groups: tuple[Group, ...], findings: tuple[Finding, ...]
+) -> Iterator[str]:
+    first = groups[0]
+    yield heading.describe(f"A/B test. {what(first)}", first, report)
+    for arm in test.arms:
+        runs = [run for run in report.runs if run.arm == arm.name]
+        yield f"{arm.name}: {_given(arm)}. {_durability(report, runs)}"
+    own, other = ([run for run in report.runs if run.arm == arm.name] for arm in test.arms)
+    if own and other:
+        found = list(arm_differences(*test.arms, own[0].case, other[0].case))
+        yield f"They differ in {listing(found)}." if found else "They are the same: any difference is chance."
+    yield from heading.warnings(first, report.environment, findings)
+
+
+def _given(arm: Arm) -> str:
+    """Return what was given for an arm alone."""
+    python = f"{arm.python} ({arm.version}, sqlstress {arm.tool_version})" if arm.python else ""
+    return " ".join(filter(None, (python, *arm.options))) or "no options of its own"
+
+
+def _durability(report: Report, runs: list[Run]) -> str:
+    read_back = [trial.effective for run in runs for trial in run.trials if trial.effective]
+    told = [describe_durability(effective, report.environment.sync) for effective in read_back]
+    return " ".join(dict.fromkeys(told))
+
+
+def _interrupted(report: Report) -> list[str]:
+    return ["Interrupted: what was measured by then is reported."] * report.interrupted
+
+
+def _table(report: Report, test: AbTest) -> Table:
+    name, unit = NAMES[test.metric], " ms" if test.metric == "p99" else ""
+    columns = (
+        Column("files", ("", "files")),
+        Column("processes", ("proc-", "esses")),
+        Column(f"A {name}{unit}", ("A", f"{name}{unit}")),
+        Column(f"B {name}{unit}", ("B", f"{name}{unit}")),
+        Column("pairs", ("", "pairs")),
+        Column("B/A", ("", "B/A")),
+        Column("from", ("95%", "from")),
+        Column("to", ("", "to")),
+    )
+    found = differences(report, test)
+    rows = [
+        (
+            whole_cell(a.case.buckets) if a.case.buckets == b.case.buckets else MISSING,
+            whole_cell(a.case.concurrency) if a.case.concurrency == b.case.concurrency else MISSING,
+            _middle(a, test.metric),
+            _middle(b, test.metric),
+            *_estimate(estimate(cell, test.metric, 0.0)),
+        )
+        for (a, b), cell in zip(cells(report), found, strict=True)
+    ]
+    if len(rows) > 1:
+        total = estimate(geometric_means(found), test.metric, 0.0)
+        rows.append(("all", MISSING, MISSING, MISSING, *_estimate(total)))
+    return Table(columns, tuple(rows))
+
+
+def _middle(run: Run, metric: str) -> str:
+    found = [value for trial in run.valid if (value := finite(figure(trial, metric)))]
+    middle = median(found) if found else None
+    return (ms_cell(middle) if metric == "p99" else count_cell(middle)) or MISSING
+
+
+def _estimate(found: Look) -> tuple[str, str, str, str]:
+    low, high = (MISSING if end is None else signed(end) for end in (found.low, found.high))
+    return whole_cell(found.pairs), signed(found.ratio), low, high

@@ -1,0 +1,1 @@
+"""Studies: what decides its next measurement from the last ones."""

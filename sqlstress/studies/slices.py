@@ -1,0 +1,189 @@
+"""Slices: single trials of one arm, by the Python that runs sqlstress or by another one."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sqlstress.case import Case
+from sqlstress.engine.interrupt import StopSignals
+from sqlstress.engine.observer import Nobody
+from sqlstress.engine.session import Session
+from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
+from sqlstress.report import AbTest, Arm, Report, Run, Trial, from_json
+
+SALTS = 16
+"""Numbers between the salts of two pairs: more than a trial is begun again."""
+POLL_S = 0.1
+END_S = 10.0
+TASTE = ("--duration=50ms", "--warmup=0", "--verify=none")
+"""A slice that only shows whether an arm can be measured, and with what."""
+
+Measure = Callable[[int, Case, int], Trial]
+"""(arm, 0 or 1; case; pair) → the trial, its index that of the pair. Raises SqlstressError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where slices are measured."""
+
+    report: Report
+    """Without runs: when, by which command, where."""
+    measure: Measure
+    learn: Callable[[AbTest], AbTest] = lambda test: test
+    """Adds to an A/B test what is known of its arms."""
+
+
+@contextmanager
+def own_python(cases: Sequence[Case], directory: Path, command: tuple[str, ...]) -> Iterator[Bench]:
+    """Yield a bench whose slices are trials of this process."""
+    with Session(tuple(cases), directory, False, command).opened(Nobody()) as (report, runner):
+
+        def measure(arm: int, case: Case, pair: int) -> Trial:
+            runner.salt = case.seed + pair * SALTS
+            return runner.run(case, pair)
+
+        yield Bench(report, measure)
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """Another interpreter, with the options that it is given."""
+
+    name: str
+    options: Mapping[str, Any]
+    """Unparsed values by option name, as the plan has them."""
+    directory: Path
+
+    def words(self, case: Case, pair: int) -> list[str]:
+        """Return the options of a slice."""
+        given = {
+            **self.options,
+            "concurrency": case.concurrency,
+            "buckets": case.buckets,
+            "seed": (case.seed + pair) % (1 << 32),
+        }
+        return [word for name, value in given.items() for word in _words(name, value)]
+
+    def run(self, words: Sequence[str], check: Callable[[], None]) -> Report:
+        """Return the report of `PYTHON -m sqlstress kv WORDS`; calls `check` often, which may raise."""
+        with TemporaryDirectory(prefix="sqlstress-ab-") as own:
+            file = Path(own) / "report.json"
+            fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
+            # Without -P, a folder named sqlstress that we happen to stand in would be run for both arms.
+            code, said = self._call(["-P", "-m", "sqlstress", "kv", *words, *fixed], check)
+            if code in (130, -2, -15):
+                raise Interrupted(f"{self.name} was stopped")
+            text = file.read_text(encoding="utf-8") if file.is_file() else None
+        if text is None:
+            kind = UsageError if code == 2 else EnvironmentFailure
+            raise kind(f"{self.name} can't measure: {_reason(said)} Is sqlstress installed there?")
+        return from_json(text)
+
+    def _call(self, arguments: list[str], check: Callable[[], None]) -> tuple[int, str]:
+        """Return the exit code of the interpreter and what it complained of."""
+        try:
+            process = subprocess.Popen(
+                [self.name, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+            )
+        except OSError as error:
+            raise UsageError(f"cannot start {self.name}: {error.strerror}. Name an interpreter.") from error
+        with process:
+            try:
+                return _finished(process, check)
+            except BaseException:
+                _end(process)
+                raise
+
+
+def _finished(process: subprocess.Popen[str], check: Callable[[], None]) -> tuple[int, str]:
+    while True:
+        try:
+            _, said = process.communicate(timeout=POLL_S)
+            return process.returncode, said
+        except subprocess.TimeoutExpired:
+            check()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a measurement: it removes its databases itself if it is let."""
+    process.terminate()
+    try:
+        process.communicate(timeout=END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _words(name: str, value: Any) -> list[str]:
+    if value is True:
+        return [f"--{name}"]
+    return [f"--{name}={each}" for each in (value if isinstance(value, tuple) else (value,))]
+
+
+def _reason(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("Error: ")]
+    return (errors or lines[-1:] or ["it said nothing."])[0].removeprefix("Error: ")
+
+
+@contextmanager
+def other_pythons(
+    names: tuple[str, str],
+    options: tuple[Mapping[str, Any], Mapping[str, Any]],
+    cases: tuple[Case, Case],
+    directory: Path,
+    command: tuple[str, ...],
+) -> Iterator[Bench]:
+    """Yield a bench whose slices are whole runs of `sqlstress kv`, each by the Python of its arm.
+
+    Both are tasted first: `cases` are the first ones of the arms.
+    """
+    pythons = [Python(name, given, directory) for name, given in zip(names, options, strict=True)]
+    with StopSignals() as signals:
+        tasted = [
+            python.run([*python.words(case, 0), *_taste(given)], signals.check)
+            for python, case, given in zip(pythons, cases, options, strict=True)
+        ]
+
+        def measure(arm: int, case: Case, pair: int) -> Trial:
+            report = pythons[arm].run(pythons[arm].words(case, pair), signals.check)
+            signals.check()
+            return replace(_trial(pythons[arm].name, report), index=pair)
+
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        report = Report(created=created, command=command, environment=tasted[0].environment)
+        yield Bench(report, measure, lambda test: _learned(test, tasted))
+
+
+def _taste(given: Mapping[str, Any]) -> tuple[str, ...]:
+    return () if "ops" in given else TASTE
+
+
+def _learned(test: AbTest, tasted: Sequence[Report]) -> AbTest:
+    a, b = (_known(arm, report) for arm, report in zip(test.arms, tasted, strict=True))
+    return replace(test, arms=(a, b))
+
+
+def _known(arm: Arm, tasted: Report) -> Arm:
+    environment = tasted.environment
+    return replace(
+        arm, version=environment.host.python, tool_version=tasted.tool_version, builds=environment.builds
+    )
+
+
+def _trial(name: str, report: Report) -> Trial:
+    run: Run | None = next(iter(report.runs), None)
+    if run is None or not run.trials:
+        raise EnvironmentFailure(f"{name} measured nothing: {run.error if run else 'its report is empty'}.")
+    return run.trials[0]

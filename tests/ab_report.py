@@ -1,0 +1,59 @@
+"""A/B tests made by hand: pairs whose ratios are given, looked at as the study does it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from sqlstress.analysis.ab import look
+from sqlstress.case import Case, Settings
+from sqlstress.gate import LOOKS
+from sqlstress.report import AbTest, Arm, Latency, Report, Run, Trial
+from tests.example_report import example_report
+
+EXAMPLE = example_report()
+TRIAL = EXAMPLE.runs[1].trials[0]
+TEST = AbTest(
+    "tps", 0.1, (Arm("A", ("--synchronous", "full")), Arm("B", ("--synchronous", "normal"))), first="A"
+)
+CASE = Case(concurrency=2, duration_s=2.0, seed=7)
+
+
+def trial(pair: int, ratio: float = 1.0, level: str = "full") -> Trial:
+    """Return a trial that is so many times as fast as the example, its latencies as many times shorter."""
+    latency = {kind: _shorter(one, ratio) for kind, one in TRIAL.latency.items()}
+    effective = {**TRIAL.effective, "synchronous": level}
+    return replace(TRIAL, index=pair, tps=TRIAL.tps * ratio, latency=latency, effective=effective)
+
+
+def _shorter(latency: Latency, ratio: float) -> Latency:
+    # 128 buckets double a latency.
+    shift = round(128 * math.log2(ratio))
+    return replace(latency, buckets=tuple((index - shift, count) for index, count in latency.buckets))
+
+
+def around(ratio: float, pairs: int, spread: float = 0.03) -> list[float]:
+    """Return ratios of so many pairs, evenly spread around their centre, in a mixed order that stays."""
+    places = Random(7).sample(range(pairs), pairs)
+    return [ratio * math.exp(spread * (2 * place / max(1, pairs - 1) - 1)) for place in places]
+
+
+def ab_report(cells: Sequence[Sequence[float]], test: AbTest = TEST, decided: bool = True) -> Report:
+    """Return a report whose cells, of 2, 4, 6, ... processes, have pairs of these ratios of B to A."""
+    runs = []
+    for place, ratios in enumerate(cells):
+        case = replace(CASE, concurrency=2 * (place + 1))
+        lax = replace(case, settings=Settings(synchronous="normal"))
+        a, b = (
+            tuple(trial(pair, each, level) for pair, each in enumerate(own))
+            for own, level in (([1.0] * len(ratios), "full"), (ratios, "normal"))
+        )
+        runs += [Run(case, a, arm="A"), Run(lax, b, arm="B")]
+    report = replace(EXAMPLE, runs=tuple(runs), planned=len(runs), ab=test, command=("sqlstress", "ab"))
+    if not decided:
+        return report
+    planned = next(one for one in LOOKS if one.pairs == len(cells[0]))
+    found = look(report, test, planned, last=planned is LOOKS[-1])
+    return replace(report, ab=replace(test, looks=(found,), verdict=found.verdict))

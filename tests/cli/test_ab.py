@@ -1,0 +1,238 @@
+"""A/B tests through the command line: made-up slices that decide quickly, and a few real ones."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from sqlstress.case import Case
+from sqlstress.cli.ab_progress import AbBar
+from sqlstress.errors import Interrupted
+from sqlstress.gate import Look
+from sqlstress.report import Check, Report, Trial, Verdict, from_json, to_json
+from sqlstress.report.schema import report_schema
+from sqlstress.studies import slices
+from sqlstress.studies.slices import Bench
+from tests.ab_report import EXAMPLE, ab_report, around, trial
+from tests.cli.conftest import Cli
+from tests.cli.test_progress import FakeTqdm
+
+ROOT = Path(__file__).parents[2]
+SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "200", "-c", "1")
+ARMS = ("--a", "--synchronous full", "--b", "--synchronous normal")
+
+Script = Callable[[int, Case, int], Trial]
+
+
+class Slices:
+    """What was asked for, and a script that answers."""
+
+    script: Script
+    cases: list[tuple[str, Case]]
+
+    def __init__(self) -> None:
+        self.script = of_ratio(1.0)
+        self.cases = []
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> Slices:
+    """Stand in for real slices."""
+    fake = Slices()
+
+    @contextmanager
+    def own_python(cases: Sequence[Case], directory: Path, command: tuple[str, ...]) -> Iterator[Bench]:
+        def measure(arm: int, case: Case, pair: int) -> Trial:
+            fake.cases.append(("AB"[arm], case))
+            return fake.script(arm, case, pair)
+
+        yield Bench(replace(EXAMPLE, runs=(), command=command), measure)
+
+    monkeypatch.setattr(slices, "own_python", own_python)
+    return fake
+
+
+def of_ratio(ratio: float) -> Script:
+    """Return a script in which B is so many times as fast as A."""
+    ratios = around(ratio, 30)
+    return lambda arm, case, pair: trial(pair, ratios[pair] if arm else 1.0)
+
+
+def saved(path: Path) -> Report:
+    """Return the saved report, which must fit the schema."""
+    report = from_json((path / "ab.json").read_text(encoding="utf-8"))
+    validator = jsonschema.Draft202012Validator(report_schema())
+    validator.validate(json.loads(to_json(report)))
+    return report
+
+
+@pytest.mark.parametrize(
+    ("ratio", "options", "code", "word"),
+    [
+        (1.0, (), 0, "PASS"),
+        (0.8, (), 1, "FAIL"),
+        (0.8, ("--max-drop", "30%"), 0, "undecided"),
+        (0.93, (), 0, "INCONCLUSIVE"),
+        (0.93, ("--strict",), 3, "INCONCLUSIVE"),
+        (1.0, ("--strict",), 0, "PASS"),
+        (0.5, ("--metric", "p99"), 1, "FAIL: B's p99"),
+    ],
+)
+def test_the_exit_code_says_the_verdict(
+    cli: Cli, made_up: Slices, ratio: float, options: Sequence[str], code: int, word: str
+) -> None:
+    made_up.script = of_ratio(ratio)
+    said = cli("ab", *ARMS, *options)
+    assert said.code == code
+    assert word in said.out or word == "undecided"
+    assert said.err == "" or (code == 1 and len(said.lines) == 1 and said.err.startswith("Error: FAIL: B's"))
+
+
+def test_each_arm_has_the_common_options_and_its_own_instead_of_them(cli: Cli, made_up: Slices) -> None:
+    common = ("--synchronous", "off", "--pragma", "a=1", "--seed", "5", "-c", "2")
+    cli("ab", *common, "--a", "--synchronous full --pragma b=2", "--b", "-c 4")
+    a, b = (next(case for arm, case in made_up.cases if arm == name) for name in "AB")
+    assert (a.settings.synchronous, a.settings.pragmas, a.concurrency, a.seed) == (
+        "full",
+        (("a", "1"), ("b", "2")),
+        2,
+        5,
+    )
+    assert (b.settings.synchronous, b.settings.pragmas, b.concurrency, b.seed) == ("off", (("a", "1"),), 4, 5)
+
+
+def test_the_arms_share_a_seed_that_is_drawn(cli: Cli, made_up: Slices) -> None:
+    for _ in range(2):
+        cli("ab", *ARMS)
+    seeds = [case.seed for _, case in made_up.cases]
+    assert len(set(seeds[:20])) == len(set(seeds[20:])) == 1
+    assert seeds[0] != seeds[20]
+
+
+def test_every_slice_is_saved(cli: Cli, made_up: Slices, tmp_path: Path) -> None:
+    seen = []
+
+    def script(arm: int, case: Case, pair: int) -> Trial:
+        seen.append(len(saved(tmp_path).runs) if (tmp_path / "ab.json").exists() else 0)
+        return trial(pair)
+
+    made_up.script = script
+    assert cli("ab", *ARMS, "-o", "ab.json", "-o", "ab.md", "-o", "ab.csv").code == 0
+    assert seen == [0, 1, *[2] * 18]
+    report = saved(tmp_path)
+    assert report.ab and report.ab.verdict == "pass"
+    assert [run.arm for run in report.runs] == ["A", "B"]
+    assert report.command == ("sqlstress", "ab", *ARMS, "-o", "ab.json", "-o", "ab.md", "-o", "ab.csv")
+    assert "PASS" in (tmp_path / "ab.md").read_text(encoding="utf-8")
+    assert (tmp_path / "ab.csv").read_text(encoding="utf-8").count("\n") > 20
+
+
+def test_an_interruption_keeps_what_was_measured_and_exits_130(
+    cli: Cli, made_up: Slices, tmp_path: Path
+) -> None:
+    def script(arm: int, case: Case, pair: int) -> Trial:
+        if pair == 7:
+            raise Interrupted("stopped by SIGINT")
+        return trial(pair)
+
+    made_up.script = script
+    said = cli("ab", *ARMS, "-o", "ab.json")
+    assert (said.code, said.err) == (130, "Stopped after 14 slices; what was measured is in ab.json.\n")
+    assert "Undecided: so far B's TPS" in said.out
+    assert [len(run.trials) for run in saved(tmp_path).runs] == [7, 7]
+
+
+def test_a_slice_that_cannot_be_measured_exits_4_and_says_which(cli: Cli, made_up: Slices) -> None:
+    made_up.script = lambda arm, case, pair: (
+        replace(trial(pair), error="worker 2 was killed by SIGKILL") if arm else trial(pair)
+    )
+    said = cli("ab", *ARMS)
+    assert said.code == 4
+    assert said.lines[-1] == (
+        "Error: B, 1 file, 2 processes, could not be measured: worker 2 was killed by SIGKILL."
+    )
+
+
+def test_wrong_data_exits_1_whatever_the_figures(cli: Cli, made_up: Slices) -> None:
+    lost = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
+    made_up.script = lambda arm, case, pair: replace(trial(pair), verdict=lost)
+    said = cli("ab", *ARMS)
+    assert said.code == 1
+    assert "key 5 is gone" in said.out
+    assert re.match(r"Error: FAIL: the data of [AB] is not what its processes were told it is", said.err)
+
+
+def test_quiet_prints_nothing_of_a_pass(cli: Cli, made_up: Slices) -> None:
+    assert cli("ab", *ARMS, "--quiet") == (0, "", "")
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look once, after six pairs: real slices take their time."""
+    monkeypatch.setattr("sqlstress.cli.ab_measure.LOOKS", (Look(6, 0.05),))
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_real_a_b_test_finds_that_normal_is_no_drop(cli: Cli, tmp_path: Path) -> None:
+    said = cli("ab", *ARMS, *SHORT, "--read-ratio", "0", "-o", "ab.json")
+    assert (said.code, said.err) == (0, "")
+    assert "synchronous: full and normal" in said.out
+    report = saved(tmp_path)
+    a, b = report.runs
+    assert report.ab and [(look.pairs, look.verdict) for look in report.ab.looks] == [(6, "pass")]
+    assert [trial.effective["synchronous"] for trial in (a.trials[0], b.trials[0])] == ["full", "normal"]
+    assert (a.verdict.status, b.verdict.status) == ("ok", "ok")
+    assert [path.name for path in tmp_path.iterdir()] == ["ab.json"]
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_real_drop_between_two_pythons_is_found(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
+    said = cli("ab", *pythons, "--b", "--value-size 200000", *SHORT, "--read-ratio", "0", "-o", "ab.json")
+    assert said.code == 1
+    assert "FAIL: B's TPS is" in said.out
+    assert f"A: {sys.executable} (CPython" in " ".join(said.out.split())
+    assert {len(run.trials) for run in saved(tmp_path).runs} == {6}
+
+
+class Shown:
+    """A bar and its clock."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.tqdm = FakeTqdm()
+        self.bar = AbBar(self.tqdm, lambda: self.now)
+
+    def after(self, pairs: int, seconds: float) -> str:
+        """Return what is drawn after so many pairs."""
+        self.now = seconds
+        self.bar(ab_report([around(0.97, pairs)], decided=False))
+        return self.tqdm.drawn[-1]
+
+
+def test_the_bar_shows_the_pair_the_narrowing_estimate_and_the_time_to_the_next_look() -> None:
+    shown = Shown()
+    assert shown.after(1, 6) == "pair 2 of 10 B/A -5.9%   0:54 left"
+    assert re.fullmatch(r"pair 9 of 10 B/A -3.0% \[-5.1% to -0.90%\]   0:12 left", shown.after(8, 48))
+    assert shown.tqdm.total == 10
+    assert shown.after(12, 72).startswith("pair 13 of 20 B/A -3.0%")
+    assert shown.tqdm.total == 20
+
+
+def test_a_slice_without_a_partner_moves_the_bar_and_shows_no_estimate() -> None:
+    shown = Shown()
+    report = ab_report([[1.0]], decided=False)
+    shown.bar(replace(report, runs=report.runs[:1]))
+    assert shown.tqdm.drawn[-1].startswith("pair 1 of 10 B/A ?")
+    assert shown.tqdm.n == 0.5

@@ -1,0 +1,163 @@
+"""Tests of the loop that measures pairs until the gate has seen enough; the slices are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.case import Case
+from sqlstress.errors import EnvironmentFailure, Interrupted
+from sqlstress.gate import LOOKS
+from sqlstress.report import Check, Report, Trial, Verdict
+from sqlstress.studies.ab import AbStudy, first_arm, order
+from sqlstress.studies.slices import Bench
+from tests.ab_report import CASE, EXAMPLE, TEST, around, trial
+
+Script = Callable[[int, Case, int], Trial]
+
+
+class Slices:
+    """Answers with made-up trials, and writes down what was asked for."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.asked: list[tuple[str, int, int]] = []
+
+    def measure(self, arm: int, case: Case, pair: int) -> Trial:
+        """Answer as the script says."""
+        self.asked.append(("AB"[arm], case.concurrency, pair))
+        return self.script(arm, case, pair)
+
+
+def run(
+    script: Script, cells: Sequence[Case] = (CASE,), first: str = "A"
+) -> tuple[Report, Slices, list[Report]]:
+    """Run a study; return its report, the slices, and every report that was told."""
+    slices, told = Slices(script), list[Report]()
+    bench = Bench(replace(EXAMPLE, runs=()), slices.measure)
+    study = AbStudy(bench, (cells, cells), replace(TEST, first=first), told.append)
+    return study.measure(), slices, told
+
+
+def of_ratio(ratio: float, spread: float = 0.03) -> Script:
+    """Return a script in which B is so many times as fast as A, give or take some."""
+    ratios = around(ratio, LOOKS[-1].pairs, spread)
+    return lambda arm, case, pair: trial(pair, ratios[pair] if arm else 1.0)
+
+
+def verdict(report: Report) -> tuple[str, int]:
+    """Return the verdict and the number of pairs."""
+    assert report.ab
+    return report.ab.verdict, len(report.runs[0].trials)
+
+
+def test_two_pairs_are_measured_as_abba() -> None:
+    assert [order("A", pair) for pair in range(3)] == [(0, 1), (1, 0), (0, 1)]
+    assert [order("B", pair) for pair in range(2)] == [(1, 0), (0, 1)]
+
+
+def test_the_seed_draws_which_arm_begins() -> None:
+    drawn = [first_arm(seed) for seed in range(200)]
+    assert drawn == [first_arm(seed) for seed in range(200)]
+    assert 70 < drawn.count("A") < 130
+
+
+@pytest.mark.parametrize(("ratio", "expected"), [(1.0, "pass"), (3.0, "pass"), (0.85, "fail"), (0.3, "fail")])
+def test_what_is_clear_is_decided_at_the_first_look(ratio: float, expected: str) -> None:
+    report, _, _ = run(of_ratio(ratio))
+    assert verdict(report) == (expected, 10)
+
+
+def test_what_is_not_clear_takes_all_three_looks() -> None:
+    report, _, _ = run(of_ratio(0.93))
+    assert verdict(report) == ("inconclusive", 30)
+    assert report.ab
+    assert [(look.pairs, look.verdict) for look in report.ab.looks] == [
+        (10, "undecided"),
+        (20, "undecided"),
+        (30, "inconclusive"),
+    ]
+
+
+def test_the_slices_of_every_cell_alternate_within_a_pair() -> None:
+    cells = (CASE, replace(CASE, concurrency=4))
+    _, slices, _ = run(of_ratio(1.0), cells, first="B")
+    assert slices.asked[:8] == [
+        ("B", 2, 0), ("A", 2, 0), ("B", 4, 0), ("A", 4, 0),
+        ("A", 2, 1), ("B", 2, 1), ("A", 4, 1), ("B", 4, 1),
+    ]  # fmt: skip
+
+
+def test_the_runs_stand_in_the_order_of_cells_and_arms_whatever_was_measured_first() -> None:
+    cells = (CASE, replace(CASE, concurrency=4))
+    report, _, _ = run(of_ratio(1.0), cells, first="B")
+    assert [(run.arm, run.case.concurrency) for run in report.runs] == [
+        ("A", 2),
+        ("B", 2),
+        ("A", 4),
+        ("B", 4),
+    ]
+    assert report.planned == 4
+
+
+def test_the_report_is_told_after_every_slice_and_at_the_end() -> None:
+    report, slices, told = run(of_ratio(1.0))
+    assert [sum(len(run.trials) for run in each.runs) for each in told] == [*range(1, 21), 20]
+    assert len(slices.asked) == 20
+    assert told[-1] == report
+
+
+def test_wrong_data_fails_at_once_whatever_the_figures() -> None:
+    lost = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
+
+    def script(arm: int, case: Case, pair: int) -> Trial:
+        found = trial(pair)
+        return replace(found, verdict=lost) if (arm, pair) == (1, 2) else found
+
+    report, slices, _ = run(script)
+    assert report.ab
+    assert (report.ab.verdict, report.ab.looks) == ("fail", ())
+    assert report.ab.reason == "the data of B is not what its processes were told it is"
+    assert slices.asked[-1] == ("B", 2, 2)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"error": "worker 1 was killed by SIGKILL"}, {"tps": 0.0}], ids=["invalid", "idle"]
+)
+def test_a_slice_that_cannot_be_one_of_a_pair_ends_the_test_undecided(changes: dict[str, object]) -> None:
+    def script(arm: int, case: Case, pair: int) -> Trial:
+        found = trial(pair)
+        return replace(found, **changes) if (arm, pair) == (0, 3) else found  # type: ignore[arg-type]
+
+    report, slices, _ = run(script)
+    assert report.ab
+    assert report.ab.verdict == "undecided"
+    assert [bool(run.error) for run in report.runs] == [True, False]
+    assert slices.asked[-1] == ("A", 2, 3)
+
+
+def raising(error: Exception, at: tuple[int, int]) -> Script:
+    """Return a script that raises in a slice, (arm, pair)."""
+
+    def script(arm: int, case: Case, pair: int) -> Trial:
+        if (arm, pair) == at:
+            raise error
+        return trial(pair)
+
+    return script
+
+
+def test_an_error_in_the_first_slice_is_raised_and_a_later_one_is_kept_with_its_run() -> None:
+    with pytest.raises(EnvironmentFailure, match="no space"):
+        run(raising(EnvironmentFailure("no space"), (0, 0)))
+    report, _, _ = run(raising(EnvironmentFailure("no space"), (0, 1)))
+    assert [(len(run.trials), run.error) for run in report.runs] == [(1, "no space"), (2, None)]
+
+
+def test_an_interruption_keeps_what_was_measured() -> None:
+    report, _, told = run(raising(Interrupted("stopped by SIGINT"), (1, 2)))
+    assert report.interrupted
+    assert [len(run.trials) for run in report.runs] == [3, 2]
+    assert told[-1] == report

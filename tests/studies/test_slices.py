@@ -1,0 +1,118 @@
+"""Tests of single slices, by this Python and by another one."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sqlstress.case import Case, Load
+from sqlstress.engine.trial import TrialRunner
+from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
+from sqlstress.report import Trial
+from sqlstress.studies.slices import Python, other_pythons, own_python
+from tests.ab_report import TEST, trial
+
+ROOT = Path(__file__).parents[2]
+CASE = Case(concurrency=1, duration_s=0.05, warmup_s=0.1, load=Load(key_space=200), seed=3)
+SHORT = {"duration": "50ms", "warmup": "100ms", "key-space": "200"}
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let other interpreters find this checkout's package."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def nobody() -> None:
+    """Let everything go on."""
+
+
+def test_the_slices_of_a_pair_have_the_same_salt_and_those_of_another_pair_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    salts = []
+
+    def run(self: TrialRunner, case: Case, index: int) -> Trial:
+        salts.append(self.salt)
+        self.salt += 3  # it was begun again
+        return trial(index)
+
+    monkeypatch.setattr(TrialRunner, "run", run)
+    with own_python((CASE,), tmp_path, ()) as bench:
+        for pair in (0, 1):
+            for arm in (0, 1):
+                bench.measure(arm, CASE, pair)
+    assert salts[0] == salts[1] < salts[0] + 3 < salts[2] == salts[3]
+
+
+def test_a_slice_of_our_own_is_a_verified_trial_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    with own_python((CASE,), tmp_path, ("sqlstress", "ab")) as bench:
+        found = bench.measure(0, CASE, 4)
+        assert bench.learn(TEST) == TEST
+    assert (found.index, found.error, found.verdict.status) == (4, None, "ok")
+    assert (bench.report.command, bench.report.runs) == (("sqlstress", "ab"), ())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_slice_of_another_python_is_a_verified_trial_with_what_is_known_of_that_python(
+    tmp_path: Path,
+) -> None:
+    options = (SHORT, {**SHORT, "synchronous": "off"})
+    with other_pythons((sys.executable, sys.executable), options, (CASE, CASE), tmp_path, ()) as bench:
+        found = [bench.measure(arm, CASE, 2) for arm in (0, 1)]
+        test = bench.learn(TEST)
+    assert [one.effective["synchronous"] for one in found] == ["full", "off"]
+    assert {(one.index, one.error, one.verdict.status) for one in found} == {(2, None, "ok")}
+    for arm in test.arms:
+        assert arm.version.endswith(sys.version.split()[0])
+        assert [build.version for build in arm.builds] == [sqlite3.sqlite_version]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_option_is_handed_on_as_it_was_typed_and_the_seed_is_that_of_the_pair(tmp_path: Path) -> None:
+    given = {"pragma": ("a=1", "b=2"), "pinned-reader": True, "concurrency": "1-8", "read-ratio": "0.9"}
+    words = Python("python", given, tmp_path).words(replace(CASE, concurrency=4, buckets=20), 5)
+    assert words == [
+        "--pragma=a=1", "--pragma=b=2", "--pinned-reader", "--concurrency=4", "--read-ratio=0.9",
+        "--buckets=20", "--seed=8",
+    ]  # fmt: skip
+
+
+def test_what_is_no_interpreter_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot start .*nope.*Name an interpreter"):
+        Python(str(tmp_path / "nope"), {}, tmp_path).run([], nobody)
+
+
+def test_a_python_without_sqlstress_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPATH")
+    (tmp_path / "sqlstress").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        EnvironmentFailure, match=r"No module named .?sqlstress.*Is sqlstress installed there"
+    ):
+        Python(sys.executable, {}, tmp_path).run([], nobody)
+
+
+def test_an_option_that_the_other_sqlstress_has_not_got_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="can't measure: No such option"):
+        Python(sys.executable, {}, tmp_path).run(["--newest-option"], nobody)
+
+
+def test_a_slice_that_is_stopped_ends_its_process_and_its_databases(tmp_path: Path) -> None:
+    calls = 0
+
+    def stop() -> None:
+        nonlocal calls
+        calls += 1
+        if any(tmp_path.glob("sqlstress-*/kv.db")) or calls > 200:
+            raise Interrupted("stopped by SIGINT")
+
+    with pytest.raises(Interrupted):
+        Python(sys.executable, {}, tmp_path).run(["--duration=60s", "-c", "1"], stop)
+    assert calls <= 200
+    if sys.platform != "win32":
+        assert list(tmp_path.iterdir()) == []
