@@ -50,14 +50,14 @@ WINDOWS_1_FILE: Table = (
 
 _ON_MACOS = Warning(
     "durability-unknown",
-    "What its commits waited for is not known. The script leaves synchronous to the library: with Apple's "
+    "What a commit waited for is not known. The script leaves synchronous to the library: with Apple's "
     "SQLite a commit in WAL mode then waits for no sync at all, with SQLite as published for an fsync, "
     "which on macOS leaves the data in the drive's cache.",
     serious=True,
 )
 _ON_WINDOWS = Warning(
     "durability-unknown",
-    "What its commits waited for is not known. The script leaves synchronous to the library: with the "
+    "What a commit waited for is not known. The script leaves synchronous to the library: with the "
     "SQLite of Python's own build for Windows that is FULL, and each commit waits until FlushFileBuffers "
     "has flushed the drive's cache.",
     serious=True,
