@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from sqlstress.case import Case
-from sqlstress.units import NS_PER_MS, NS_PER_S
+from sqlstress.case import Case, Settings
+from sqlstress.units import NS_PER_MS, NS_PER_S, format_duration
 
 _LONGEST_LIST = 8
 _UNITS = ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (1000, "µs"))
@@ -74,6 +74,22 @@ def processes(count: int) -> str:
 def files(count: int) -> str:
     """Write a layout: "1 file", "20 files"."""
     return f"{whole(count)} file{'s' * (count != 1)}"
+
+
+def amount(case: Case) -> str:
+    """Write how much is measured of a case: "2s windows after 500ms of warm-up", "5,000 pairs a process"."""
+    if case.ops is not None:
+        return f"{whole(case.ops)} {case.unit}s a process"
+    if not case.has_window:
+        return "a fixed amount of work"
+    after = f" after {format_duration(case.warmup_s)} of warm-up" if case.warmup_s else ""
+    return f"{format_duration(case.duration_s)} windows{after}"
+
+
+def busy_policy(settings: Settings) -> str:
+    """Write how a connection waits for a lock, and how long."""
+    handler = "fair waits" if settings.busy == "fair" else "SQLite's busy handler"
+    return f"{handler} up to {format_duration(settings.busy_timeout_ms / 1000)}"
 
 
 def place(case: Case) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
+from sqlstress.analysis.comparison.remarks import TELLING
 from sqlstress.render.clean import brief
 from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
 from sqlstress.units import format_count, format_ms
@@ -14,12 +15,6 @@ LABEL = 12
 _GIB = 1 << 30
 _LONGEST_OPTIONS = 120
 _UNKNOWN = "unknown"
-# The compile options that change what a commit costs or what it is worth.
-_TELLING = (
-    *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),
-    *("DEFAULT_WAL_AUTOCHECKPOINT", "DEFAULT_JOURNAL_SIZE_LIMIT", "DEFAULT_PAGE_SIZE", "DEFAULT_CACHE_SIZE"),
-    *("ENABLE_PREUPDATE_HOOK", "ENABLE_SETLK_TIMEOUT", "THREADSAFE"),
-)
 
 
 def doctor_text(environment: Environment) -> str:
@@ -84,7 +79,7 @@ def _build(build: SqliteBuild) -> Iterator[str]:
         yield from _entry(
             "", f"{format_count(build.memory_gets_per_s)} gets a second from memory, one process"
         )
-    telling = [option for option in build.compile_options if option.partition("=")[0] in _TELLING]
+    telling = [option for option in build.compile_options if option.partition("=")[0] in TELLING]
     yield from _entry("", ", ".join(telling))
 
 

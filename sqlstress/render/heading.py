@@ -8,10 +8,10 @@ from datetime import datetime
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import places
+from sqlstress.analysis.wording import amount, busy_policy, places
 from sqlstress.case import Case
 from sqlstress.report import Environment, Report
-from sqlstress.units import format_count, format_duration
+from sqlstress.units import format_count
 
 _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
 
@@ -73,24 +73,16 @@ def _minute(created: str) -> str:
 
 def _method(case: Case) -> Iterator[str]:
     if case.workload == "kv":
-        yield _window(case)
+        yield amount(case)
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} trials"
     if case.driver != "dry":
         yield from _settings(case)
 
 
-def _window(case: Case) -> str:
-    if case.ops is not None:
-        return f"{format_count(case.ops)} transactions a process"
-    after = f" after {format_duration(case.warmup_s)} of warm-up" if case.warmup_s else ""
-    return f"{format_duration(case.duration_s)} windows{after}"
-
-
 def _settings(case: Case) -> Iterator[str]:
     settings = case.settings
-    handler = "fair waits" if settings.busy == "fair" else "SQLite's busy handler"
-    yield f"{handler} up to {format_duration(settings.busy_timeout_ms / 1000)}"
+    yield busy_policy(settings)
     chosen = [(name, getattr(settings, name)) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, value in chosen if value is not None]
     named += [f"{name}={value}" for name, value in settings.pragmas]

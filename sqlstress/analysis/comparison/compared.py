@@ -1,0 +1,98 @@
+"""Compared: a table of several reports with its differences, and the figures that may be shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlstress.analysis.comparison.barriers import barriers
+from sqlstress.analysis.comparison.difference import Difference
+from sqlstress.analysis.comparison.matching import Table, match
+from sqlstress.analysis.comparison.remarks import remarks
+from sqlstress.analysis.wording import finite
+from sqlstress.report import Report, Run, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Cases of several reports, what they differ in, and how their figures compare."""
+
+    table: Table
+    """The cases, a row each, and what each report has of them."""
+    differences: tuple[Difference, ...]
+    """What the reports differ in, what bars a ratio first."""
+    anyway: bool
+    """Whether ratios are shown even where they mean nothing."""
+
+    def reasons(self, place: int) -> tuple[str, ...]:
+        """Return why a part's figures can't be set in a ratio to the first one's; none if they can."""
+        return tuple(reason for one in self.differences if (reason := one.barred[place]))
+
+    def shows_ratio(self, place: int) -> bool:
+        """Return whether a part has ratios to show."""
+        return place > 0 and (self.anyway or not self.reasons(place))
+
+    def run(self, row: int, place: int) -> Run | None:
+        """Return what a part has in a row."""
+        return self.table.parts[place].runs[row]
+
+    def trial(self, row: int, place: int) -> Trial | None:
+        """Return the trial that stands for a case; None if it was not done, or its data is wrong."""
+        run = self.run(row, place)
+        trial = run.typical() if run and run.verdict.status != "failed" else None
+        return trial if trial and trial.error is None and trial.outcome == "done" else None
+
+    def rate(self, row: int, place: int) -> float | None:
+        """Return what a case is compared by, more being better: TPS, or rows a second; None without one."""
+        run, trial = self.run(row, place), self.trial(row, place)
+        if run is None or trial is None:
+            return None
+        rate = finite(run.median_tps() if self.table.experiment == "kv" else trial.rows_per_s)
+        return rate if rate is not None and rate > 0 else None
+
+    def ratio(self, row: int, place: int) -> float | None:
+        """Return a part's rate over the first one's; None where there is none, or none to be shown."""
+        return _over(self.rate(row, place), self.rate(row, 0)) if self.shows_ratio(place) else None
+
+    def shape(self, row: int, place: int) -> float | None:
+        """Return a part's rate over its own with one process on the same layout; None without that."""
+        *layout, _ = self.table.keys[row]
+        alone = (*layout, 1)
+        if self.table.experiment != "kv" or alone not in self.table.keys:
+            return None
+        return _over(self.rate(row, place), self.rate(self.table.keys.index(alone), place))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Several reports side by side, the first being the one that the others are compared with."""
+
+    names: tuple[str, ...]
+    """What each report is known by, such as its file."""
+    reports: tuple[Report, ...]
+    """Two or more, called by the letters of LETTERS."""
+    tables: tuple[Compared, ...]
+    """What the first one has in common with the others."""
+
+    def shown(self) -> tuple[int, ...]:
+        """Return how many cases of each report are in a table."""
+        parts = [part for compared in self.tables for part in compared.table.parts]
+        return tuple(
+            sum(len(list(part.measured())) for part in parts if part.report is report)
+            for report in self.reports
+        )
+
+
+def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
+    """Set reports side by side: two to 26, each with its name."""
+    names, reports = zip(*named, strict=True)
+    tables = tuple(Compared(table, _differences(table), anyway) for table in match(reports))
+    return Comparison(names, reports, tables)
+
+
+def _differences(table: Table) -> tuple[Difference, ...]:
+    return tuple(one for one in (*barriers(table.parts), *remarks(table.parts)) if one.is_one)
+
+
+def _over(rate: float | None, base: float | None) -> float | None:
+    return finite(rate / base) if rate is not None and base is not None else None

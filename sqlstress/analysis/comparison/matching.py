@@ -1,0 +1,160 @@
+"""Matching: which tables of several reports belong together, and which of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.wording import place, processes
+from sqlstress.case import Case, Load, Settings
+from sqlstress.report import Report, Run, Trial
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""What reports are called, in their order: so many can be compared."""
+
+Key = tuple[Hashable, ...]
+"""What cases of different reports must have in common to be the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one report has to say of the cases that are compared."""
+
+    letter: str
+    """What the report is called."""
+    report: Report
+    group: Group
+    """Its table: its own cases, also those that no other report has."""
+    runs: tuple[Run | None, ...]
+    """One for each row; None where the report has not got the case."""
+
+    @property
+    def case(self) -> Case:
+        """One of its cases: it stands for all, but for what the experiment varies."""
+        return self.group.case
+
+    @property
+    def stores_nothing(self) -> bool:
+        """Whether its figures are the harness's own ceiling."""
+        return self.case.driver == "dry"
+
+    def measured(self) -> Iterator[Run]:
+        """Yield the runs that it has."""
+        yield from filter(None, self.runs)
+
+    def trials(self) -> Iterator[Trial]:
+        """Yield the trials of these runs that count."""
+        yield from (trial for run in self.measured() for trial in run.valid)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cases that two reports or more have in common."""
+
+    experiment: str
+    """kv, methods, keys or cycles."""
+    by_layout: bool
+    """Whether a row is a layout and a concurrency; else it is a concurrency, whatever the layout."""
+    keys: tuple[Key, ...]
+    """What the cases of each row have in common; of a key-value case the concurrency comes last."""
+    parts: tuple[Part, ...]
+    """The first report, and those others that have any of the cases."""
+
+    def case(self, row: int) -> Case:
+        """Return the case of a row, as the first report has it that has it."""
+        return next(run.case for part in self.parts if (run := part.runs[row]))
+
+    def row_name(self, row: int) -> str:
+        """Return which case a row is, in words."""
+        case = self.case(row)
+        return place(case) if self.by_layout or self.experiment != "kv" else processes(case.concurrency)
+
+
+def match(reports: Sequence[Report]) -> Iterator[Table]:
+    """Yield what the first report has in common with any other, in the first one's order.
+
+    Where settings or loads differ, the tables that differ least belong together. A case that two others
+    have and the first has not stands among those of its table.
+    """
+    first, *others = (group_runs(report.runs) for report in reports)
+    partners = [_partners(first, groups) for groups in others]
+    for index, group in enumerate(first):
+        found = [(0, group), *((n, own[index]) for n, own in enumerate(partners, 1) if index in own)]
+        table = _table([(LETTERS[n], reports[n], partner) for n, partner in found])
+        if len(table.parts) > 1 and table.parts[0].letter == LETTERS[0]:
+            yield table
+
+
+def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
+    """Return {index of a group: the group of another report that differs least from it}, each used once."""
+    pairs = sorted(
+        (_distance(group.case, other.case), i, j)
+        for i, group in enumerate(groups)
+        for j, other in enumerate(others)
+        if group.case.experiment == other.case.experiment
+    )
+    found: dict[int, int] = {}
+    for _, i, j in pairs:
+        if i not in found and j not in found.values():
+            found[i] = j
+    return {i: others[j] for i, j in found.items()}
+
+
+def _distance(case: Case, other: Case) -> int:
+    """Return in how many fields two cases differ, in their settings and their load too."""
+    return sum(
+        len(differing(a, b))
+        for a, b in ((case, other), (case.settings, other.settings), (case.load, other.load))
+    )
+
+
+def differing(value: Case | Settings | Load, other: Case | Settings | Load) -> list[str]:
+    """Return the names of the fields in which two values of a dataclass differ."""
+    names = [field.name for field in fields(value)]
+    return [name for name in names if getattr(value, name) != getattr(other, name)]
+
+
+def _table(found: list[tuple[str, Report, Group]]) -> Table:
+    experiment = found[0][2].case.experiment
+    by_layout = not _one_layout_each([group for _, _, group in found])
+    key_of = _key_of(experiment, by_layout)
+    # Of a case that a plan holds twice, the first one stands.
+    runs = [{key_of(run.case): run for run in reversed(group.runs)} for _, _, group in found]
+    order = list(dict.fromkeys(key_of(run.case) for _, _, group in found for run in group.runs))
+    keys = [key for key in order if sum(key in own for own in runs) > 1]
+    if experiment == "kv":
+        keys.sort()
+    parts = [
+        Part(letter, report, group, tuple(own.get(key) for key in keys))
+        for (letter, report, group), own in zip(found, runs, strict=True)
+    ]
+    return Table(experiment, by_layout, tuple(keys), tuple(part for part in parts if any(part.runs)))
+
+
+def _one_layout_each(groups: Sequence[Group]) -> bool:
+    """Return whether reports have one layout each, and not the same: then that is what is compared."""
+    layouts = [{run.case.buckets for run in group.runs} for group in groups]
+    return (
+        groups[0].case.experiment == "kv"
+        and all(len(own) == 1 for own in layouts)
+        and layouts.count(layouts[0]) < len(layouts)
+    )
+
+
+def _key_of(experiment: str, by_layout: bool) -> Callable[[Case], Key]:
+    if experiment != "kv":
+        return _whole_case
+    return _layout if by_layout else _concurrency
+
+
+def _layout(case: Case) -> Key:
+    return case.buckets, case.concurrency
+
+
+def _concurrency(case: Case) -> Key:
+    return (case.concurrency,)
+
+
+def _whole_case(case: Case) -> Key:
+    return case.label, case.method, case.picks, case.cycling, case.settings.wal_autocheckpoint

@@ -1,0 +1,48 @@
+"""Reports to set side by side, made by hand: each differs from the example in what its test is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqlstress.analysis.comparison import Compared, compare
+from sqlstress.case import Case
+from sqlstress.report import Report, Run, SqliteBuild, SyncCost
+from tests.analysis.hand_made import EXAMPLE, run, trial
+
+LINUX = SyncCost("fdatasync", 96_000, 410_000, 81_000, 350_000, 200)
+WINDOWS = replace(LINUX, primitive="FlushFileBuffers")
+MACOS = replace(LINUX, primitive="fsync")
+MACOS_FULL = replace(LINUX, primitive="F_FULLFSYNC")
+
+
+def report(*runs: Run, **surroundings: Any) -> Report:
+    """Return a report of these runs, in surroundings that differ from the example's in some fields."""
+    environment = replace(EXAMPLE.environment, **surroundings)
+    return replace(EXAMPLE, runs=runs, planned=len(runs), environment=environment)
+
+
+def sweep(*totals: float, files: int = 1, case: Case | None = None, **fields: Any) -> list[Run]:
+    """Return runs with these TPS at 1, 2, 3 … processes; `fields` are those of their trials."""
+    return [run(files, n, trial(tps, **fields), case=case) for n, tps in enumerate(totals, 1)]
+
+
+def settings_read_back(**effective: str) -> dict[str, str]:
+    """Return what SQLite answers: WAL and FULL, unless it says otherwise."""
+    return {"journal_mode": "wal", "synchronous": "full", "fullfsync": "0", "page_size": "4096", **effective}
+
+
+def library(**fields: Any) -> tuple[SqliteBuild, ...]:
+    """Return the example's one library, changed."""
+    return (replace(EXAMPLE.environment.builds[0], **fields),)
+
+
+def side_by_side(*reports: Report, anyway: bool = False) -> Compared:
+    """Return the one table that reports have in common."""
+    (compared,) = compare([(f"report {n}", one) for n, one in enumerate(reports)], anyway).tables
+    return compared
+
+
+def values(compared: Compared) -> dict[str, tuple[str | None, ...]]:
+    """Return {subject of a difference: what it is in each report}."""
+    return {one.subject: one.values for one in compared.differences}

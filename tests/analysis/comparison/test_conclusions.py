@@ -1,0 +1,138 @@
+"""Tests of the figures that may be shown, and of the sentences that say what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlstress.analysis.comparison import Compared, conclude
+from sqlstress.case import Case, Cycling
+from sqlstress.report import Check, Report, Run, Verdict
+from tests.analysis.comparison.sides import report, settings_read_back, side_by_side, sweep
+from tests.analysis.hand_made import run, trial
+
+EFFECTIVE = settings_read_back()
+NORMAL = settings_read_back(synchronous="normal")
+
+
+def measured(*totals: float, files: int = 1, effective: dict[str, str] = EFFECTIVE) -> list[Run]:
+    return sweep(*totals, files=files, effective=effective)
+
+
+def ratios(compared: Compared, place: int = 1) -> list[float | None]:
+    return [compared.ratio(row, place) for row in range(len(compared.table.keys))]
+
+
+def shapes(compared: Compared, place: int) -> list[float | None]:
+    return [compared.shape(row, place) for row in range(len(compared.table.keys))]
+
+
+def told(*reports: Report, anyway: bool = False) -> list[str]:
+    return [finding.text for finding in conclude(side_by_side(*reports, anyway=anyway))]
+
+
+def test_a_ratio_is_that_to_the_first_report() -> None:
+    one, two, three = (report(*measured(*totals)) for totals in ((100, 200), (50, 400), (25, 800)))
+    assert ratios(side_by_side(one, two, three)) == [0.5, 2.0]
+    assert ratios(side_by_side(one, two, three), 2) == [0.25, 4.0]
+    assert ratios(side_by_side(one, two), 0) == [None, None]
+
+
+def test_a_ratio_that_means_nothing_is_shown_only_when_it_is_asked_for() -> None:
+    full, normal = report(*measured(100)), report(*measured(500, effective=NORMAL))
+    assert ratios(side_by_side(full, normal)) == [None]
+    assert ratios(side_by_side(full, normal, anyway=True)) == [5.0]
+
+
+def test_the_shape_is_shown_whatever_bars_the_ratio() -> None:
+    full, normal = report(*measured(100, 150)), report(*measured(500, 250, effective=NORMAL))
+    compared = side_by_side(full, normal)
+    assert shapes(compared, 0) == [1.0, 1.5]
+    assert shapes(compared, 1) == [1.0, 0.5]
+
+
+def test_the_shape_of_a_layout_starts_from_one_process_on_the_same_layout() -> None:
+    both = report(*measured(100, 150), *measured(50, 200, files=20))
+    assert shapes(side_by_side(both, both), 0) == [1.0, 1.5, 1.0, 4.0]
+    without = report(*measured(100, 150)[1:])
+    assert shapes(side_by_side(without, without), 0) == [None]
+
+
+def test_wrong_data_has_no_rate_and_neither_has_what_was_not_measured() -> None:
+    wrong = measured(900)[0]
+    wrong = replace(
+        wrong, trials=(replace(wrong.trials[0], verdict=Verdict((Check("last write", "failed"),))),)
+    )
+    died = replace(wrong, trials=(replace(wrong.trials[0], error="worker 2 was killed"),))
+    none = replace(wrong, trials=())
+    for run_of_two in (wrong, died, none):
+        compared = side_by_side(report(*measured(100)), report(run_of_two), anyway=True)
+        assert compared.rate(0, 0) == 100
+        assert (compared.rate(0, 1), compared.ratio(0, 1), compared.trial(0, 1)) == (None, None, None)
+        assert list(conclude(compared)) == []
+
+
+def test_the_ratio_at_the_most_processes_of_each_layout_is_told() -> None:
+    one = report(*measured(100, 200), *measured(100, 400, files=20))
+    other = report(*measured(80, 100), *measured(100, 600, files=20))
+    assert told(one, other)[0] == (
+        "B reached 0.50 times A's transactions a second at 2 processes on 1 file "
+        "and 1.5 times at 2 processes on 20 files."
+    )
+
+
+def test_totals_that_can_not_be_compared_are_told_with_the_reason() -> None:
+    full, normal = report(*measured(100, 200)), report(*measured(500, 800, effective=NORMAL))
+    assert told(full, normal)[0] == (
+        "At 2 processes on 1 file A shows 200 and B 800 transactions a second, "
+        "but what a commit waits for differs: that is no measure of speed."
+    )
+    assert told(full, normal, anyway=True)[0] == (
+        "B shows 4.0 times A's transactions a second at 2 processes on 1 file, "
+        "but what a commit waits for differs: that is no measure of speed."
+    )
+
+
+def test_each_unit_is_named_where_they_differ() -> None:
+    classic = report(*sweep(50, case=Case(workload="classic"), effective=EFFECTIVE))
+    assert (
+        "A shows 100 transactions a second and B 50.0 pairs a second, but the work differs"
+        in (told(report(*measured(100)), classic)[0])
+    )
+
+
+def test_shapes_are_called_flat_the_same_or_different() -> None:
+    flat, steep, steeper = (
+        report(*measured(*totals)) for totals in ((100, 95, 110), (10, 20, 30), (10, 20, 35))
+    )
+    assert told(flat, flat)[1] == (
+        "From 1 process to 3 processes on 1 file the total went to 1.1 times in A and 1.1 times in B: "
+        "more processes change next to nothing in any of them."
+    )
+    assert told(steep, steeper)[1].endswith("3.0 times in A and 3.5 times in B: the same shape.")
+    assert told(flat, steep)[1].endswith("1.1 times in A and 3.0 times in B: the shapes differ.")
+
+
+def test_without_one_process_nothing_is_said_of_the_shape() -> None:
+    without = report(*measured(100, 150)[1:])
+    assert len(told(without, without)) == 1
+    assert len(told(report(*measured(100)), report(*measured(100)))) == 1
+
+
+def test_fixed_work_is_compared_by_its_rows_a_second() -> None:
+    def cycles(*rates: float) -> Report:
+        cases = [
+            Case(workload="cycles", cycling=Cycling(transaction=name)) for name in ("none", "cycle", "run")
+        ]
+        return report(
+            *(
+                run(1, 1, trial(1.0, rows_per_s=rate, effective=EFFECTIVE), case=case)
+                for rate, case in zip(rates, cases, strict=False)
+            )
+        )
+
+    compared = side_by_side(cycles(100, 200), cycles(50, 400))
+    assert ratios(compared) == [0.5, 2.0] and shapes(compared, 0) == [None, None]
+    assert told(cycles(100, 200), cycles(50, 400)) == [
+        "B reached 0.50 to 2.0 times A's rows a second, over 2 cases."
+    ]
+    assert told(cycles(100), cycles(50)) == ["B reached 0.50 times A's rows a second at wal, 1 process."]

@@ -1,0 +1,104 @@
+"""Tests of what is set beside what: tables that belong together, and their cases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlstress.analysis.comparison import Table, compare, match
+from sqlstress.case import Case, Cycling, Load, Settings
+from sqlstress.report import Report
+from tests.analysis.comparison.sides import report, sweep
+from tests.analysis.hand_made import run, trial
+
+
+def one_table(*reports: Report) -> Table:
+    (table,) = match(reports)
+    return table
+
+
+def totals(table: Table) -> list[list[float | None]]:
+    """Return the TPS of each row, a figure for each report."""
+    return [
+        [own.median_tps() if (own := part.runs[row]) else None for part in table.parts]
+        for row in range(len(table.keys))
+    ]
+
+
+def test_cases_are_matched_by_layout_and_concurrency_whatever_their_order() -> None:
+    one = report(run(20, 2, trial(4)), run(1, 1, trial(1)), run(1, 2, trial(2)))
+    other = report(run(1, 2, trial(20)), run(20, 2, trial(40)), run(1, 1, trial(10)))
+    table = one_table(one, other)
+    assert table.keys == ((1, 1), (1, 2), (20, 2))
+    assert totals(table) == [[1, 10], [2, 20], [4, 40]]
+    assert [table.row_name(row) for row in (0, 2)] == ["1 process on 1 file", "2 processes on 20 files"]
+
+
+def test_a_case_that_only_one_report_has_is_left_out() -> None:
+    table = one_table(report(*sweep(1, 2, 3)), report(run(1, 2, trial(20))))
+    assert totals(table) == [[2, 20]]
+
+
+def test_a_case_that_the_first_report_lacks_is_shown_when_two_others_have_it() -> None:
+    table = one_table(report(*sweep(1)), report(*sweep(10, 20)), report(*sweep(100, 200)))
+    assert totals(table) == [[1, 10, 100], [None, 20, 200]]
+
+
+def test_reports_of_one_layout_each_are_matched_by_concurrency_whatever_the_layouts() -> None:
+    table = one_table(report(*sweep(1, 2, files=1)), report(*sweep(10, 20, files=20)))
+    assert totals(table) == [[1, 10], [2, 20]]
+    assert not table.by_layout and table.row_name(1) == "2 processes"
+
+
+def test_a_layout_that_both_reports_have_is_what_is_compared_even_if_one_has_another_too() -> None:
+    both = report(*sweep(1, files=1), *sweep(2, files=20))
+    assert totals(one_table(both, report(*sweep(10, files=20)))) == [[2, 10]]
+
+
+def test_reports_with_nothing_in_common_have_no_table() -> None:
+    cycles = run(1, 1, case=Case(workload="cycles", cycling=Cycling()))
+    assert list(match([report(run(1, 1)), report(run(1, 2))])) == []
+    assert list(match([report(run(1, 1)), report(cycles)])) == []
+    assert list(match([report(), report(run(1, 1))])) == []
+
+
+def test_what_only_others_have_in_common_is_no_table_of_the_first_report() -> None:
+    assert list(match([report(run(1, 1)), report(run(1, 2)), report(run(1, 2))])) == []
+
+
+def test_tables_that_differ_least_belong_together() -> None:
+    full, normal = Case(), Case(settings=Settings(synchronous="normal"))
+    batches = Case(settings=Settings(synchronous="normal"), load=Load(batch=10))
+    one = report(*sweep(1, case=full), *sweep(2, case=normal), *sweep(3, case=batches))
+    other = report(*sweep(30, case=batches), *sweep(20, case=normal), *sweep(10, case=full))
+    assert [totals(table) for table in match([one, other])] == [[[1, 10]], [[2, 20]], [[3, 30]]]
+
+
+def test_the_one_table_of_a_report_goes_to_the_likest_of_several() -> None:
+    full, normal = Case(), Case(settings=Settings(synchronous="normal"))
+    several = report(*sweep(1, case=full), *sweep(2, case=normal))
+    apsw = report(*sweep(20, case=replace(normal, driver="apsw")))
+    assert totals(one_table(several, apsw)) == [[2, 20]]
+    assert totals(one_table(apsw, several)) == [[20, 2]]
+
+
+def test_of_a_case_that_a_plan_holds_twice_the_first_one_stands() -> None:
+    twice = report(run(1, 1, trial(1)), run(1, 1, trial(2)))
+    assert totals(one_table(twice, report(*sweep(10)))) == [[1, 10]]
+
+
+def test_the_seed_keeps_no_case_from_being_the_same() -> None:
+    assert totals(one_table(report(*sweep(1)), report(*sweep(10, case=Case(seed=99))))) == [[1, 10]]
+
+
+def test_fixed_work_is_matched_by_all_that_says_what_it_is() -> None:
+    def cycles(rows: int) -> Report:
+        return report(run(1, 1, case=Case(workload="cycles", cycling=Cycling(rows=rows))))
+
+    assert len(one_table(cycles(5), cycles(5)).keys) == 1
+    assert list(match([cycles(5), cycles(6)])) == []
+
+
+def test_it_is_counted_how_many_cases_of_each_report_are_shown() -> None:
+    comparison = compare([("a", report(*sweep(1, 2, 3))), ("b", report(*sweep(10, 20)))])
+    assert comparison.shown() == (2, 2)
+    assert comparison.names == ("a", "b")
