@@ -79,9 +79,10 @@ HEADER = ("| option | default | meaning |", "|---|---|---|")
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder in which the documentation's commands run: with the examples, shortened."""
+    """Return a folder in which the documentation's commands run: reports, and examples, shortened."""
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(EXAMPLES, folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "reports", folder / "reports")
     for plan in (folder / "examples").glob("*.toml"):
         plan.write_text(shortened(plan, repeat=1), encoding="utf-8")
     return folder
@@ -108,6 +109,13 @@ def test_the_commands_of_a_page_run_and_print_tables_of_the_shape_shown(page: Pa
         printed = execute(command, checkout)
         if command in shown:
             assert columns(shown[command]) == columns(printed), f"{command} in {page.name}"
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_a_comparison_of_saved_reports_is_shown_to_the_letter(page: Path, checkout: Path) -> None:
+    for command, output in outputs(page):
+        if command.startswith("sqlstress compare "):
+            assert output == execute(command, checkout), f"{command} in {page.name}"
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)

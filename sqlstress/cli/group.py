@@ -25,6 +25,7 @@ COMMANDS = {
     ),
     "ab": ("sqlstress.cli.ab:ab", "Compare two settings, or two Pythons, here and now: pass or fail."),
     "run": ("sqlstress.cli.run:run", "Measure the cases of a plan in a TOML file."),
+    "compare": ("sqlstress.cli.compare:compare", "Set saved reports side by side."),
     "doctor": ("sqlstress.cli.doctor:doctor", "What this machine, file system and SQLite build promise."),
     "schema": ("sqlstress.cli.schema:schema", "Print the JSON Schema of the reports."),
 }

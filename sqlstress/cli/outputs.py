@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,16 +56,16 @@ class Saver:
                 self.problem = error
 
 
-def parse_output(text: str) -> Output:
+def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
     """Read one -o. Raises UsageError before anything has been measured."""
     prefix, colon, rest = text.partition(":")
-    if colon and prefix in FORMATS:
+    if colon and prefix in formats:
         found = Output(prefix, Path(rest))
     else:
         suffix = Path(text).suffix.lower().removeprefix(".")
-        if suffix not in FORMATS:
+        if suffix not in formats:
             raise UsageError(
-                f"-o {text!r}: the formats are {', '.join(FORMATS)}. "
+                f"-o {text!r}: the formats are {', '.join(formats)}. "
                 "End the name with one of them, or write FORMAT:FILE."
             )
         found = Output(suffix, Path(text))

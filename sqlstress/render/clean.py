@@ -33,6 +33,12 @@ def brief(text: str) -> str:
     return cleaned if len(cleaned) <= _LONGEST else f"{cleaned[: _LONGEST - 6]} [...]"
 
 
+def shortened(text: str, longest: int) -> str:
+    """Return a cleaned text of so many characters at most; of a cut one the last ones are dots."""
+    cleaned = clean(text)
+    return cleaned if len(cleaned) <= longest else f"{cleaned[: longest - 2]}.."
+
+
 def _visible(character: str) -> str:
     if character.isspace():
         return " "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.analysis.wording import finite
+from sqlstress.analysis.wording import finite, rounded
 from sqlstress.units import NS_PER_MS, format_count, format_ms
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
@@ -45,6 +45,14 @@ def share_cell(share: float | None) -> str | None:
     """Write a share, 0 to 1, with two decimals."""
     number = finite(share)
     return None if number is None else f"{number:.2f}" if abs(number) < 100 else f"{number:.0e}"
+
+
+def ratio_cell(ratio: float | None) -> str | None:
+    """Write a ratio: with two decimals where those say something, in at most eight characters."""
+    number = finite(ratio)
+    if number is None:
+        return None
+    return f"{number:.2f}" if 0.095 <= number < 999.995 else rounded(number, 2)
 
 
 def whole_cell(value: int) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from tabulate import tabulate
 
+from sqlstress.analysis.comparison import Comparison
 from sqlstress.render.blocks import Block, Bullets, Lines, Picture, Table
 from sqlstress.render.clean import brief, visible
 from sqlstress.render.views import report_blocks
+from sqlstress.render.views.comparison import comparison_blocks
 from sqlstress.report import Report
 
 # Inside a word an underscore marks nothing up, and names such as x86_64 stay readable.
@@ -18,7 +21,16 @@ _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 def report_markdown(report: Report) -> str:
     """Return a report as GitHub Markdown, with all columns; strings from elsewhere can't mark anything up."""
-    return "\n\n".join(map(drawn, report_blocks(report))) + "\n"
+    return _page(report_blocks(report))
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    """Return reports side by side as GitHub Markdown."""
+    return _page(comparison_blocks(comparison))
+
+
+def _page(blocks: Iterable[Block]) -> str:
+    return "\n\n".join(map(drawn, blocks)) + "\n"
 
 
 def drawn(block: Block) -> str:

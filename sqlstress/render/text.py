@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from textwrap import wrap
 
 from tabulate import DataRow, TableFormat, tabulate
 
+from sqlstress.analysis.comparison import Comparison
 from sqlstress.render.blocks import Block, Bullets, Lines, Picture, Table
 from sqlstress.render.clean import brief, clean, visible
 from sqlstress.render.views import report_blocks
+from sqlstress.render.views.comparison import comparison_blocks
 from sqlstress.report import Report
 
 WIDTH = 80
@@ -17,7 +20,16 @@ MARK = "*"
 
 def report_text(report: Report) -> str:
     """Return a report as text: what was measured, the tables, and what they say, in lines of 80 columns."""
-    return "\n\n".join(map(drawn, report_blocks(report))) + "\n"
+    return _page(report_blocks(report))
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Return reports side by side as text: what they differ in, the tables, and what they say."""
+    return _page(comparison_blocks(comparison))
+
+
+def _page(blocks: Iterable[Block]) -> str:
+    return "\n\n".join(map(drawn, blocks)) + "\n"
 
 
 def drawn(block: Block) -> str:

@@ -1,7 +1,7 @@
 """What is saved: the Report, its Runs and Trials, and the fingerprint of where they were measured."""
 
 from sqlstress.report.ab import AbTest, Arm, Look
-from sqlstress.report.document import FORMAT_VERSION, Report, from_json, to_json, write_atomically
+from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json, write_atomically
 from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
 from sqlstress.report.results import Check, Latency, Run, Trial, Verdict, WorkerResult
 from sqlstress.report.space import Portion, Space, TreeSpace
@@ -28,6 +28,7 @@ __all__ = [
     "Warning",
     "WorkerResult",
     "from_json",
+    "read",
     "to_json",
     "write_atomically",
 ]

@@ -81,6 +81,18 @@ def from_json(text: str) -> Report:
         raise UsageError(f"not a sqlstress report: {error}") from error
 
 
+def read(path: Path) -> Report:
+    """Read a saved report. Raises UsageError, in a line that names the file."""
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {str(path)!r:.200}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{str(path)!r:.200} is not a sqlstress report: it is not text.") from error
+    except UsageError as error:
+        raise UsageError(f"{str(path)!r:.200}: {error}") from error
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 

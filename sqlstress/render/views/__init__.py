@@ -31,6 +31,11 @@ class View(Protocol):
         """Yield the tables and pictures, each with a sentence that says what it means."""
 
 
+def view_of(experiment: str) -> View:
+    """Return the View of an experiment."""
+    return cast(View, import_module(VIEWS[experiment]))
+
+
 def report_blocks(report: Report) -> Iterator[Block]:
     """Yield everything that a report shows."""
     yield Paragraph(heading.origin(report))
@@ -46,7 +51,7 @@ def report_blocks(report: Report) -> Iterator[Block]:
 
 
 def _group(group: Group, report: Report) -> Iterator[Block]:
-    view = cast(View, import_module(VIEWS[group.case.experiment]))
+    view = view_of(group.case.experiment)
     environment, findings = report.environment, advise_group(group)
     yield Lines(
         (

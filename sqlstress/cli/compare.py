@@ -1,0 +1,69 @@
+"""sqlstress compare: saved reports side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import click
+
+from sqlstress.cli.console import say
+from sqlstress.cli.outputs import parse_output
+from sqlstress.errors import UsageError
+
+
+@click.command(
+    epilog="Example: sqlstress compare reports/published/003-macos-1-file.json reports/linux-classic.json"
+)
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="A.json B.json [...]")
+@click.option("--anyway", is_flag=True, help="Show the ratios of figures that can't be compared, too.")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    help="Save the comparison: .md, .txt, or FORMAT:FILE; may be repeated.",
+)
+def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> None:
+    """Set saved reports side by side, matched by case, the first one being the measure of the others.
+
+    What they differ in stands above the figures. Ratios are left out where they would mean nothing, such
+    as between commits that wait for a sync and commits that don't. Needs no SQLite.
+    """
+    from sqlstress.analysis.comparison import LETTERS
+    from sqlstress.analysis.comparison import compare as compared
+    from sqlstress.render import COMPARISON_FORMATS
+    from sqlstress.render.text import comparison_text
+    from sqlstress.report import read, write_atomically
+
+    if not 2 <= len(files) <= len(LETTERS):
+        raise UsageError(f"compare takes 2 to {len(LETTERS)} reports, not {len(files)}: name JSON files.")
+    written = [parse_output(text, COMPARISON_FORMATS) for text in outputs]
+    reports = [read(file) for file in files]
+    _refuse_twice(files)
+    comparison = compared(list(zip(short_names(files), reports, strict=True)), anyway)
+    if not comparison.tables:
+        raise UsageError(
+            "these reports have no case in common: nothing to compare. Measure with the same --concurrency."
+        )
+    say(comparison_text(comparison), end="")
+    for output in written:
+        write_atomically(output.path, COMPARISON_FORMATS[output.format](comparison))
+
+
+def _refuse_twice(files: Sequence[Path]) -> None:
+    for one, other in combinations(files, 2):
+        if one.samefile(other):
+            raise UsageError(f"{str(other)!r:.200} is given twice: a report is compared with others.")
+
+
+def short_names(files: Sequence[Path]) -> list[str]:
+    """Return the files' names without suffix, and as much of their folders as tells them apart."""
+    paths = [file.absolute() for file in files]
+    for depth in range(1, max(len(path.parts) for path in paths) + 1):
+        names = ["/".join(path.with_suffix("").parts[-depth:]) for path in paths]
+        if len(set(names)) == len(names):
+            return names
+    return [path.name for path in paths]

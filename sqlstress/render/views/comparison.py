@@ -1,0 +1,107 @@
+"""How reports are shown side by side: who they are, what they differ in, then the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sqlstress.analysis.comparison import LETTERS, Compared, Comparison, Difference, Part, conclude
+from sqlstress.analysis.wording import listing, whole
+from sqlstress.render.blocks import Block, Bullets, Lines, Paragraph
+from sqlstress.render.views import view_of
+from sqlstress.render.views.comparison_tables import legend, surroundings, tables
+
+
+def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
+    """Yield everything that a comparison shows."""
+    yield Paragraph(f"{len(comparison.reports)} reports side by side; ratios are to A.")
+    yield surroundings(comparison)
+    yield from _notes(comparison)
+    for compared in comparison.tables:
+        yield from _compared(compared)
+    if not comparison.tables:
+        yield Paragraph("They have no case in common.")
+
+
+def _notes(comparison: Comparison) -> Iterator[Block]:
+    """Yield which reports are published figures, and what is left out."""
+    notes = [
+        f"{letter}: published, neither measured nor verified by sqlstress: {report.published}."
+        for letter, report in zip(LETTERS, comparison.reports, strict=False)
+        if report.published is not None
+    ]
+    left_out = [
+        f"{whole(len(report.runs) - shown)} of {letter}'s {whole(len(report.runs))} cases"
+        for letter, report, shown in zip(LETTERS, comparison.reports, comparison.shown(), strict=False)
+        if shown < len(report.runs)
+    ]
+    if left_out:
+        notes.append(f"Not shown, for want of a counterpart: {listing(left_out)}.")
+    if notes:
+        yield Lines(tuple(notes))
+
+
+def _compared(compared: Compared) -> Iterator[Block]:
+    yield Lines(tuple(_work(compared)))
+    yield from _barred(compared)
+    said = (*_said(compared), *_warnings(compared.table.parts))
+    if said:
+        yield Paragraph("To know before the figures:")
+        yield Bullets(said)
+    yield from tables(compared)
+    yield Paragraph(legend(compared))
+    yield Bullets(tuple(finding.text for finding in conclude(compared)))
+
+
+def _work(compared: Compared) -> Iterator[str]:
+    """Yield what the processes of each report did; the same work is told once."""
+    what = view_of(compared.table.experiment).what
+    letters: dict[str, list[str]] = {}
+    for part in compared.table.parts:
+        letters.setdefault(what(part.group), []).append(part.letter)
+    for text, own in letters.items():
+        yield f"{listing(own)}: {text}."
+
+
+def _barred(compared: Compared) -> Iterator[Block]:
+    """Yield whose figures can't be set in a ratio to the first one's, and why."""
+    letters = [part.letter for place, part in enumerate(compared.table.parts) if compared.reasons(place)]
+    if letters:
+        shown = "shown, as was asked" if compared.anyway else "not shown (--anyway shows them)"
+        yield Paragraph(f"NOT COMPARABLE with A: {listing(letters)}. Ratios to A are {shown}.")
+        yield Bullets(tuple(_told(one, compared) for one in compared.differences if any(one.barred)))
+
+
+def _said(compared: Compared) -> Iterator[str]:
+    """Yield what else differs; what is only not known is told in a sentence for all subjects."""
+    unknown: dict[str, list[str]] = {}
+    for one in compared.differences:
+        if any(one.barred):
+            continue
+        if len(set(one.values) - {None}) > 1:
+            yield _told(one, compared)
+        else:
+            lacking = zip(compared.table.parts, one.values, strict=True)
+            letters = listing([part.letter for part, value in lacking if value is None])
+            unknown.setdefault(letters, []).append(one.subject)
+    for letters, subjects in unknown.items():
+        yield f"Not known of {letters}: {listing(subjects)}."
+
+
+def _told(difference: Difference, compared: Compared) -> str:
+    """Return what something is in each part; parts in which it is the same are told together."""
+    letters: dict[str | None, list[str]] = {}
+    for part, value in zip(compared.table.parts, difference.values, strict=True):
+        letters.setdefault(value, []).append(part.letter)
+    told = [f"{listing(own)}: {value or 'not known'}." for value, own in letters.items()]
+    return " ".join((f"{difference.subject[:1].upper()}{difference.subject[1:]}.", *told))
+
+
+def _warnings(parts: Iterable[Part]) -> Iterator[str]:
+    """Yield the serious warnings of the surroundings, each once, and whose they are."""
+    letters: dict[str, list[str]] = {}
+    for part in parts:
+        for warning in part.report.environment.warnings:
+            if warning.serious:
+                letters.setdefault(warning.text, []).append(part.letter)
+    for text, own in letters.items():
+        yield f"{listing(list(dict.fromkeys(own)))}: {text}"

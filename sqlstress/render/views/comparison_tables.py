@@ -1,0 +1,130 @@
+"""The tables of a comparison: where the reports come from, and their figures side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlstress.analysis.comparison import LETTERS, Compared, Comparison
+from sqlstress.render.blocks import Column, Table
+from sqlstress.render.clean import clean, shortened
+from sqlstress.render.figures import count_cell, ms_cell, whole_cell
+from sqlstress.render.views.columns import Figure, table_of
+from sqlstress.render.views.comparison_measures import MEASURES, SYSTEMS, Measure
+from sqlstress.report import Report
+
+UNKNOWN = "unknown"
+_TOGETHER = {"kv": 3}
+"""How many reports stand beside the first one in 80 columns; one where a case has a long name."""
+_LONGEST_CASE = 40
+WIDTH, GAP = 80, 2
+"""Of a terminal, and between the columns of a table."""
+
+
+def surroundings(comparison: Comparison) -> Table:
+    """Return a table of the reports: who is who, and what the figures of each depend on."""
+    named = zip(LETTERS, comparison.names, comparison.reports, strict=False)
+    return Table(
+        (
+            Column("", ("", ""), "left"),
+            Column("report", ("", "report"), "left"),
+            Column("system", ("", "system"), "left"),
+            Column("cores", ("", "cores")),
+            Column("sync call", ("sync", "call"), "left"),
+            Column("sync p50 ms", ("sync", "p50 ms")),
+            Column("gets/s in memory", ("gets/s in", "memory")),
+        ),
+        tuple(
+            (letter, _ending(name, 22), *(cell or UNKNOWN for cell in _surroundings(report)))
+            for letter, name, report in named
+        ),
+        leaving=("sync call",),
+    )
+
+
+def _ending(name: str, longest: int) -> str:
+    """Return the end of a long name: there the names of files differ."""
+    cleaned = clean(name)
+    return cleaned if len(cleaned) <= longest else f"..{cleaned[2 - longest :]}"
+
+
+def _surroundings(report: Report) -> Iterator[str | None]:
+    host, sync = report.environment.host, report.environment.sync
+    yield shortened(SYSTEMS.get(host.system, host.system), 12)
+    yield None if host.cores is None else whole_cell(host.cores)
+    yield shortened(sync.primitive, 16) if sync else None
+    yield ms_cell(sync.overwrite_p50_ns) if sync else None
+    gets = (count_cell(build.memory_gets_per_s) for build in report.environment.builds)
+    yield next(filter(None, gets), None)
+
+
+def tables(compared: Compared) -> Iterator[Table]:
+    """Yield the tables of figures, each with so many reports as fit; the first report is in all of them."""
+    others = range(1, len(compared.table.parts))
+    together = _TOGETHER.get(compared.table.experiment, 1)
+    for begin in range(0, len(others), together):
+        yield from _fitted(compared, (0, *others[begin : begin + together]))
+
+
+def _fitted(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
+    """Yield tables of some parts: measures that fit beside each other stand in one."""
+    rows = range(len(compared.table.keys))
+    labels = _labels(compared)
+    table = table_of(rows, labels)
+    figures = labels
+    for measures in MEASURES[compared.table.experiment]:
+        more = [_figure(compared, measure, place) for measure in measures for place in places]
+        wider = table_of(rows, [*figures, *more])
+        if _width(wider) > WIDTH and len(table.columns) > len(labels):
+            yield table
+            figures, wider = labels, table_of(rows, [*labels, *more])
+        figures, table = [*figures, *more], wider
+    if len(table.columns) > len(labels):
+        yield table
+
+
+def _width(table: Table) -> int:
+    """Return how wide a table is on a terminal, its gaps included."""
+    cells = zip(*table.rows, strict=True)
+    widths = (
+        max(map(len, (*column.heading, *own))) for column, own in zip(table.columns, cells, strict=True)
+    )
+    return sum(width + GAP for width in widths) - GAP
+
+
+def legend(compared: Compared) -> str:
+    """Return what the columns of the tables mean, in a sentence."""
+    units = " or ".join(dict.fromkeys(f"{part.case.unit}s" for part in compared.table.parts))
+    meanings = [
+        measure.meaning.format(units=units)
+        for measures in MEASURES[compared.table.experiment]
+        for measure in measures
+        if _has_any(compared, measure)
+    ]
+    return f"{'; '.join(filter(None, meanings))}."
+
+
+def _has_any(compared: Compared, measure: Measure) -> bool:
+    table = compared.table
+    return any(
+        measure.cell(compared, row, place)
+        for row in range(len(table.keys))
+        for place in range(len(table.parts))
+    )
+
+
+def _figure(compared: Compared, measure: Measure, place: int) -> Figure[int]:
+    """Return the column of a measure and a part."""
+    return Figure(measure.column(compared.table.parts[place]), lambda row: measure.cell(compared, row, place))
+
+
+def _labels(compared: Compared) -> list[Figure[int]]:
+    """Return the columns that say which case a row is."""
+    case = compared.table.case
+    if compared.table.experiment != "kv":
+        name = Column("case", ("", "case"), "left")
+        return [Figure(name, lambda row: shortened(case(row).label, _LONGEST_CASE))]
+    files = Figure[int](Column("files", ("", "files")), lambda row: whole_cell(case(row).buckets))
+    processes = Figure[int](
+        Column("processes", ("proc-", "esses")), lambda row: whole_cell(case(row).concurrency)
+    )
+    return [files, processes] if compared.table.by_layout else [processes]

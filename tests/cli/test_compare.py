@@ -1,0 +1,122 @@
+"""Tests of compare through the command line: what it takes, what it refuses, what it needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.publications.__main__ import FOLDER
+from sqlstress.analysis.comparison import LETTERS
+from sqlstress.cli.compare import short_names
+from sqlstress.report import Report, to_json
+from tests.cli.conftest import EXAMPLE, Cli
+from tests.engine.processes import environment
+
+MACOS, WINDOWS = (FOLDER / f"003-{name}-1-file.json" for name in ("macos", "windows"))
+ROOT = FOLDER.parents[1]
+
+
+def save(name: str, report: Report = EXAMPLE) -> None:
+    Path(name).write_text(to_json(report), encoding="utf-8")
+
+
+@pytest.fixture
+def saved(cli: Cli) -> Cli:
+    """A folder with two reports, and with files that are none."""
+    save("a.json")
+    save("b.json")
+    (run, *_) = EXAMPLE.runs
+    save("elsewhere.json", replace(EXAMPLE, runs=(replace(run, case=replace(run.case, concurrency=77)),)))
+    Path("notes.json").write_text("not JSON", encoding="utf-8")
+    Path("list.json").write_text("[]", encoding="utf-8")
+    Path("later.json").write_text(to_json(EXAMPLE).replace('"1.1"', '"2.0"'), encoding="utf-8")
+    Path("picture.json").write_bytes(b"\x89PNG\xff\xfe")
+    Path("folder.json").mkdir()
+    return cli
+
+
+def test_the_published_comparison_is_one_command_with_its_warning(cli: Cli) -> None:
+    said = cli("compare", str(MACOS), str(WINDOWS))
+    assert (said.code, said.err) == (0, "")
+    assert "NOT COMPARABLE with A: B. " in said.out
+    assert "Apple's SQLite" in " ".join(said.out.split())
+    assert "A: published, neither measured nor verified by sqlstress" in " ".join(said.out.split())
+    assert "B/A" not in said.out
+
+
+def test_the_published_figures_stand_beside_a_real_run(cli: Cli) -> None:
+    said = cli("compare", str(MACOS), str(WINDOWS), str(ROOT / "reports" / "linux-classic.json"))
+    assert (said.code, said.err) == (0, "")
+    assert "C  linux-classic" in said.out and "C Linux" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+
+
+def test_ratios_that_mean_nothing_are_shown_when_asked_for(cli: Cli) -> None:
+    assert "0.16" in cli("compare", str(MACOS), str(WINDOWS), "--anyway").out
+
+
+def test_the_comparison_is_saved_by_suffix(saved: Cli) -> None:
+    said = saved("compare", "a.json", "b.json", "-o", "out.md", "-o", "out.txt", "-o", "md:page")
+    assert (said.code, said.err) == (0, "")
+    assert Path("out.txt").read_text(encoding="utf-8") == said.out
+    assert Path("out.md").read_text(encoding="utf-8") == Path("page").read_text(encoding="utf-8")
+    assert "|   files |" in Path("out.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "named", "remedy"),
+    [
+        ("", "compare takes 2 to 26 reports, not 0", "name JSON files"),
+        ("a.json", "compare takes 2 to 26 reports, not 1", "name JSON files"),
+        (f"{'a.json ' * 27}", "compare takes 2 to 26 reports, not 27", "name JSON files"),
+        ("a.json a.json", "'a.json' is given twice", "compared with others"),
+        ("a.json ./a.json", "'a.json' is given twice", "compared with others"),
+        ("a.json none.json", "cannot read 'none.json'", "No such file"),
+        ("a.json folder.json", "cannot read 'folder.json'", ""),
+        ("a.json notes.json", "'notes.json': not a sqlstress report", ""),
+        ("list.json a.json", "'list.json': not a sqlstress report", "no format_version"),
+        ("a.json picture.json", "'picture.json' is not a sqlstress report", "not text"),
+        ("a.json later.json", "'later.json': the report has format 2.0", "use the version that wrote it"),
+        ("a.json elsewhere.json", "no case in common", "Measure with the same --concurrency"),
+        ("a.json b.json -o out.csv", "-o 'out.csv'", "md, txt"),
+        ("a.json b.json -o none/out.md", "-o 'none/out.md'", "does not exist"),
+        ("a.json b.json --anyhow", "--anyhow", "sqlstress compare --help"),
+    ],
+    ids=str,
+)
+def test_what_can_not_be_compared_is_told_in_a_line(saved: Cli, words: str, named: str, remedy: str) -> None:
+    said = saved("compare", *words.split())
+    assert (said.code, said.out) == (2, "")
+    assert len(said.lines) == 1 + (said.lines[-1].startswith("See sqlstress "))
+    assert named in said.err and remedy in said.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_a_file_is_known_again_behind_a_link(saved: Cli) -> None:
+    os.symlink("a.json", "link.json")  # noqa: PTH211
+    assert "'link.json' is given twice" in saved("compare", "a.json", "link.json").err
+
+
+def test_reports_are_called_by_what_tells_their_files_apart() -> None:
+    assert short_names([Path("x/a.json"), Path("b.json")]) == ["a", "b"]
+    assert short_names([Path("x/a.json"), Path("y/a.json")]) == ["x/a", "y/a"]
+    assert short_names([Path("a.json"), Path("a.txt")]) == ["a.json", "a.txt"]
+    assert len({*short_names([Path(f"{letter}.json") for letter in LETTERS])}) == len(LETTERS)
+
+
+def test_it_needs_no_database_driver() -> None:
+    blocked = "import sys; sys.modules.update(dict.fromkeys(('sqlite3', '_sqlite3', 'apsw')))"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", f"{blocked}; from sqlstress.__main__ import main; sys.exit(main())"),
+            *("compare", str(MACOS), str(WINDOWS)),
+        ],
+        env=environment(), capture_output=True, encoding="utf-8",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "NOT COMPARABLE" in done.stdout

@@ -1,0 +1,193 @@
+"""Tests of reports side by side: golden files, and what holds for all reports."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.publications.__main__ import REPORTS
+from sqlstress.analysis.comparison import LETTERS, Comparison, compare
+from sqlstress.case import Case, Cycling, Method, Settings
+from sqlstress.render.markdown import comparison_markdown
+from sqlstress.render.text import WIDTH, comparison_text
+from sqlstress.report import Check, Latency, Report, Run, Space, Verdict, Warning
+from tests import strategies
+from tests.analysis.comparison.sides import LINUX, WINDOWS, library, report, settings_read_back, sweep
+from tests.example_report import assert_golden
+from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case
+from tests.strategies import cases, reports
+
+MACOS, WINDOWS_1 = REPORTS["003-macos-1-file"], REPORTS["003-windows-1-file"]
+FILES_20 = REPORTS["003-macos-20-files"]
+
+
+CLASSIC = with_case(classic_report(), load=MACOS.runs[0].case.load)
+
+
+def side_by_side(*reports: Report, anyway: bool = False) -> Comparison:
+    return compare([(f"report {n}", one) for n, one in enumerate(reports)], anyway)
+
+
+def slower(factor: float, report: Report = EXAMPLE) -> Report:
+    return each_trial(lambda trial: replace(trial, tps=factor * trial.tps), report)
+
+
+VARIANTS = {
+    "published": side_by_side(MACOS, WINDOWS_1, CLASSIC),
+    "anyway": side_by_side(MACOS, WINDOWS_1, CLASSIC, FILES_20, anyway=True),
+    "machines": side_by_side(
+        EXAMPLE,
+        slower(
+            0.8,
+            replace(
+                EXAMPLE,
+                environment=replace(
+                    EXAMPLE.environment, sync=WINDOWS, builds=library(version="3.53.4", source_id="x")
+                ),
+            ),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_comparison_is_shown_as_kept(name: str) -> None:
+    assert_golden(f"compare-{name}.txt", comparison_text(VARIANTS[name]))
+    assert_golden(f"compare-{name}.md", comparison_markdown(VARIANTS[name]))
+
+
+@pytest.mark.parametrize("comparison", VARIANTS.values(), ids=VARIANTS)
+def test_two_to_four_reports_fit_80_columns(comparison: Comparison) -> None:
+    assert max(map(len, comparison_text(comparison).splitlines())) <= WIDTH
+
+
+def test_a_ratio_is_shown_where_it_means_something_and_nowhere_else() -> None:
+    assert " B/A " in comparison_text(side_by_side(EXAMPLE, slower(0.5)))
+    barred = comparison_text(side_by_side(MACOS, WINDOWS_1))
+    assert "NOT COMPARABLE with A: B. " in barred and "B/A" not in barred and "0.16" not in barred
+    anyway = comparison_text(side_by_side(MACOS, WINDOWS_1, anyway=True))
+    assert "NOT COMPARABLE with A: B. Ratios to A are shown, as was asked." in anyway
+    assert " B/A\n" in anyway or " B/A " in anyway
+    assert "0.16" in anyway
+
+
+def test_what_they_differ_in_stands_above_the_figures() -> None:
+    text = comparison_text(side_by_side(MACOS, WINDOWS_1, CLASSIC))
+    figures = text.index("proc-")
+    for told in ("NOT COMPARABLE", "Durability. A and B: not known. C: WAL", "Apple's", "FlushFileBuffers"):
+        assert 0 < text.index(told) < figures
+    assert text.index("that is no measure of speed") > figures
+
+
+def test_a_warning_of_several_reports_is_told_once() -> None:
+    nothing = Warning("x", "A sync does nothing.", serious=True)
+    known = replace(EXAMPLE.environment, warnings=(nothing, nothing))
+    one = replace(EXAMPLE, environment=known)
+    assert "- A and B: A sync does nothing.\n" in comparison_text(side_by_side(one, one))
+
+
+def test_unknown_surroundings_are_called_so() -> None:
+    text = comparison_text(side_by_side(EXAMPLE, replace(EXAMPLE, environment=UNKNOWN)))
+    (line,) = [line for line in text.splitlines() if line.startswith("B  report 1")]
+    assert line.split()[3:] == ["macOS", "unknown", "unknown", "unknown", "unknown"]
+    assert "None" not in text
+
+
+def test_cases_without_a_counterpart_are_counted() -> None:
+    text = comparison_text(side_by_side(MACOS, CLASSIC))
+    assert "Not shown, for want of a counterpart: 4 of A's 8 cases and 4 of B's 8 cases." in text
+
+
+def test_what_could_not_be_measured_or_is_wrong_is_named_in_its_cell() -> None:
+    run = EXAMPLE.runs[0]
+    (trial,) = run.trials
+    without = {
+        "failed": replace(run, trials=(), error="killed"),
+        "skipped": replace(run, trials=(), skipped="needless"),
+        "timeout": replace(run, trials=(replace(trial, outcome="timeout"),)),
+        "limit": replace(run, trials=(replace(trial, outcome="limit"),)),
+        "wrong": replace(
+            run, trials=(replace(trial, verdict=Verdict((Check("last write", "failed"),)), outcome="limit"),)
+        ),
+    }
+    for word, other in without.items():
+        text = comparison_text(side_by_side(EXAMPLE, replace(EXAMPLE, runs=(other,)), anyway=True))
+        assert f" {word} " in text and "B/A" not in text.split("TPS: ")[0]
+
+
+def test_many_reports_stand_in_several_tables_with_the_first_in_each() -> None:
+    text = comparison_text(side_by_side(*[slower(1 + n / 10) for n in range(len(LETTERS))]))
+    headings = [line for line in text.splitlines() if " A Linux " in line]
+    assert len(headings) == 9
+    assert " X Linux  Y Linux " in headings[-2] and " Z Linux " in headings[-1]
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_the_widest_figures_of_four_reports_fit() -> None:
+    def widest(run: Run) -> Run:
+        trial = run.trials[0]
+        huge = Latency(1, 9e17, 9e17, 9e17, None, 1)
+        latency = {"replace": huge, "get": huge}
+        case = replace(run.case, buckets=10_000 * run.case.buckets, concurrency=1000 * run.case.concurrency)
+        return replace(run, case=case, trials=(replace(trial, tps=9_999_999.0, latency=latency),))
+
+    report = each_run(widest)
+    tiny = slower(1e-12, report)
+    text = comparison_text(side_by_side(tiny, report, report, report))
+    assert "9,999,999" in text and "e+18" not in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_fixed_work_is_shown_with_its_rows_a_second_its_time_and_its_space() -> None:
+    method = Method("insert", "BLK", True, 1_000_000, 60.0)
+    work = [
+        Case(workload="methods", method=method),
+        Case(workload="cycles", cycling=Cycling(), settings=Settings(journal_mode="delete")),
+    ]
+    space = Space(17_000_000, 4096, 4150, 0, ())
+    sweeps = [sweep(1.0, case=case, effective=settings_read_back(), space=space) for case in work]
+    one = report(*chain.from_iterable(sweeps))
+    other = replace(one, environment=replace(one.environment, sync=LINUX))
+    text = comparison_text(side_by_side(one, other))
+    assert "insert 1,000,000 by BLK + WAL + TSC, s.." in text
+    assert work[1].label in text
+    assert text.count("rows/s: ") == 2 and text.count("time s") >= 2 and "17 MB" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_a_hostile_report_marks_nothing_up() -> None:
+    host = replace(EXAMPLE.environment.host, system="<b>\x1b[31m|Linux")
+    hostile = replace(EXAMPLE, environment=replace(EXAMPLE.environment, host=host), published="[x](y)\x1b]0;")
+    comparison = compare([("a|b", hostile), ("<i>", hostile)])
+    assert "\x1b" not in comparison_text(comparison)
+    page = comparison_markdown(comparison)
+    assert "<b>" not in page and "<i>" not in page and "[x](y)" not in page and "a|b" not in page
+
+
+@st.composite
+def related(draw: st.DrawFn) -> list[Report]:
+    """Return reports that have cases in common, whatever each of them says of it."""
+    shared = draw(st.lists(cases, min_size=1, max_size=3))
+    drawn = draw(st.lists(reports, min_size=2, max_size=4))
+    trial = st.builds(replace, strategies.trials, error=st.none(), tps=st.floats(1e-300, 1e300))
+    runs = st.lists(st.builds(Run, st.sampled_from(shared), st.tuples(trial)), max_size=3)
+    return [replace(one, runs=(*one.runs, *draw(runs))) for one in drawn]
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+@given(related(), st.booleans(), st.text(max_size=30))
+def test_whatever_the_reports_they_are_shown_in_visible_lines_of_80_columns(
+    found: list[Report], anyway: bool, name: str
+) -> None:
+    comparison = compare([(name, one) for one in found], anyway)
+    text = comparison_text(comparison)
+    assert max(map(len, text.split("\n"))) <= WIDTH
+    assert not [char for char in text if char != "\n" and unicodedata.category(char)[0] == "C"]
+    assert comparison_markdown(comparison).endswith("\n")
