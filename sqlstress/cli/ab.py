@@ -32,12 +32,15 @@ Given = dict[str, Any]
 )
 @case_options("ab")
 @slice_options
-def ab(directory: Path, outputs: tuple[str, ...], quiet: bool, no_progress: bool, **given: Any) -> int:
+def ab(
+    directory: Path, outputs: tuple[str, ...], github: bool, quiet: bool, no_progress: bool, **given: Any
+) -> int:
     """Compare B with A on this machine: short slices in turns, until a drop is shown or ruled out.
 
     Options of the load are common to both arms. Exits 0 when B passes, 1 when it fails.
     """
     from sqlstress.cli.ab_measure import measure
+    from sqlstress.cli.outputs import Saver
 
     asked = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
     gate = {name: value for name, value in asked.items() if name in _GATE}
@@ -48,7 +51,7 @@ def ab(directory: Path, outputs: tuple[str, ...], quiet: bool, no_progress: bool
         _test(gate, cases[0][0].seed),
         cases,
         _bench(gate, arms, cases, directory),
-        outputs,
+        Saver.of(outputs, github),
         strict=bool(gate.get("strict")),
         show=not quiet,
         progress=not (quiet or no_progress) and sys.stderr.isatty(),

@@ -9,7 +9,7 @@ from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.case import Case
 from sqlstress.cli.ab_progress import watcher
 from sqlstress.cli.console import complain, say
-from sqlstress.cli.outputs import Saver, parse_output
+from sqlstress.cli.outputs import Saver
 from sqlstress.errors import Interrupted
 from sqlstress.gate import FAIL, INCONCLUSIVE, LOOKS
 from sqlstress.report import AbTest, Report
@@ -23,14 +23,13 @@ def measure(
     test: AbTest,
     cases: tuple[Sequence[Case], Sequence[Case]],
     bench: AbstractContextManager[Bench],
-    outputs: tuple[str, ...],
+    saver: Saver,
     *,
     strict: bool,
     show: bool,
     progress: bool,
 ) -> int:
     """Measure an A/B test; return the exit code."""
-    saver = Saver([parse_output(text) for text in outputs])
     with watcher(progress) as watch, bench as opened:
 
         def tell(report: Report) -> None:

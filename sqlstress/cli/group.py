@@ -26,6 +26,7 @@ COMMANDS = {
     "ab": ("sqlstress.cli.ab:ab", "Compare two settings, or two Pythons, here and now: pass or fail."),
     "run": ("sqlstress.cli.run:run", "Measure the cases of a plan in a TOML file."),
     "compare": ("sqlstress.cli.compare:compare", "Set saved reports side by side."),
+    "report": ("sqlstress.cli.report:report", "Show saved reports again, in any format."),
     "doctor": ("sqlstress.cli.doctor:doctor", "What this machine, file system and SQLite build promise."),
     "schema": ("sqlstress.cli.schema:schema", "Print the JSON Schema of the reports."),
 }
@@ -65,7 +66,7 @@ class LazyGroup(click.Group):
         with formatter.section("Main options of kv (all of them: sqlstress kv --help)"):
             rows = [(flag(name), by_name(DEFAULT)[name].help) for name in MAIN_OPTIONS]
             rows.append(("--dir FOLDER", "Where the databases go; not the system's temporary folder."))
-            rows.append(("-o, --output FILE", "Save the report: .json, .csv or .md; may be repeated."))
+            rows.append(("-o, --output FILE", "Save the report: .json, .csv, .md, .xml; may be repeated."))
             formatter.write_dl(rows)
 
 

@@ -10,7 +10,7 @@ import click
 
 from sqlstress.case import Case
 from sqlstress.cli.console import complain, say
-from sqlstress.cli.outputs import Saver, parse_output
+from sqlstress.cli.outputs import Saver
 from sqlstress.cli.progress import watcher
 from sqlstress.engine.session import Session
 from sqlstress.errors import Interrupted
@@ -23,7 +23,7 @@ def measure(
     cases: tuple[Case, ...],
     directory: Path,
     keep: bool,
-    outputs: tuple[str, ...],
+    saver: Saver,
     *,
     show: bool,
     progress: bool,
@@ -31,7 +31,6 @@ def measure(
     """Measure the cases; return the exit code."""
     from sqlstress.render.text import report_text
 
-    saver = Saver([parse_output(text) for text in outputs])
     arguments = click.get_current_context().obj or ()
     session = Session(cases, directory, keep, ("sqlstress", *arguments))
     with watcher(cases, progress and sys.stderr.isatty()) as observer:

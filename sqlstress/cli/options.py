@@ -11,6 +11,7 @@ import click
 
 from sqlstress.case import Case
 from sqlstress.options import Option, by_name
+from sqlstress.render import FORMATS, SUFFIXES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,6 +77,23 @@ def _attributes(option: Option) -> dict[str, Any]:
     return {"help": option.help + shown, "metavar": option.metavar, "multiple": option.multiple}
 
 
+def output_option(what: str) -> Callable[[Any], Any]:
+    """Return -o; `what` is the beginning of its help."""
+    suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES)
+    others = " or ".join(f"{form}:FILE" for form in FORMATS if form not in SUFFIXES)
+    return click.option(
+        "-o",
+        "--output",
+        "outputs",
+        multiple=True,
+        metavar="FILE",
+        help=f"{what}: {suffixes}, FORMAT:FILE for any name; {others}; may be repeated.",
+    )
+
+
+github_option = click.option(
+    "--github", is_flag=True, help="In GitHub Actions: write the step's summary, and annotations."
+)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _RUNNING: dict[str, Callable[[Any], Any]] = {
     "directory": click.option(
@@ -87,14 +105,8 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
         help="Where the databases go: a fresh folder of ours below it.  [default: .]",
     ),
     "keep": click.option("--keep", is_flag=True, help="Keep the databases (of each layout the last ones)."),
-    "outputs": click.option(
-        "-o",
-        "--output",
-        "outputs",
-        multiple=True,
-        metavar="FILE",
-        help="Save the report, after every case: .json, .csv, .md, or FORMAT:FILE; may be repeated.",
-    ),
+    "outputs": output_option("Save the report, after every case"),
+    "github": github_option,
     "quiet": click.option("--quiet", is_flag=True, help="Print nothing but errors."),
     "no_progress": click.option("--no-progress", is_flag=True, help="Show no progress bar."),
 }
@@ -130,11 +142,14 @@ def run_cases(
     directory: Path,
     keep: bool,
     outputs: tuple[str, ...],
+    github: bool,
     quiet: bool,
     no_progress: bool,
 ) -> int:
     """Measure cases as the options of `run_options` say; return the exit code."""
     # Imported when there is something to measure: what is wrong is told at once.
     from sqlstress.cli.measure import measure
+    from sqlstress.cli.outputs import Saver
 
-    return measure(cases, directory, keep, outputs, show=not quiet, progress=not (quiet or no_progress))
+    saver = Saver.of(outputs, github)
+    return measure(cases, directory, keep, saver, show=not quiet, progress=not (quiet or no_progress))

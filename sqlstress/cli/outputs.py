@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlstress.cli.github import Step
 from sqlstress.errors import SqlstressError, UsageError
-from sqlstress.render import FORMATS
+from sqlstress.render import BESIDE, FORMATS, check_installed
 from sqlstress.report import Report, write_atomically
 from sqlstress.report.document import is_stream
 
@@ -20,19 +21,35 @@ class Output:
     format: str
     path: Path
 
-    def save(self, report: Report) -> None:
-        """Write the report as it is now."""
-        write_atomically(self.path, FORMATS[self.format](report))
+    def save(self, *reports: Report) -> None:
+        """Write reports as they are now."""
+        write_atomically(self.path, FORMATS[self.format](*reports))
+        if self.beside is not None:
+            write_atomically(self.beside, BESIDE[self.format][1](*reports))
+
+    @property
+    def beside(self) -> Path | None:
+        """The second file, of a format that needs one: "tps.json" gets a "tps-latency.json"."""
+        if self.format not in BESIDE:
+            return None
+        return self.path.with_name(f"{self.path.stem}{BESIDE[self.format][0]}{self.path.suffix}")
 
 
 class Saver:
     """Saves a report to every file after each case. A file that can't be written stops no measurement."""
 
-    def __init__(self, outputs: Sequence[Output]) -> None:
+    def __init__(self, outputs: Sequence[Output], step: Step | None = None) -> None:
+        self._step = step
         self._files = [output for output in outputs if not is_stream(output.path)]
         self._streams = [output for output in outputs if is_stream(output.path)]
         self.problem: SqlstressError | None = None
         """Why the report as it was last could not be saved."""
+
+    @classmethod
+    def of(cls, outputs: Sequence[str], github: bool) -> Saver:
+        """Return what saves as -o and --github say. Raises UsageError before anything has been measured."""
+        step = Step.here() if github else None
+        return cls([parse_output(text) for text in outputs], step)
 
     def after_case(self, report: Report) -> None:
         """Save what there is by now."""
@@ -40,15 +57,17 @@ class Saver:
         self._save(self._files, report)
 
     def at_end(self, report: Report) -> None:
-        """Write what can be written once only: pipes and devices."""
+        """Write what can be written once only: pipes and devices, and what GitHub shows."""
         if report.runs:
             self._save(self._streams, report)
+        if self._step:
+            self._save([self._step], report)
 
     def saved(self) -> list[str]:
         """Return the names of the files."""
         return [str(output.path) for output in (*self._files, *self._streams)]
 
-    def _save(self, outputs: Sequence[Output], report: Report) -> None:
+    def _save(self, outputs: Sequence[Output | Step], report: Report) -> None:
         for output in outputs:
             try:
                 output.save(report)
@@ -70,6 +89,7 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
             )
         found = Output(suffix, Path(text))
     _check(text, found.path)
+    check_installed(found.format)
     return found
 
 

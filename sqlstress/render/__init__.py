@@ -4,32 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from sqlstress.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlstress.analysis.comparison import Comparison
     from sqlstress.report import Report
 
 
-def _lazy(target: str) -> Callable[[Any], str]:
+def _lazy(target: str) -> Callable[..., str]:
     """Return a renderer that is imported when it is called; `target` is "module:function"."""
     module, _, name = target.partition(":")
 
-    def render(shown: Any) -> str:
-        return str(getattr(import_module(module), name)(shown))
+    def render(*shown: Any) -> str:
+        return str(getattr(import_module(module), name)(*shown))
 
     return render
 
 
-FORMATS: dict[str, Callable[[Report], str]] = {
+FORMATS: dict[str, Callable[..., str]] = {
     "json": _lazy("sqlstress.report:to_json"),
     "csv": _lazy("sqlstress.render.csvfile:report_csv"),
     "md": _lazy("sqlstress.render.markdown:report_markdown"),
+    "xml": _lazy("sqlstress.render.ci.junit:report_junit"),
+    "github-action-benchmark": _lazy("sqlstress.render.ci.benchmark_action:throughput_json"),
+    "bmf": _lazy("sqlstress.render.ci.bencher:bencher_json"),
 }
-"""What `--output` writes, by suffix."""
+"""What `--output` writes, by suffix or by prefix: a report, or several, as text."""
+
+SUFFIXES = ("json", "csv", "md", "xml")
+"""Those of them that a file's name can end with."""
 
 COMPARISON_FORMATS: dict[str, Callable[[Comparison], str]] = {
     "md": _lazy("sqlstress.render.markdown:comparison_markdown"),
     "txt": _lazy("sqlstress.render.text:comparison_text"),
 }
 """What `--output` of compare writes, by suffix."""
+
+BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
+    "github-action-benchmark": (
+        "-latency",
+        _lazy("sqlstress.render.ci.benchmark_action:latency_json"),
+    ),
+}
+"""Formats that need a second file: what its name has more than the first one's, and what is in it."""
+
+SINGLE = frozenset({"json"})
+"""Formats that hold one report and no more."""
+
+_EXTRAS: dict[str, tuple[str, str]] = {}
+"""Format → the package that it needs, and the extra that brings it."""
+
+
+def check_installed(form: str) -> None:
+    """Raise UsageError where a format needs a package that is not installed."""
+    package, extra = _EXTRAS.get(form, ("", ""))
+    if package and find_spec(package) is None:
+        raise UsageError(f"{form} needs {package}: python -m pip install 'sqlstress[{extra}]'.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -37,27 +37,29 @@ class _Columns:
     kinds: list[str]
 
 
-def report_csv(report: Report) -> str:
-    """Return a report as CSV (RFC 4180, but lines end in LF); a missing figure is an empty field.
+def report_csv(*reports: Report) -> str:
+    """Return reports as CSV (RFC 4180, but lines end in LF); a missing figure is an empty field.
 
     A trial without workers has one row, and so has a case without trials: no error is left out. Text
     that a spreadsheet would run as a formula begins with an apostrophe.
     """
-    columns = _columns(report)
+    columns = _columns([run for report in reports for run in report.runs])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(map(_field, _header(columns)))
-    for number, run in enumerate(report.runs, 1):
-        for line in _lines(run):
-            about = (*(value(report) for value in REPORT.values()), number, _sqlite_version(report, run))
-            writer.writerow(map(_field, chain(about, _values(line, columns))))
+    for report in reports:
+        about = [value(report) for value in REPORT.values()]
+        for number, run in enumerate(report.runs, 1):
+            origin = (*about, number, _sqlite_version(report, run))
+            for line in _lines(run):
+                writer.writerow(map(_field, chain(origin, _values(line, columns))))
     return text.getvalue()
 
 
-def _columns(report: Report) -> _Columns:
-    trials = [trial for run in report.runs for trial in run.trials]
+def _columns(runs: Sequence[Run]) -> _Columns:
+    trials = [trial for run in runs for trial in run.trials]
     return _Columns(
-        case={**CASE, **of_parts(report.runs), **(ARM if report.ab else {})},
+        case={**CASE, **of_parts(runs), **(ARM if any(run.arm for run in runs) else {})},
         settings=_names(trial.effective for trial in trials),
         trial={**TRIAL, **(SPACE if any(trial.space for trial in trials) else {})},
         latencies=_names(trial.latency for trial in trials),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 
 from tabulate import tabulate
 
@@ -19,9 +20,9 @@ _MARKUP = re.compile(r"[\\`*\[\]|~#!$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
-def report_markdown(report: Report) -> str:
-    """Return a report as GitHub Markdown, with all columns; strings from elsewhere can't mark anything up."""
-    return _page(report_blocks(report))
+def report_markdown(*reports: Report) -> str:
+    """Return reports as GitHub Markdown, with all columns; strings from elsewhere can't mark anything up."""
+    return _page(chain.from_iterable(map(report_blocks, reports)))
 
 
 def comparison_markdown(comparison: Comparison) -> str:

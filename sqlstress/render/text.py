@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from textwrap import wrap
 
 from tabulate import DataRow, TableFormat, tabulate
@@ -18,9 +19,9 @@ WIDTH = 80
 MARK = "*"
 
 
-def report_text(report: Report) -> str:
-    """Return a report as text: what was measured, the tables, and what they say, in lines of 80 columns."""
-    return _page(report_blocks(report))
+def report_text(*reports: Report) -> str:
+    """Return reports as text: what was measured, the tables, and what they say, in lines of 80 columns."""
+    return _page(chain.from_iterable(map(report_blocks, reports)))
 
 
 def comparison_text(comparison: Comparison) -> str:

@@ -78,7 +78,7 @@ WRONG = [
     ("--seed 99999999999999999999999", "--seed: '99999999999999999999999'", "from 0 to"),
     ("-o report", "-o 'report'", "json, csv, md"),
     ("-o report.xlsx", "-o 'report.xlsx'", "json, csv, md"),
-    ("-o xml:report", "-o 'xml:report'", "FORMAT:FILE"),
+    ("-o pdf:report", "-o 'pdf:report'", "FORMAT:FILE"),
     ("-o .json", "-o '.json'", "FORMAT:FILE"),
     ("-o json:", "-o 'json:'", "not the name of a file"),
     ("-o json:.", "-o 'json:.'", "not the name of a file"),

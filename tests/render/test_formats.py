@@ -6,6 +6,9 @@ import subprocess
 import sys
 
 from sqlstress.render import FORMATS
+from sqlstress.render.ci.bencher import bencher_json
+from sqlstress.render.ci.benchmark_action import throughput_json
+from sqlstress.render.ci.junit import report_junit
 from sqlstress.render.csvfile import report_csv
 from sqlstress.render.markdown import report_markdown
 from sqlstress.report import to_json
@@ -15,7 +18,14 @@ from tests.example_report import example_report
 def test_each_format_is_written_by_its_renderer() -> None:
     report = example_report()
     written = {name: render(report) for name, render in FORMATS.items()}
-    assert written == {"json": to_json(report), "csv": report_csv(report), "md": report_markdown(report)}
+    assert written == {
+        "json": to_json(report),
+        "csv": report_csv(report),
+        "md": report_markdown(report),
+        "xml": report_junit(report),
+        "github-action-benchmark": throughput_json(report),
+        "bmf": bencher_json(report),
+    }
 
 
 def loaded_by(code: str, *names: str) -> list[str]:
@@ -30,7 +40,8 @@ def test_nothing_heavy_is_loaded_before_a_format_is_used() -> None:
 
 
 def test_rendering_needs_neither_the_engine_nor_a_driver() -> None:
-    code = "import sqlstress.render.text, sqlstress.render.markdown, sqlstress.render.csvfile"
+    rendered = ("text", "markdown", "csvfile", "ci.junit", "ci.bencher", "ci.github")
+    code = "import " + ", ".join(f"sqlstress.render.{name}" for name in rendered)
     rooms = ("engine", "drivers", "stores", "workloads", "environment", "cli")
     assert loaded_by(code, "sqlite3", "apsw", *(f"sqlstress.{room}" for room in rooms)) == []
     assert "tabulate" in loaded_by(code, "tabulate")

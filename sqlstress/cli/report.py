@@ -1,0 +1,39 @@
+"""sqlstress report: saved reports, shown again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sqlstress.cli.console import say
+from sqlstress.cli.options import github_option, output_option
+from sqlstress.errors import UsageError
+from sqlstress.render import SINGLE
+
+
+@click.command(epilog="Example: sqlstress report report.json -o report.xml")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@output_option("Write them there instead of printing them")
+@github_option
+def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool) -> None:
+    """Show saved reports again: as text, or with -o in any other format. Needs no SQLite.
+
+    Several reports go into one file, but for JSON.
+    """
+    from sqlstress.cli.github import Step
+    from sqlstress.cli.outputs import parse_output
+    from sqlstress.render.text import report_text
+    from sqlstress.report import read
+
+    step = Step.here() if github else None
+    targets = [parse_output(text) for text in outputs]
+    if len(files) > 1 and any(target.format in SINGLE for target in targets):
+        raise UsageError("a JSON file holds one report: give one FILE, or another format.")
+    reports = [read(path) for path in files]
+    for target in targets:
+        target.save(*reports)
+    if step is not None:
+        step.save(*reports)
+    if not targets and step is None:
+        say(report_text(*reports), end="")

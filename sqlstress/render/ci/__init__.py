@@ -1,0 +1,1 @@
+"""Reports for continuous integration: what test runners, benchmark trackers and GitHub read."""

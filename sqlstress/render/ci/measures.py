@@ -1,0 +1,50 @@
+"""The figures that benchmark trackers keep: a median, and between which values the trials lay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from sqlstress.analysis.wording import finite
+from sqlstress.report import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One figure of a case over its valid trials."""
+
+    value: float
+    """The median."""
+    low: float
+    """The lowest."""
+    high: float
+    """The highest."""
+
+    @property
+    def is_range(self) -> bool:
+        """Whether there was more than one trial to tell how far they differ."""
+        return self.low < self.high
+
+
+def throughput(run: Run) -> Measure | None:
+    """Return the TPS of a run; None where there is none that can be believed."""
+    return _measure(run, (trial.tps for trial in run.valid))
+
+
+def p99_ns(run: Run, kind: str) -> Measure | None:
+    """Return the 99th percentile of a kind of operation, in ns; None where there is none."""
+    found = (trial.latency[kind] for trial in run.valid if kind in trial.latency)
+    return _measure(run, (latency.p99_ns for latency in found))
+
+
+def kinds(run: Run) -> list[str]:
+    """Return the kinds of operations of a run, by name."""
+    return sorted({kind for trial in run.valid for kind in trial.latency})
+
+
+def _measure(run: Run, values: Iterable[float | None]) -> Measure | None:
+    known = [value for value in map(finite, values) if value is not None]
+    if not known or run.verdict.status == "failed":
+        return None
+    return Measure(median(known), min(known), max(known))

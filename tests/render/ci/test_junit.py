@@ -1,0 +1,126 @@
+"""Tests of JUnit XML: read back by a reader of it, and by the rules of its schema."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import junitparser
+import pytest
+from hypothesis import given
+
+from sqlstress.render.ci.junit import report_junit
+from sqlstress.report import Report
+from tests.ab_report import ab_report, around
+from tests.example_report import assert_golden, example_report, failed_report
+from tests.render.hostile import hostile_report
+from tests.render.variants import EXAMPLE, troubled_report
+from tests.strategies import reports
+
+ALLOWED = {
+    "testsuites": ({"name", "tests", "failures", "errors", "time"}, {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "skipped", "time", "timestamp"},
+        {"properties", "testcase"},
+    ),
+    "properties": (set(), {"property"}),
+    "property": ({"name", "value"}, set()),
+    "testcase": ({"name", "classname", "time"}, {"skipped", "error", "failure", "system-out"}),
+    "failure": ({"message", "type"}, set()),
+    "error": ({"message", "type"}, set()),
+    "skipped": ({"message", "type"}, set()),
+    "system-out": (set(), set()),
+}
+"""Element → its attributes and children, of those that jenkins-junit.xsd allows."""
+
+
+def outcomes(*written: Report) -> dict[str, str]:
+    """Return how each test ended, as a reader of JUnit sees it; the totals are those of the tests."""
+    found: dict[str, str] = {}
+    for suite in junitparser.JUnitXml.fromstring(report_junit(*written).encode()):
+        cases = list(suite)
+        kinds = [type(case.result[0]).__name__ if case.result else "passed" for case in cases]
+        assert suite.tests == len(cases)
+        counted = (suite.failures, suite.errors, suite.skipped)
+        assert counted == tuple(map(kinds.count, ("Failure", "Error", "Skipped")))
+        found |= {case.name: kind for case, kind in zip(cases, kinds, strict=True)}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "report"),
+    [("report", example_report()), ("failed", failed_report()), ("troubled", troubled_report())],
+)
+def test_the_report_is_written_as_kept(name: str, report: Report) -> None:
+    assert_golden(f"{name}.xml", report_junit(report))
+
+
+@given(reports)
+def test_whatever_the_report_the_rules_of_the_schema_are_kept(report: Report) -> None:
+    root = ElementTree.fromstring(report_junit(report))
+    for element in root.iter():
+        attributes, children = ALLOWED[element.tag]
+        assert set(element.attrib) <= attributes
+        assert {child.tag for child in element} <= children
+        if element.tag == "testcase":
+            assert sum(child.tag != "system-out" for child in element) <= 1
+            assert float(element.attrib["time"]) >= 0
+    assert len(outcomes(report)) == len(report.runs) + report.interrupted + (report.ab is not None)
+
+
+def test_what_was_measured_and_proved_has_passed() -> None:
+    assert set(outcomes(EXAMPLE).values()) == {"passed"}
+    assert len(outcomes(EXAMPLE)) == len(EXAMPLE.runs)
+
+
+def test_wrong_data_is_a_failure_that_names_what_is_wrong() -> None:
+    found = outcomes(failed_report())
+    assert [name for name, kind in found.items() if kind != "passed"] == ["kv: 1 file, 4 processes"]
+    assert found["kv: 1 file, 4 processes"] == "Failure"
+    assert "key 4711: worker 2&#x27;s" in report_junit(failed_report()).replace("'", "&#x27;")
+
+
+def test_a_dead_worker_is_an_error_and_what_is_undecided_or_left_out_was_skipped() -> None:
+    assert list(outcomes(troubled_report()).values()) == ["passed", "Error", "Skipped", "passed", "Skipped"]
+
+
+def test_a_case_that_was_not_needed_was_skipped() -> None:
+    run = replace(EXAMPLE.runs[0], trials=(), skipped="a smaller one took too long")
+    assert list(outcomes(replace(EXAMPLE, runs=(run,))).values()) == ["Skipped"]
+
+
+def test_a_trial_that_is_not_valid_is_an_error_though_the_run_has_none() -> None:
+    run = EXAMPLE.runs[0]
+    late = replace(run, trials=(replace(run.trials[0], error="worker 1 came late"),))
+    assert list(outcomes(replace(EXAMPLE, runs=(late,))).values()) == ["Error"]
+
+
+def test_wrong_data_stays_a_failure_though_the_run_has_an_error_too() -> None:
+    report = failed_report()
+    died = replace(report, runs=tuple(replace(run, error="worker 1 was killed") for run in report.runs))
+    assert outcomes(died)["kv: 1 file, 4 processes"] == "Failure"
+
+
+def test_several_reports_are_several_suites() -> None:
+    root = ElementTree.fromstring(report_junit(EXAMPLE, failed_report()))
+    assert [suite.attrib["failures"] for suite in root] == ["0", "1"]
+    assert root.attrib["tests"] == "16"
+
+
+def test_hostile_texts_stay_texts_of_bounded_length() -> None:
+    text = report_junit(hostile_report())
+    assert len(outcomes(hostile_report())) == len(EXAMPLE.runs)
+    assert len(text) < 100_000
+    assert "<script" not in text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "outcome"),
+    [(1.0, "passed"), (0.5, "Failure"), (0.92, "Skipped")],
+    ids=["pass", "fail", "unsure"],
+)
+def test_an_ab_test_is_a_test_of_its_own(ratio: float, outcome: str) -> None:
+    found = outcomes(ab_report([around(ratio, 30, 0.1)]))
+    assert found.pop("B beside A") == outcome
+    assert set(found.values()) == {"passed"}
+    assert {name[:3] for name in found} == {"A, ", "B, "}

@@ -1,0 +1,127 @@
+"""Tests of what benchmark trackers read: github-action-benchmark and Bencher."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+
+from sqlstress.render.ci.bencher import bencher_json
+from sqlstress.render.ci.benchmark_action import latency_json, throughput_json
+from sqlstress.report import Report
+from tests.example_report import assert_golden, example_report, failed_report
+from tests.render.hostile import hostile_report
+from tests.render.variants import classic_report, troubled_report, update_report
+from tests.strategies import reports
+
+ACTION = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["name", "unit", "value"],
+        "additionalProperties": False,
+        "properties": {
+            "name": {"type": "string", "minLength": 1},
+            "unit": {"type": "string"},
+            "value": {"type": "number"},
+            "range": {"type": "string"},
+            "extra": {"type": "string"},
+        },
+    },
+}
+"""The rows of github-action-benchmark's custom tools, as its documentation has them."""
+METRIC = {
+    "type": "object",
+    "required": ["value"],
+    "additionalProperties": False,
+    "properties": {name: {"type": "number"} for name in ("value", "lower_value", "upper_value")},
+}
+BENCHER = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": False,
+        "properties": {"throughput": METRIC, "latency": METRIC},
+    },
+}
+"""The Bencher Metric Format, as its documentation has it, with our two measures."""
+
+WRITERS = (throughput_json, latency_json, bencher_json)
+every_writer = pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+
+
+def parsed(text: str) -> Any:
+    plain = json.loads(text, parse_constant=pytest.fail)
+    jsonschema.validate(plain, ACTION if isinstance(plain, list) else BENCHER)
+    return plain
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("report.throughput.json", throughput_json(example_report())),
+        ("report.latency.json", latency_json(example_report())),
+        ("updates.bmf.json", bencher_json(update_report())),
+    ],
+)
+def test_the_figures_are_written_as_kept(name: str, text: str) -> None:
+    parsed(text)
+    assert_golden(name, text)
+
+
+@every_writer
+@given(reports)
+def test_whatever_the_report_the_format_is_kept(write: Any, report: Report) -> None:
+    parsed(write(report))
+
+
+def test_throughput_is_the_median_with_the_range_of_the_trials() -> None:
+    report = update_report()
+    first = parsed(throughput_json(report))[0]
+    rates = sorted(trial.tps for trial in report.runs[0].trials)
+    assert first["value"] == rates[1]
+    assert first["range"] == f"{rates[0]:.6g} to {rates[2]:.6g}"
+    assert first["extra"] == "median of 3 trials"
+    metric = parsed(bencher_json(report))[first["name"]]["throughput"]
+    assert list(metric.values()) == [rates[1], rates[0], rates[2]]
+
+
+def test_latency_is_the_99th_percentile_of_each_kind_in_ms_and_in_ns() -> None:
+    report = example_report()
+    latency = report.runs[0].trials[0].latency["replace"].p99_ns
+    assert latency is not None
+    found = {entry["name"]: entry for entry in parsed(latency_json(report))}
+    name = "kv: 1 file, 1 process (Linux x86_64): replace p99"
+    assert (found[name]["value"], found[name]["unit"]) == (latency / 1e6, "ms")
+    assert parsed(bencher_json(report))[name] == {"latency": {"value": latency}}
+
+
+def test_pairs_are_counted_as_pairs() -> None:
+    assert {entry["unit"] for entry in parsed(throughput_json(classic_report()))} == {"pairs/s"}
+
+
+@every_writer
+def test_what_is_wrong_or_was_not_measured_has_no_figure(write: Any) -> None:
+    wrong = {"4 processes": failed_report(), "2 processes": troubled_report()}
+    for place, report in wrong.items():
+        text = write(report)
+        assert f"1 file, {place}" not in text
+        assert "1 file, 1 process" in text
+
+
+def test_the_same_case_of_two_systems_has_two_names() -> None:
+    report = example_report()
+    host = replace(report.environment.host, system="Windows", machine="AMD64")
+    other = replace(report, environment=replace(report.environment, host=host))
+    assert len(parsed(bencher_json(report, other))) == 2 * len(parsed(bencher_json(report)))
+    assert len(parsed(throughput_json(report, other))) == 16
+
+
+@every_writer
+def test_hostile_texts_stay_texts(write: Any) -> None:
+    parsed(write(hostile_report()))
