@@ -6,6 +6,8 @@
     python -m benchmarks fair                                    --busy fair against the default
     python -m benchmarks memory                                  memory and time to start
     python -m benchmarks profile                                 where an operation's time goes
+    python -m benchmarks gate --output benchmarks/results/gate.md
+                                                                 how often `sqlstress ab` is wrong
     python -m benchmarks all --output benchmarks/results/NAME.md
 
 Run from the checkout. Arms are measured side by side, in pairs, in the order ABBA; ratios are the
@@ -29,15 +31,19 @@ import psutil
 
 from benchmarks import climit_build, text
 from benchmarks.bench import Bench
-from benchmarks.loops import CHECKOUT, LoopFailure
+from benchmarks.loops import LoopFailure
 from benchmarks.options import STUDIES, options, parser
 from benchmarks.results import Document, Plan, Row, Section, Task
+from benchmarks.surroundings import revision
 from benchmarks.tool import Tool, ToolFailure
 from sqlstress.report import write_atomically
 
 
 def main(arguments: list[str]) -> int:
     """Carry out the command line and return the exit code."""
+    if arguments[:1] == ["gate"]:
+        # Workers import the main module again: this one would make each of their starts longer.
+        return subprocess.call([sys.executable, "-m", "benchmarks.gate", *arguments[1:]])
     given = parser().parse_args(arguments)
     asked = options(given)
     names = tuple(STUDIES) if given.study == "all" else (given.study,)
@@ -64,7 +70,7 @@ def _document(arguments: list[str], bench: Bench, names: tuple[str, ...]) -> Doc
     return Document(
         command=("python", "-m", "benchmarks", *map(shlex.quote, arguments)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        revision=_revision(),
+        revision=revision(),
         compiler=_compiler() if "limit" in names else "",
         load_average=psutil.getloadavg()[0],
         environment=bench.tool.fingerprint(tuple(needed)),
@@ -113,14 +119,6 @@ def _write(document: Document, output: Path) -> None:
     output.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(output.with_suffix(".md"), text.markdown(document))
     write_atomically(output.with_suffix(".json"), json.dumps(text.plain(document), indent=1) + "\n")
-
-
-def _revision() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    try:
-        return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True).stdout.strip()
-    except OSError:
-        return ""
 
 
 def _compiler() -> str:

@@ -55,6 +55,8 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument(
                 "--concurrency", type=counts, default=(), metavar="N,N", help="numbers of processes"
             )
+    # It has a command line of its own, as it has workers: here it is listed only.
+    commands.add_parser("gate", help="how often `sqlstress ab` is wrong")
     _choice(made["limit"], "--synchronous", limit.SYNCHRONOUS)
     _choice(made["limit"], "--arm", limit.ARMS)
     return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from tabulate import tabulate
 
 from benchmarks.results import AT_LEAST, Comparison, Document, Row, Section
+from benchmarks.surroundings import build_lines, host_lines
 from sqlstress.report import Environment
 
 
@@ -95,30 +96,13 @@ def _fingerprint(document: Document) -> Iterator[str]:
     environment = document.environment
     lines = [
         f"Measured {document.created}, revision {document.revision or 'unknown'}.",
-        *_host(environment),
+        *host_lines(environment),
         f"load average of the last minute when it began: {document.load_average:.1f}",
-        *(
-            f"{build.driver}: {build.driver_version}, SQLite {build.version} ({build.source_id})"
-            for build in environment.builds
-        ),
+        *build_lines(environment),
         *([f"C: {document.compiler}"] if document.compiler else []),
     ]
     yield "\n".join(f"- {line}" for line in lines)
     yield from _warnings(environment)
-
-
-def _host(environment: Environment) -> Sequence[str]:
-    host, files, sync = environment.host, environment.file_system, environment.sync
-    assert sync and host.memory_bytes and host.sleep_1ms_ns, "a fingerprint of this machine has them"
-    processor = host.processor or "processor unknown"
-    return (
-        f"{host.system} {host.release}, {host.machine}, {processor}, {host.cores} cores, "
-        f"{host.memory_bytes / 2**30:.1f} GiB, {host.python}",
-        f"a sleep of 1 ms takes {host.sleep_1ms_ns / 1e6:.2f} ms",
-        f"{files.kind or 'file system unknown'} on {files.device} ({files.options})",
-        f"a sync ({sync.primitive}) costs p50 {sync.append_p50_ns / 1e3:.0f} µs, "
-        f"p99 {sync.append_p99_ns / 1e3:.0f} µs",
-    )
 
 
 def _warnings(environment: Environment) -> Iterator[str]:

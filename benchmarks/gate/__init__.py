@@ -1,0 +1,7 @@
+"""gate: how often `sqlstress ab` is wrong, on real databases.
+
+    python -m benchmarks gate --minutes 30 --output benchmarks/results/gate.md
+
+A against A, and A against A slowed by a known share: each experiment is a whole A/B test with its looks
+and its verdict. What is written is read again, so the command can be stopped and given once more.
+"""

@@ -1,0 +1,112 @@
+"""The gate's benchmark: its arithmetic, a driver that is slower by a known share, and a tiny real run."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from benchmarks.gate import slowed
+from benchmarks.gate.experiments import Outcome, Results, Setting, kept, to_come
+from benchmarks.gate.rates import clopper_pearson
+from benchmarks.gate.slowed import Slowed, waiting_after
+from benchmarks.gate.table import markdown, table, targets
+from benchmarks.loops import CHECKOUT
+from sqlstress.drivers import load_driver
+from sqlstress.errors import UsageError
+
+SETTING = Setting(0.1, 0.1, 1, "normal", 0.5, 500, 0.1)
+
+
+def outcome(share: float, verdict: str, seconds: float = 60.0) -> Outcome:
+    return Outcome(share, 1, verdict, 10, 1.0 - share, seconds)
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(0, 100), (1, 100), (5, 20), (20, 20), (0, 1), (99, 100)])
+def test_intervals_of_rates_are_scipys(hits: int, runs: int) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    expected = stats.binomtest(hits, runs).proportion_ci(0.95, "exact")
+    assert clopper_pearson(hits, runs) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_a_slowed_operation_takes_its_share_longer_and_answers_the_same() -> None:
+    def call(params: tuple[int, ...]) -> int:
+        until = time.perf_counter() + 0.01
+        while time.perf_counter() < until:
+            pass
+        return params[0]
+
+    begun = time.perf_counter()
+    assert waiting_after(call, 0.75)((7,)) == 7
+    assert time.perf_counter() - begun >= 0.04
+
+
+def test_a_process_that_is_sent_the_name_knows_the_driver_and_its_share() -> None:
+    sent = pickle.dumps(Slowed(0.25)).hex()
+    code = (
+        f"import pickle; name = pickle.loads(bytes.fromhex('{sent}'))\n"
+        "from sqlstress.drivers import load_driver\n"
+        "driver = load_driver(name); print(name, name.share, driver._share, driver.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True)
+    assert done.stdout.split() == ["slowed", "0.25", "0.25", "benchmarks.gate.slowed"], done.stderr
+    assert load_driver(Slowed(0.0)) is slowed
+
+
+def test_the_shares_that_are_wanted_come_to_their_ends_together() -> None:
+    results = Results(SETTING)
+    order = []
+    for share in islice(to_come(results, {0.0: 4, 0.2: 2}), 10):
+        order.append(share)
+        results.outcomes.append(outcome(share, "pass"))
+    assert sorted(order) == [0.0] * 4 + [0.2] * 2
+    assert 0.2 in order[:3]
+
+
+def test_what_was_kept_is_gone_on_with_and_other_slices_are_refused(tmp_path: Path) -> None:
+    results = Results(SETTING, outcomes=[outcome(0.0, "pass")])
+    results.save(tmp_path / "gate.json")
+    assert kept(tmp_path / "gate.json", SETTING).outcomes == results.outcomes
+    assert kept(tmp_path / "new.json", SETTING).outcomes == []
+    with pytest.raises(UsageError, match="measured with other slices"):
+        kept(tmp_path / "gate.json", replace(SETTING, duration_s=2.0))
+
+
+def test_the_table_counts_verdicts_and_sets_them_beside_their_targets() -> None:
+    same = [outcome(0.0, "pass")] * 98 + [outcome(0.0, "fail"), outcome(0.0, "inconclusive", 240.0)]
+    slower = [outcome(0.2, "fail")] * 8 + [outcome(0.2, "pass")] * 2
+    results = Results(SETTING, outcomes=[*same, *slower])
+    first, second = table(results).splitlines()[2:]
+    assert "1: 1.0% (0.0% to 5.4%)" in first and "98: 98.0%" in first and "1.0 (4.0)" in first
+    assert "8: 80.0% (44.4% to 97.5%)" in second
+    assert list(targets(results)) == [
+        "false alarms: 1.0%, at most 1%: reached",
+        "a drop of 20% found: 80.0%, at least 90%: SHORT",
+        "minutes: median 1.0, at most 3: reached",
+    ]
+    assert table(results) in markdown(results)
+
+
+def test_a_tiny_real_run_is_written_and_gone_on_with(tmp_path: Path) -> None:
+    slices = ("--duration", "60ms", "--warmup", "100ms", "--key-space", "200", "--synchronous", "off")
+    command = (sys.executable, "-m", "benchmarks", "gate", "--slowed", "0", *slices)
+    where = ("--dir", str(tmp_path), "--output", str(tmp_path / "gate.md"))
+    for count in ("1", "2"):
+        done = subprocess.run(
+            [*command, "--max-drop", "90", "--same", count, *where],
+            cwd=CHECKOUT,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        found = json.loads((tmp_path / "gate.json").read_text(encoding="utf-8"))
+        assert [one["verdict"] for one in found["outcomes"]] == ["pass"] * int(count)
+    assert "false alarms: 0.0%" in (tmp_path / "gate.md").read_text(encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gate.json", "gate.md"]
