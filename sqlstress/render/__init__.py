@@ -11,7 +11,6 @@ from sqlstress.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlstress.analysis.comparison import Comparison
-    from sqlstress.report import Report
 
 
 def _lazy(target: str) -> Callable[..., str]:
