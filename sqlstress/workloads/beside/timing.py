@@ -31,10 +31,6 @@ class Timing:
             yield
             self._wait_until(time.perf_counter_ns() + self.interval_ns)
 
-    def wait_for_opening(self) -> None:
-        """Sleep until the window opens, or the trial has ended."""
-        self._wait_until(self._opens_ns)
-
     def over(self) -> bool:
         """Say whether there is nothing more to do."""
         return self._ended() or time.perf_counter_ns() >= self._closes_ns

@@ -23,7 +23,7 @@ class WalWatcher:
         self._files = [folder / name for name in file_names(case.buckets)]
 
     def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
-        """Look as long as the window is open."""
+        """Look at all files, again and again, while the window is open."""
         timing = Timing(self._case, opens_ns, ended)
         frames, checkpointed, size, of_one = (
             largest(name, unit, timing.interval_ns)
@@ -34,13 +34,12 @@ class WalWatcher:
                 (LARGEST_WAL, "bytes"),
             )
         )
-        timing.wait_for_opening()
         for _ in timing.rounds():
-            sizes = [walindex.wal_bytes(path) for path in self._files]
-            found = [walindex.read(path) for path in self._files]
             at_ns = timing.within(time.perf_counter_ns())
             if at_ns is None:
                 continue
+            sizes = [walindex.wal_bytes(path) for path in self._files]
+            found = [walindex.read(path) for path in self._files]
             size.add(at_ns, sum(sizes))
             of_one.add(at_ns, max(sizes))
             seen = [one for one in found if one]

@@ -48,6 +48,15 @@ def test_there_are_never_too_many_values_and_each_says_when_its_stretch_began(
     assert dict(zip(series.times_ns, series.values, strict=True)) == found
 
 
+def test_one_stretch_too_many_makes_half_as_many() -> None:
+    figure = summed("a", "frames", WIDTH)
+    for place in range(MOST):
+        figure.add(place * WIDTH, 1)
+    assert figure.series().values == (1,) * MOST
+    figure.add(MOST * WIDTH, 1)
+    assert figure.series().values == (*[2] * (MOST // 2), 1)
+
+
 def test_a_stretch_in_which_nothing_was_seen_has_no_value() -> None:
     figure = summed("a", "frames", WIDTH)
     for at_ns in (10, 20, 5 * WIDTH):

@@ -36,13 +36,6 @@ def test_the_end_is_noticed_soon_also_in_a_long_pause(moments: Time) -> None:
     assert max(moments.sleeps) <= 0.02
 
 
-def test_the_opening_is_waited_for_unless_the_trial_ends_before(moments: Time) -> None:
-    Timing(CASE, 70 * MS, moments.over(200 * MS)).wait_for_opening()
-    assert moments.now_ns == 70 * MS
-    Timing(CASE, 700 * MS, moments.over(200 * MS)).wait_for_opening()
-    assert 200 * MS <= moments.now_ns <= 220 * MS
-
-
 def test_only_what_lies_within_the_window_has_a_time() -> None:
     timing = Timing(CASE, 1000 * MS, lambda: False)
     assert [timing.within(at * MS) for at in (999, 1000, 1499, 1500)] == [None, 0, 499 * MS, None]
