@@ -107,6 +107,25 @@ def test_updates_loses_none_and_only_deferred_meets_busy_snapshot(tmp_path: Path
     assert immediate["trials"][0]["busy_snapshot"] == 0
 
 
+def test_checkpoints_measures_who_checkpoints_and_what_starves_it(tmp_path: Path) -> None:
+    found = runs_of("checkpoints.toml", tmp_path, duration="300ms")
+    beside = [one["case"]["checkpointing"] for one in found]
+    assert [one and (one["mode"], one["pinned_reader"]) for one in beside] == [
+        None,
+        ("passive", False),
+        ("restart", False),
+        ("truncate", False),
+        ("passive", True),
+    ]
+    seen = [{one["name"] for one in run["trials"][0]["series"]} for run in found]
+    assert [("WAL size" in names, "checkpoints" in names) for names in seen] == [
+        (False, False),
+        *[(True, True)] * 4,
+    ]
+    stuck = next(one for one in found[-1]["trials"][0]["series"] if one["name"].startswith("stuck"))
+    assert max(stuck["values"]) >= 3
+
+
 def test_ci_covers_batches_updates_and_the_full_integrity_check(tmp_path: Path) -> None:
     found = runs_of("ci.toml", tmp_path, repeat=1)
     names = {check["name"] for one in found for check in checks(one)}

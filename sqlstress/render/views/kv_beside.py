@@ -8,9 +8,9 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.wal import Wal, wal_of
 from sqlstress.case import Checkpointing
 from sqlstress.render.blocks import Block, Column, Paragraph, Picture
-from sqlstress.render.figures import count_cell, ms_cell, share_cell
+from sqlstress.render.figures import MISSING, count_cell, ms_cell, share_cell
 from sqlstress.render.views.columns import Figure, table_of
-from sqlstress.render.views.kv_table import FILES, PROCESSES, Cell, Row, of_latency, rows_of
+from sqlstress.render.views.kv_table import FILES, PROCESSES, Cell, Row, rows_of
 from sqlstress.render.views.wal_picture import picture
 from sqlstress.units import format_duration
 
@@ -52,6 +52,14 @@ def _of_wal(figure: Callable[[Wal], str | None]) -> Cell:
     return cell
 
 
+def _replace_p999(row: Row) -> str | None:
+    latency = row.trial.latency.get("replace") if row.trial else None
+    if latency is None or not latency.count:
+        return None
+    # Too few operations have none; the others of its column may have.
+    return ms_cell(latency.p999_ns) or MISSING
+
+
 def _megabytes(count: int | None) -> str | None:
     return None if count is None else count_cell(count / 1e6)
 
@@ -64,9 +72,7 @@ _FIGURES = (
     Figure(Column("stuck", ("", "stuck")), _of_wal(lambda wal: count_cell(wal.stuck))),
     Figure(Column("longest ms", ("longest", "ms")), _of_wal(lambda wal: ms_cell(wal.longest_ns))),
     Figure(Column("share of time", ("share", "of time")), _of_wal(lambda wal: share_cell(wal.share))),
-    Figure(
-        Column("replace p99.9 ms", ("replace", "p99.9 ms")), of_latency("replace", lambda one: one.p999_ns)
-    ),
+    Figure(Column("replace p99.9 ms", ("replace", "p99.9 ms")), _replace_p999),
     Figure(
         Column("largest WAL MB", ("largest", "WAL MB")), _of_wal(lambda wal: _megabytes(wal.largest_bytes))
     ),

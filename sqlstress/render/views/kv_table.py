@@ -56,9 +56,7 @@ def _of_trial(figure: Callable[[Trial], str | None]) -> Cell:
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
-def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
-    """Return what a column says of the latencies of a kind of operation, in ms."""
-
+def _latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
     def cell(trial: Trial) -> str | None:
         latency = trial.latency.get(kind)
         return None if latency is None or not latency.count else ms_cell(figure(latency))
@@ -108,10 +106,10 @@ FIGURES: tuple[Figure[Row], ...] = (
     Figure(Column("TPS per process", ("TPS per", "process")), _per_process),
     Figure(Column("TPS total", ("TPS", "total")), _total),
     Figure(Column("rows/s", ("rows", "per s")), _rows_per_s),
-    Figure(Column("replace p50 ms", ("replace", "p50 ms")), of_latency("replace", _p50)),
-    Figure(Column("replace p99 ms", ("replace", "p99 ms")), of_latency("replace", _p99)),
-    Figure(Column("update p99 ms", ("update", "p99 ms")), of_latency("update", _p99)),
-    Figure(Column("get p99 ms", ("get", "p99 ms")), of_latency("get", _p99)),
+    Figure(Column("replace p50 ms", ("replace", "p50 ms")), _latency("replace", _p50)),
+    Figure(Column("replace p99 ms", ("replace", "p99 ms")), _latency("replace", _p99)),
+    Figure(Column("update p99 ms", ("update", "p99 ms")), _latency("update", _p99)),
+    Figure(Column("get p99 ms", ("get", "p99 ms")), _latency("get", _p99)),
     Figure(Column("fairness", ("fair-", "ness")), _of_trial(lambda trial: share_cell(trial.fairness))),
     Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait),
     Figure(verified.COLUMN, lambda row: verified.verified_cell(row.run)),

@@ -12,7 +12,7 @@ from sqlstress.render.blocks import Block, Paragraph, Picture, Table
 from sqlstress.render.figures import MISSING
 from sqlstress.render.text import report_text
 from sqlstress.render.views.kv_beside import blocks, words
-from sqlstress.report import Report
+from sqlstress.report import Report, Trial
 from tests.render.variants import EXAMPLE, beside_report, each_trial, with_case
 
 
@@ -76,6 +76,17 @@ def test_a_case_that_could_not_be_measured_has_a_row_without_figures() -> None:
     table = shown(replace(report, runs=(replace(first, trials=(), error="no disk"), *others)))[0]
     assert isinstance(table, Table)
     assert set(table.rows[0][2:]) == {MISSING}
+
+
+def test_too_few_replaces_for_a_p999_are_no_reason_to_leave_its_column_out() -> None:
+    def few(trial: Trial) -> Trial:
+        replaces = replace(trial.latency["replace"], p999_ns=None)
+        return replace(trial, latency={**trial.latency, "replace": replaces})
+
+    table = shown(each_trial(few, beside_report()))[0]
+    assert isinstance(table, Table)
+    place = table.headers.index("replace p99.9 ms")
+    assert {row[place] for row in table.rows} == {MISSING}
 
 
 def test_where_nothing_ran_beside_the_load_nothing_is_shown() -> None:
