@@ -103,7 +103,7 @@ class Method:
     timeout_s: float
     """After which time of work the cell is given up, in seconds."""
     samples: int = 1000
-    """Samples of which the table that is queried holds every pair."""
+    """Samples of which the table that is queried holds every pair; 0 where that is not known."""
     chunk: int = 1000
     """Rows of each statement of BLK/n."""
     as_published: bool = False

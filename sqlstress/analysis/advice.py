@@ -10,6 +10,7 @@ from sqlstress.analysis.cycles import cycles
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.keys import keys
+from sqlstress.analysis.methods import methods
 from sqlstress.analysis.proof import failures, partial_proofs, wrong_data
 from sqlstress.analysis.throughput import throughput
 from sqlstress.analysis.trust import trust
@@ -20,7 +21,7 @@ Topic = Callable[[Group], Iterator[Finding]]
 
 _TOPICS: dict[str, tuple[Topic, ...]] = {
     "kv": (throughput, checkpoints, waiting, partial_proofs, trust),
-    "methods": (partial_proofs,),
+    "methods": (methods, partial_proofs),
     "keys": (keys, partial_proofs, trust),
     "cycles": (cycles, partial_proofs),
 }

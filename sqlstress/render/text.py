@@ -72,10 +72,11 @@ def _tabulated(table: Table, gap: str) -> str:
     # tabulate knows headers of two lines in its own formats only, and those have wide gaps.
     first, second = ([column.heading[line] for column in table.columns] for line in (0, 1))
     rows = _with_marks(table)
-    lines = [first, second, *rows]
+    headings = [first, second] if any(first) else [second]
+    lines = [*headings, *rows]
     widths = [max(len(line[index]) for line in lines) for index in range(len(table.columns))]
     drawn = tabulate(
-        [first, second, ["-" * width for width in widths], *rows],
+        [*headings, ["-" * width for width in widths], *rows],
         tablefmt=TableFormat(None, None, None, None, DataRow("", gap, ""), DataRow("", gap, ""), 0, None),
         colalign=table.alignment,
         disable_numparse=True,

@@ -14,7 +14,8 @@ from sqlstress.render.views.ab import ab_blocks
 from sqlstress.report import Report
 
 VIEWS = {
-    **dict.fromkeys(("kv", "methods"), "sqlstress.render.views.kv"),
+    "kv": "sqlstress.render.views.kv",
+    "methods": "sqlstress.render.views.methods",
     "keys": "sqlstress.render.views.keys",
     "cycles": "sqlstress.render.views.cycles",
 }

@@ -78,7 +78,7 @@ class MethodsSource(OrderedSource):
 
     def _judged(self, error: Exception, code: int | None) -> tuple[str, str]:
         """Return how the operation ended, and a line about it; raises what is neither time-out nor limit."""
-        if isinstance(error, TimedOut) or code == codes.INTERRUPT:
+        if isinstance(error, TimedOut) or self._was_interrupted(error):
             return TIMEOUT, f"given up after {format_duration(self.method.timeout_s)}"
         if codes.is_busy(code):
             waited = format_duration(self.case.settings.busy_timeout_ms / 1000)
@@ -88,6 +88,12 @@ class MethodsSource(OrderedSource):
             raise error
         self._unfit = not isinstance(error, LimitReached)
         return LIMIT, text
+
+    def _was_interrupted(self, error: BaseException | None) -> bool:
+        """Return whether an error is an interrupt or came after one: Peewee then fails to roll back."""
+        if error is None:
+            return False
+        return self._driver.result_code(error) == codes.INTERRUPT or self._was_interrupted(error.__context__)
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
         self._course.end()

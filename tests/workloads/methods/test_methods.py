@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -11,14 +15,15 @@ import peewee
 import pytest
 
 from sqlstress.case import Case
-from sqlstress.drivers import DRIVERS, codes, load_driver
+from sqlstress.drivers import DRIVERS, Connection, codes, load_driver
 from sqlstress.plan.methods import CELLS
+from sqlstress.stores import files
 from sqlstress.workloads.base import DONE, LIMIT, TIMEOUT
 from sqlstress.workloads.methods import binding, orm, sql
 from sqlstress.workloads.methods.models import MODELS
 from sqlstress.workloads.methods.own import own
 from sqlstress.workloads.methods.source import has_arrow
-from tests.workloads.methods.cells import Ran, cell, run
+from tests.workloads.methods.cells import FAST, Ran, cell, prepared, run, work_as
 
 SCALES = {"insert": 30, "allocate": 9, "query": 36}
 EVERY = sorted({(cells.phase, *tricks.split(" + ")) for cells in CELLS for tricks in cells.tricks})
@@ -187,6 +192,57 @@ def test_what_takes_too_long_is_given_up_and_leaves_what_was_told(
     assert ran.verdict().status == "ok", ran.verdict()
     written = written_rows(ran)
     assert written > 0 if (phase, name, transaction) == ("insert", "1b1", False) else written == 0
+
+
+@contextmanager
+def locked(ran: Ran) -> Iterator[Connection]:
+    """Hold the write lock of a file: another library in this process would not see it."""
+    with files.opened(ran.case, ran.path) as connection:
+        connection.rows("BEGIN IMMEDIATE")
+        yield connection
+
+
+WAITING = [("1b1", False, "delete"), ("1b1", True, "delete"), ("1b1", True, "wal"), ("JSON", False, "wal")]
+
+
+@pytest.mark.parametrize(("name", "transaction", "journal"), WAITING)
+def test_who_waits_for_a_lock_until_it_is_too_late_gives_up(
+    name: str, transaction: bool, journal: str, driver: str, tmp_path: Path
+) -> None:
+    settings = replace(FAST, journal_mode=journal)
+    case = cell("insert", name, 30, transaction=transaction, timeout_s=0.05, driver=driver, settings=settings)
+    ran = prepared(case, tmp_path)
+    # It gets the lock in the end, in a statement that has been interrupted by then.
+    with locked(ran) as connection:
+        release = threading.Timer(0.2, lambda: connection.rows("COMMIT"))
+        release.start()
+        work_as(ran, 1)
+        release.join()
+    assert (ran.outcome, written_rows(ran)) == (TIMEOUT, 0)
+    assert ran.findings[0].note == "given up after 50ms"
+    assert ran.verdict().status == "ok"
+
+
+@pytest.mark.parametrize(("name", "transaction", "journal"), WAITING)
+def test_who_waits_for_a_lock_no_longer_than_the_busy_time_out_says_so(
+    name: str, transaction: bool, journal: str, driver: str, tmp_path: Path
+) -> None:
+    settings = replace(FAST, journal_mode=journal, busy_timeout_ms=20)
+    case = cell("insert", name, 30, transaction=transaction, driver=driver, settings=settings)
+    ran = prepared(case, tmp_path)
+    with locked(ran):
+        work_as(ran, 1)
+    assert (ran.outcome, ran.totals[0].failed) == (TIMEOUT, 1)
+    assert ran.findings[0].note == "a lock was not to be had within 20ms"
+    assert ran.verdict().status == "ok"
+
+
+def test_any_other_error_of_sqlite_ends_the_worker(driver: str, tmp_path: Path) -> None:
+    ran = prepared(replace(cell("insert", "1b1", 30), driver=driver), tmp_path)
+    with closing(sqlite3.connect(ran.path)) as connection, connection:
+        connection.execute("INSERT INTO sample (path) VALUES ('/dataset/000017.mat')")
+    with pytest.raises(Exception, match="UNIQUE constraint failed"):
+        work_as(ran, 1)
 
 
 def written_rows(ran: Ran) -> int:
