@@ -20,12 +20,16 @@ def waiting_of(case: Case, worker: int) -> Waiting:
 
 def connect(case: Case, path: Path, waiting: Waiting) -> Connection:
     """Open a file with the case's settings. Raises EnvironmentFailure, with SQLite's code."""
-    settings = case.settings
+    settings, driver = case.settings, load_driver(case.driver)
     try:
-        connection = load_driver(case.driver).connect(
+        connection = driver.connect(
             path, settings.busy_timeout_ms, waiting if settings.busy == "fair" else None
         )
-        pragmas.apply(connection, settings)
+        # Whoever opens a WAL that nobody holds sets it up, and the others wait for it.
+        apply = waiting.retried(
+            lambda _: pragmas.apply(connection, settings), driver.result_code, connection.rollback
+        )
+        apply(None)
     except Exception as error:
         raise EnvironmentFailure(f"cannot open {path.name}: {explain(case.driver, error)}") from error
     return connection
