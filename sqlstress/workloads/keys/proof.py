@@ -86,8 +86,8 @@ def check_ids(by_worker: Iterable[Sequence[int]], told: Told, found: Found, id_t
             seen.add(one)
         if id_type in ASCENDING:
             for earlier, later in pairwise(one for one in own if _fits(one, id_type)):
-                if earlier >= later:
-                    tally.problem(f"{shown(later)} was made after {shown(earlier)}, and is not greater")
+                if earlier > later:
+                    tally.problem(f"{shown(later)} was made after {shown(earlier)}, and is less")
     return tally.check()
 
 

@@ -113,7 +113,7 @@ def test_ids_that_ascend_within_each_worker_are_accepted(id_type: str) -> None:
 @pytest.mark.parametrize("user", [0, 2], ids=["within a transaction", "from one to the next"])
 def test_an_id_that_is_smaller_than_the_one_before_is_named_where_order_is_promised(user: int) -> None:
     made = {**MADE, user: [blob(5), blob(4), blob(7)][: len(MADE[user])]}
-    assert "and is not greater" in " ".join(ids_check(made, "uuid7").counterexamples)
+    assert "and is less" in " ".join(ids_check(made, "uuid7").counterexamples)
     if user == 0:
         assert ids_check(made, "ulid").status == "ok"
 

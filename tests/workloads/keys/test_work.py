@@ -1,86 +1,21 @@
-"""The experiment on real files, by real processes; then the file is broken on purpose."""
+"""The experiment on real files, by real processes."""
 
 from __future__ import annotations
 
-import sqlite3
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sqlstress.case import ID_TYPES, SCHEMAS, Case, Picks, Settings
-from sqlstress.engine.pool import Ended, Pool
-from sqlstress.engine.trial import outcomes, plan_window
-from sqlstress.engine.worker import SLOT_WORDS
-from sqlstress.report import Check, Verdict
-from sqlstress.stores import files
-from sqlstress.workloads import open_work
-from sqlstress.workloads.base import Work
+from sqlstress.case import ID_TYPES, SCHEMAS, Picks
+from sqlstress.stores.connecting import waiting_of
+from sqlstress.workloads.keys import ids, source
 from sqlstress.workloads.keys.choices import picked_by, users_of
-
-SALT = 7
-FAST = Settings(synchronous="off", pragmas=(("foreign_keys", "on"),))
-
-
-def nothing() -> None:
-    pass
-
-
-def case_of(schema: str, id_type: str, made_by: str = "python", **fields: Any) -> Case:
-    load = Picks(schema, id_type, made_by, users=30, picks=10, items=60)
-    return Case(
-        **{"workload": "keys", "concurrency": 2, "settings": FAST, "picks": load, "seed": 3, **fields}
-    )
-
-
-@dataclass
-class Measured:
-    """A trial whose workers have ended and whose data has not been looked at."""
-
-    case: Case
-    path: Path
-    work: Work
-    ended: Sequence[Ended]
-
-    def verdict(self) -> Verdict:
-        return self.work.verify(outcomes(self.ended), nothing)
-
-    def rows(self, sql: str, *params: object) -> list[Any]:
-        with closing(sqlite3.connect(self.path)) as connection, connection:
-            return connection.execute(sql, params).fetchall()
-
-    def execute(self, sql: str, *params: object) -> None:
-        with closing(sqlite3.connect(self.path)) as connection, connection:
-            assert connection.execute(sql, params).rowcount > 0
-
-
-def measure(case: Case, folder: Path, during: Callable[[Pool], None] = lambda pool: None) -> Measured:
-    work = open_work(case, folder, SALT, {})
-    work.prepare(nothing)
-    with Pool(case, folder, SALT, work.shared) as pool:
-        pool.start(nothing)
-        assert pool.wait_ready(60, nothing) == []
-        pool.go(plan_window(case, time.perf_counter_ns()))
-        during(pool)
-        ended = pool.gather(60, nothing)
-    return Measured(case, files.paths(case, folder)[0], work, ended)
-
-
-def statuses(verdict: Verdict) -> dict[str, str]:
-    return {check.name: check.status for check in verdict.checks}
-
-
-def rejected(verdict: Verdict, name: str) -> Check:
-    """Return the check of a name, which must have failed."""
-    found = {check.name: check for check in verdict.checks}
-    assert found[name].status == "failed", verdict
-    return found[name]
-
+from tests.example_report import example_report
+from tests.workloads.keys.measured import Measured, case_of, measure, nothing, statuses
 
 COMBINATIONS = [
     (schema, id_type, made_by)
@@ -151,122 +86,53 @@ def test_the_files_are_removed_at_the_end(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
-# Broken on purpose
+class Written:
+    """A connection that takes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def writer(self, sql: str) -> Callable[[object], None]:
+        return lambda _params: self.told.append(sql)
+
+    def run_many(self, sql: str, rows: Iterable[object]) -> None:
+        self.told += [sql for _ in rows]
+
+    def rollback(self) -> None:
+        self.told.append("rolled back")
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    return measure(case_of("id-rowid", "uuid7"), tmp_path_factory.mktemp("original"))
+@pytest.mark.parametrize("begin", ["deferred", "immediate"])
+def test_a_users_picks_are_one_transaction_that_begins_as_it_was_asked_to(begin: str) -> None:
+    load = Picks("no-key", "int", begin=begin)
+    case = case_of("", "", picks=load)
+    written: Any = Written()
+    insert = source.insertion(case, written, waiting_of(case, 1), source.rows_of(case))
+    insert(source.UserPicks(7, [1, 2, 3], 1))
+    insertions = ["INSERT INTO picks (user, item) VALUES (?, ?)"] * 3
+    assert written.told == [f"BEGIN {begin}", *insertions, "COMMIT"]
 
 
-@pytest.fixture
-def measured(original: Measured) -> Iterator[Measured]:
-    """The same measured trial for every test; what a test does to its file is undone."""
-    with closing(sqlite3.connect(original.path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    before = original.path.read_bytes()
-    yield original
-    files.remove(original.case, original.path.parent)
-    original.path.write_bytes(before)
+def test_ids_are_made_while_the_transaction_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, written = case_of("id-rowid", "uuid4"), Written()
+    monkeypatch.setattr(ids, "maker", lambda id_type: lambda: written.told.append(f"made {id_type}"))
+    connection: Any = written
+    source.insertion(case, connection, waiting_of(case, 1), source.rows_of(case))(source.UserPicks(7, [1], 1))
+    assert [text.split("(")[0] for text in written.told] == [
+        "BEGIN deferred",
+        "made uuid4",
+        "INSERT INTO picks ",
+        "COMMIT",
+    ]
 
 
-def test_an_untouched_file_is_accepted(measured: Measured) -> None:
-    assert set(statuses(measured.verdict()).values()) == {"ok"}
-
-
-def test_a_pick_that_is_gone_is_found(measured: Measured) -> None:
-    measured.execute("DELETE FROM picks WHERE rowid = 17")
-    check = rejected(measured.verdict(), "picks")
-    assert (check.problems, check.counterexamples[0][-7:]) == (1, "is gone")
-
-
-def test_a_pick_that_was_exchanged_for_another_is_found(measured: Measured) -> None:
-    (user, item), (_, other) = measured.rows("SELECT user, item FROM picks LIMIT 2")
-    measured.execute("UPDATE picks SET item = ? WHERE user = ? AND item = ?", other, user, item)
-    assert rejected(measured.verdict(), "picks").problems == 2
-
-
-def test_a_pick_of_somebody_who_does_not_exist_is_found(measured: Measured) -> None:
-    measured.execute("UPDATE picks SET user = x'00' WHERE rowid = 3")
-    verdict = measured.verdict()
-    assert "which do not both exist" in rejected(verdict, "picks").counterexamples[0]
-    assert rejected(verdict, "foreign keys").counterexamples == (
-        "row 3 of picks refers to a row of users that is not there",
-    )
-
-
-def test_a_foreign_key_that_dangles_is_found(measured: Measured) -> None:
-    (item,) = measured.rows("SELECT item FROM picks WHERE rowid = 5")[0]
-    measured.execute("DELETE FROM items WHERE id = ?", item)
-    check = rejected(measured.verdict(), "foreign keys")
-    assert check.problems == len(measured.rows("SELECT 1 FROM picks WHERE item = ?", item))
-
-
-def test_an_id_out_of_order_is_found(measured: Measured) -> None:
-    measured.execute("UPDATE picks SET id = zeroblob(16) WHERE rowid = 40")
-    assert "is not greater" in rejected(measured.verdict(), "identifiers").counterexamples[0]
-
-
-def test_an_id_that_is_none_is_found(measured: Measured) -> None:
-    measured.execute("UPDATE picks SET id = 'an id' WHERE rowid = 40")
-    assert "is not of the type uuid7" in rejected(measured.verdict(), "identifiers").counterexamples[0]
-
-
-def test_the_same_id_for_two_picks_is_found_where_no_key_forbids_it(measured: Measured) -> None:
-    with closing(sqlite3.connect(measured.path)) as connection, connection:
-        connection.execute("ALTER TABLE picks RENAME TO old")
-        connection.execute("CREATE TABLE picks AS SELECT * FROM old")
-        connection.execute("UPDATE picks SET id = (SELECT id FROM picks WHERE rowid = 1) WHERE rowid = 2")
-    told = rejected(measured.verdict(), "identifiers").counterexamples
-    assert any("is there twice" in text for text in told)
-
-
-def test_a_damaged_page_is_found(measured: Measured) -> None:
-    (page_size,), (root,) = (
-        measured.rows(sql)[0]
-        for sql in ("PRAGMA page_size", "SELECT rootpage FROM sqlite_schema WHERE name = 'picks'")
-    )
-    with measured.path.open("r+b") as file:
-        # The cell pointers of the table's root page, which every look-up passes.
-        file.seek((root - 1) * page_size + 12)
-        file.write(b"\xff\xff\xff\xff")
-    rejected(measured.verdict(), "quick_check")
-
-
-def test_a_file_that_is_gone_is_told(measured: Measured) -> None:
-    measured.path.unlink()
-    verdict = measured.verdict()
-    assert rejected(verdict, "quick_check").counterexamples == ("kv.db: the file is gone",)
-    assert verdict.status == "failed"
-
-
-def test_a_pick_that_was_inserted_twice_is_found_where_no_key_forbids_it(tmp_path: Path) -> None:
-    done = measure(case_of("no-key", "ulid"), tmp_path)
-    assert done.verdict().status == "ok"
-    done.execute("INSERT INTO picks (user, item) SELECT user, item FROM picks WHERE rowid = 9")
-    assert "is there 2 times" in rejected(done.verdict(), "picks").counterexamples[0]
-
-
-def test_what_a_killed_worker_was_told_still_counts_and_its_last_transaction_is_there_wholly_or_not(
-    tmp_path: Path,
-) -> None:
-    load = Picks("id-rowid", "ulid-monotonic", users=20_000, picks=10, items=60)
-    # Fair waits, so that each worker gets to write at all.
-    case = case_of("", "", picks=load, settings=Settings(synchronous="off", busy="fair"))
-
-    def kill(pool: Pool) -> None:
-        end = time.monotonic() + 60
-        while min(pool._words[SLOT_WORDS::SLOT_WORDS]) < 100 and time.monotonic() < end:
-            time.sleep(0.001)
-        for process in pool._processes:
-            process.kill()
-
-    done = measure(case, tmp_path, kill)
-    assert [one.worker for one in outcomes(done.ended) if one.died] == [1, 2]
-    verdict = done.verdict()
-    assert verdict.status == "ok", verdict.counterexamples
-    count = next(check.checked for check in verdict.checks if check.name == "picks")
-    assert 2000 < count < 200_000
-    # What is there of the two that were under way is all or nothing, and the rest is held against the file.
-    done.execute("DELETE FROM picks WHERE rowid = (SELECT max(rowid) FROM picks)")
-    assert rejected(done.verdict(), "picks").problems == 1
+def test_the_space_is_measured_of_a_file_that_is_right_and_of_no_other(tmp_path: Path) -> None:
+    done = measure(case_of("no-key", "int"), tmp_path)
+    trial = replace(example_report().runs[0].trials[0], verdict=done.verdict())
+    space = done.work.complete(trial, nothing).space
+    assert space
+    assert space.table_alone("picks").entries == done.rows("SELECT count(*) FROM picks")[0][0]
+    done.path.write_bytes(b"nothing that SQLite can read")
+    wrong = replace(trial, verdict=done.verdict())
+    assert wrong.verdict.status == "failed"
+    assert done.work.complete(wrong, nothing) is wrong
