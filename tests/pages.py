@@ -45,7 +45,7 @@ def tables(text: str) -> Iterator[Table]:
             continue
         spans = [found.span() for found in re.finditer("-+", line)]
         names = tuple(" ".join(lines[row][a:b].strip() for row in (number - 2, number - 1)) for a, b in spans)
-        rows = [row.split() for row in takewhile(bool, lines[number + 1 :])]
+        rows = [[row[a:b].strip() for a, b in spans] for row in takewhile(bool, lines[number + 1 :])]
         yield tuple(name.strip() for name in names), rows
 
 

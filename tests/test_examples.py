@@ -18,7 +18,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
-SHORT = {"duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2}
+SHORT: dict[str, dict[str, Any]] = {
+    "kv": {"duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2},
+    "keys": {"users": 40, "picks": 20, "items": 100, "concurrency": 2},
+}
+"""What makes the cases of a workload take less than a second."""
 TIMEOUT_S = 120
 
 Runs = list[dict[str, Any]]
@@ -41,11 +45,11 @@ def run(words: Sequence[str], folder: Path, expected: int = 0) -> subprocess.Com
 
 
 def shortened(plan: Path, **changes: Any) -> str:
-    """Return a plan's text with short windows, few keys and two processes in every case."""
+    """Return a plan's text with two processes and little to do in every case."""
     document = tomllib.loads(plan.read_text(encoding="utf-8"))
     tables = document.pop("case")
-    short = {**SHORT, **changes}
-    cases = [{**document, **table, **short} for table in tables]
+    whole = [{**document, **table} for table in tables]
+    cases = [{**case, **SHORT[case["workload"]], **changes} for case in whole]
     return "\n".join(
         line
         for case in cases
@@ -130,6 +134,15 @@ def test_ci_covers_batches_updates_and_the_full_integrity_check(tmp_path: Path) 
     found = runs_of("ci.toml", tmp_path, repeat=1)
     names = {check["name"] for one in found for check in checks(one)}
     assert {"integrity_check", "last write", "lost updates", "torn transactions"} <= names
+
+
+def test_keys_compares_three_types_in_two_schemas(tmp_path: Path) -> None:
+    found = runs_of("keys.toml", tmp_path)
+    assert [(one["case"]["picks"]["schema"], one["case"]["picks"]["id_type"]) for one in found] == [
+        (schema, id_type) for schema in ("id-rowid", "pair-rowid") for id_type in ("int", "uuid4", "uuid7")
+    ]
+    assert {len(one["trials"]) for one in found} == {3}
+    assert all(trial["space"]["file_bytes"] > 0 for one in found for trial in one["trials"])
 
 
 @pytest.fixture(scope="module")
