@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check
 from sqlstress.workloads.keys.ids import ASCENDING, SIZE
 from sqlstress.workloads.problems import Tally
@@ -37,13 +38,13 @@ class Found:
         return sum(len(ids) for items in self.picks.values() for ids in items.values())
 
 
-def check_picks(told: Told, found: Found) -> Check:
+def check_picks(told: Told, found: Found, pulse: Pulse) -> Check:
     """Judge every row: each acknowledged pick is there once, and nothing else is."""
     tally = Tally("picks")
     for text in found.strangers:
         tally.checked += 1
         tally.problem(text)
-    for user in sorted({*told.picked, *found.picks}):
+    for user in paced(sorted({*told.picked, *found.picks}), pulse):
         there = found.picks.get(user, {})
         tally.checked += sum(map(len, there.values()))
         if there or user not in told.unknown:
@@ -63,7 +64,7 @@ def _objections(user: int, wanted: Counter[int], there: Mapping[int, Sequence[An
             yield f"user {user}'s pick of item {item} is there {times} times"
 
 
-def check_ids(by_worker: Iterable[Sequence[int]], told: Told, found: Found, id_type: str) -> Check:
+def check_ids(by_worker: Iterable[Iterable[int]], told: Told, found: Found, id_type: str) -> Check:
     """Judge the picks' own ids: no two are the same, and those ascend of which that is promised.
 
     `by_worker` are the users of each worker, in the order in which it inserted their picks.

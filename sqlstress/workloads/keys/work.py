@@ -31,19 +31,15 @@ class KeysWork(Work):
         self.picks = picks_in(case)
         self._words = shared_words(case.concurrency)
         self.shared = (self._words,)
-        self._users = self._identifiers(self.picks.users)
-        self._items = self._identifiers(self.picks.items)
-
-    def _identifiers(self, number: int) -> list[Any]:
-        if self.picks.id_type == "int":
-            return list(range(1, number + 1))
-        make = ids.maker(self.picks.id_type)
-        return [make() for _ in range(number)]
+        self._users: list[Any] = []
+        self._items: list[Any] = []
 
     def prepare(self, pulse: Pulse) -> None:
         """Create the tables, and fill those of the users and of the items."""
         if self.case.driver == DRY:
             return
+        self._users = self._identifiers(self.picks.users, pulse)
+        self._items = self._identifiers(self.picks.items, pulse)
         files.remove(self.case, self.folder)
         _, version = load_driver(self.case.driver).versions()
         files.create_tables(self.case, self._path(), schemas.definitions(self.picks, version))
@@ -57,6 +53,12 @@ class KeysWork(Work):
             connection.run_many("INSERT INTO items VALUES (?, ?, ?)", items)
             connection.rows("COMMIT")
 
+    def _identifiers(self, number: int, pulse: Pulse) -> list[Any]:
+        if self.picks.id_type == "int":
+            return list(range(1, number + 1))
+        make = ids.maker(self.picks.id_type)
+        return [make() for _ in paced(range(number), pulse)]
+
     def _path(self) -> Path:
         (path,) = files.paths(self.case, self.folder)
         return path
@@ -66,17 +68,17 @@ class KeysWork(Work):
         if self.case.driver == DRY or self.case.verify == "none":
             return unverified(self.case)
         begun = time.perf_counter()
-        told, found = self._told(outcomes), proof.Found()
+        told, found = self._told(outcomes, pulse), proof.Found()
         checks = [
             integrity_check(self.case, self.folder, pulse),
-            examined("picks", lambda: proof.check_picks(told, self._scan(found, pulse))),
+            examined("picks", lambda: proof.check_picks(told, self._scan(found, pulse), pulse)),
             examined("foreign keys", lambda: self._check_foreign_keys(found, pulse)),
         ]
         if self.picks.own_id:
-            checks.append(self._check_ids(outcomes, told, found))
+            checks.append(self._check_ids(outcomes, told, found, pulse))
         return Verdict(tuple(checks), time.perf_counter() - begun)
 
-    def _told(self, outcomes: Sequence[Outcome]) -> proof.Told:
+    def _told(self, outcomes: Sequence[Outcome], pulse: Pulse) -> proof.Told:
         picked: dict[int, Sequence[int]] = {}
         unknown: set[int] = set()
         for outcome in outcomes:
@@ -85,7 +87,8 @@ class KeysWork(Work):
             if outcome.died:
                 done = Ledger(self._words, outcome.worker).acknowledged()
                 unknown.update(users[done : done + 1])
-            picked.update((user, picked_by(self.case, user)) for user in users[: done + 1])
+            begun = paced(users[: done + 1], pulse)
+            picked.update((user, picked_by(self.case, user)) for user in begun)
         return proof.Told(picked, unknown)
 
     def _scan(self, found: proof.Found, pulse: Pulse) -> proof.Found:
@@ -107,8 +110,10 @@ class KeysWork(Work):
             dangling = files.watched(connection, "PRAGMA foreign_key_check", pulse)
         return proof.check_foreign_keys(dangling, found.rows())
 
-    def _check_ids(self, outcomes: Sequence[Outcome], told: proof.Told, found: proof.Found) -> Check:
-        by_worker = [users_of(self.case, outcome.worker) for outcome in outcomes]
+    def _check_ids(
+        self, outcomes: Sequence[Outcome], told: proof.Told, found: proof.Found, pulse: Pulse
+    ) -> Check:
+        by_worker = [paced(users_of(self.case, outcome.worker), pulse) for outcome in outcomes]
         return proof.check_ids(by_worker, told, found, self.picks.id_type)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:

@@ -17,13 +17,10 @@ from sqlstress.report import Check, Verdict
 from sqlstress.stores import files
 from sqlstress.workloads import open_work
 from sqlstress.workloads.base import Work
+from tests.pulses import nothing
 
 SALT = 7
 FAST = Settings(synchronous="off", pragmas=(("foreign_keys", "on"),))
-
-
-def nothing() -> None:
-    pass
 
 
 def case_of(schema: str, id_type: str, made_by: str = "python", **fields: Any) -> Case:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.report import Check
-from sqlstress.workloads.keys.proof import Found, Told, check_foreign_keys, check_ids, check_picks
+from sqlstress.workloads.keys import proof
+from sqlstress.workloads.keys.proof import Found, Told, check_foreign_keys, check_ids
 
 TOLD = Told({0: [4, 2, 9], 1: [3, 4], 2: [7, 8]}, unknown={2})
 """User 0's and 1's picks were acknowledged, user 2's worker died while it inserted."""
@@ -23,6 +24,10 @@ def found(picks: dict[int, dict[int, list[Any]]]) -> Found:
 
 def whole(*users: int) -> dict[int, dict[int, list[Any]]]:
     return {user: {item: [None] for item in TOLD.picked[user]} for user in users}
+
+
+def check_picks(told: Told, there: Found) -> Check:
+    return proof.check_picks(told, there, lambda: None)
 
 
 def wrong(check: Check) -> str:

@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from sqlstress.case import ID_TYPES, SCHEMAS, Picks
+from sqlstress.engine.trial import outcomes
 from sqlstress.stores.connecting import waiting_of
+from sqlstress.workloads import open_work
 from sqlstress.workloads.keys import ids, source
 from sqlstress.workloads.keys.choices import picked_by, users_of
 from tests.example_report import example_report
-from tests.workloads.keys.measured import Measured, case_of, measure, nothing, statuses
+from tests.pulses import nothing, stopped_everywhere
+from tests.workloads.keys.measured import SALT, Measured, case_of, measure, statuses
 
 COMBINATIONS = [
     (schema, id_type, made_by)
@@ -136,3 +139,15 @@ def test_the_space_is_measured_of_a_file_that_is_right_and_of_no_other(tmp_path:
     wrong = replace(trial, verdict=done.verdict())
     assert wrong.verdict.status == "failed"
     assert done.work.complete(wrong, nothing) is wrong
+
+
+def test_preparing_and_proving_can_be_stopped_anywhere_and_begun_again(tmp_path: Path) -> None:
+    load = Picks("id-rowid", "uuid7", users=300, picks=10, items=600)
+    case = case_of("", "", picks=load)
+    work = open_work(case, tmp_path, SALT, {})
+    # Ids are made and written: of 300 users and of 600 items, with a pulse for each 256.
+    assert stopped_everywhere(work.prepare) >= 2 * (2 + 3)
+    done = measure(case, tmp_path)
+    ended = outcomes(done.ended)
+    assert stopped_everywhere(lambda pulse: done.work.verify(ended, pulse)) > 10
+    assert done.verdict().status == "ok"
