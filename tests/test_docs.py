@@ -65,6 +65,7 @@ ELSEWHERE = {
     "python -m benchmarks all --output benchmarks/results/NAME.md": "it takes hours",
     "python -m benchmarks --help": "the benchmarks have tests of their own",
     ".ci/run": "it runs the tests",
+    "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
 }
 """Commands that no test runs, and why."""
 

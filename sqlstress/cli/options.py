@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,9 +57,14 @@ def click_options(options: Iterable[Option]) -> list[click.Option]:
 
 def case_options(workload: str) -> Callable[[F], F]:
     """Add every option of a workload's cases, or of a study's, in the same way."""
+    return add_options(tuple(by_name(workload).values()))
+
+
+def add_options(options: Sequence[Option]) -> Callable[[F], F]:
+    """Add options whose values stay as they were typed."""
 
     def add(function: F) -> F:
-        for option in reversed(tuple(by_name(workload).values())):
+        for option in reversed(options):
             function = click.option(*_names(option), **_attributes(option))(function)
         return function
 

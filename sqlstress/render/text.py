@@ -8,10 +8,12 @@ from textwrap import wrap
 
 from tabulate import DataRow, TableFormat, tabulate
 
+from sqlstress.analysis.check import Checked
 from sqlstress.analysis.comparison import Comparison
 from sqlstress.render.blocks import Block, Bullets, Lines, Picture, Table
 from sqlstress.render.clean import brief, clean, visible
 from sqlstress.render.views import report_blocks
+from sqlstress.render.views.check import check_blocks
 from sqlstress.render.views.comparison import comparison_blocks
 from sqlstress.report import Report
 
@@ -27,6 +29,11 @@ def report_text(*reports: Report) -> str:
 def comparison_text(comparison: Comparison) -> str:
     """Return reports side by side as text: what they differ in, the tables, and what they say."""
     return _page(comparison_blocks(comparison))
+
+
+def check_text(checked: Checked, metric: str, max_drop: float) -> str:
+    """Return a report beside its baseline as text, and how far that can be trusted."""
+    return _page(check_blocks(checked, metric, max_drop))
 
 
 def _page(blocks: Iterable[Block]) -> str:

@@ -1,0 +1,138 @@
+"""A stored baseline against a report of today: the gate's verdicts, from trials that are not paired."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import fmean
+
+from sqlstress.analysis.ab import figure
+from sqlstress.analysis.comparison import Compared, compare
+from sqlstress.analysis.wording import listing
+from sqlstress.errors import UsageError
+from sqlstress.gate import FAIL, INCONCLUSIVE, PASS, Tolerance, tolerance
+from sqlstress.report import Report, Run
+from sqlstress.unpaired import interval, needed, shift, upper_bound
+
+ALPHA = 0.01
+"""One-sided error rate of all cases together (Bonferroni): there is one look."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseCheck:
+    """One case, in both reports."""
+
+    name: str
+    base: float
+    """The baseline's figure: the median of its trials."""
+    now: float
+    ratio: float
+    """Today's figure over the baseline's: the Hodges-Lehmann estimate of the logarithms."""
+    low: float | None
+    """Lower end of its 95 % interval; None for too few trials."""
+    high: float | None
+    failed: bool
+    """Whether it is a drop that is not allowed, beyond doubt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a report says beside its baseline."""
+
+    verdict: str
+    """fail, pass or inconclusive."""
+    cases: tuple[CaseCheck, ...] = ()
+    ratio: float | None = None
+    """The geometric mean of the cases' ratios."""
+    wrong: str | None = None
+    """What is wrong with the data of today's report; None when nothing is."""
+    differing: tuple[str, ...] = ()
+    """What the reports differ in, that does not bar a comparison."""
+    left_out: int = 0
+    """Cases of the baseline that today's report has not got."""
+
+
+def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Checked:
+    """Check a report against its baseline. Raises UsageError where the two are not comparable."""
+    wrong = next((run for run in current.runs if run.verdict.status == "failed"), None)
+    if wrong:
+        return Checked(FAIL, wrong=next(iter(wrong.verdict.counterexamples), wrong.case.label))
+    if baseline.ab or current.ab:
+        raise UsageError("an A/B test has a verdict of its own: check the reports of kv, or of a plan.")
+    tables = compare((("the baseline", baseline), ("the report", current))).tables
+    _refuse(tables)
+    pairs = [pair for table in tables for pair in _pairs(table)]
+    if not pairs:
+        raise UsageError("the reports have no case in common. Measure the baseline's cases again.")
+    alpha = ALPHA / len(pairs)
+    cases = tuple(_case(name, a, b, metric, alpha, tolerance(metric, max_drop)) for name, a, b in pairs)
+    ratio = math.exp(fmean(math.log(case.ratio) for case in cases))
+    return Checked(
+        _verdict(cases, ratio, metric, max_drop),
+        cases,
+        ratio,
+        differing=tuple(
+            dict.fromkeys(
+                f"{one.subject} ({listing([value or 'unknown' for value in one.values])})"
+                for table in tables
+                for one in table.differences
+            )
+        ),
+        left_out=len(baseline.runs) - len(pairs),
+    )
+
+
+def _refuse(tables: tuple[Compared, ...]) -> None:
+    reasons = list(dict.fromkeys(reason for table in tables for reason in table.reasons(1)))
+    if reasons:
+        raise UsageError(
+            f"these reports can't be compared: {listing(reasons)} (A is the baseline). "
+            "Measure the baseline anew with the same options."
+        )
+
+
+def _pairs(compared: Compared) -> Iterator[tuple[str, Run, Run]]:
+    """Yield each case that both reports have, by its name."""
+    for row in range(len(compared.table.keys)):
+        base, now = compared.run(row, 0), compared.run(row, 1)
+        if base and now and base.case.buckets == now.case.buckets:
+            yield compared.table.row_name(row), base, now
+
+
+def _case(name: str, base: Run, now: Run, metric: str, alpha: float, allowed: Tolerance) -> CaseCheck:
+    before, after = (_logarithms(run, metric) for run in (base, now))
+    enough = needed(alpha)
+    if min(len(before), len(after)) < enough:
+        raise UsageError(
+            f"too few trials to conclude anything from: {name} has {len(before)} and {len(after)}, "
+            f"{enough} in each report are needed. Measure with --repeat {enough}."
+        )
+    sign = -1 if metric == "p99" else 1
+    worse = [sign * value for value in before], [sign * value for value in after]
+    bound = upper_bound(*worse, alpha)
+    ends = interval(before, after)
+    return CaseCheck(
+        name,
+        base=math.exp(_middle(before)),
+        now=math.exp(_middle(after)),
+        ratio=math.exp(shift(before, after)),
+        low=math.exp(ends[0]) if ends else None,
+        high=math.exp(ends[1]) if ends else None,
+        failed=bound is not None and bound < 0 and shift(*worse) < allowed.fail_below,
+    )
+
+
+def _logarithms(run: Run, metric: str) -> list[float]:
+    return [math.log(value) for trial in run.valid if (value := figure(trial, metric))]
+
+
+def _middle(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def _verdict(cases: tuple[CaseCheck, ...], ratio: float, metric: str, max_drop: float) -> str:
+    if any(case.failed for case in cases):
+        return FAIL
+    difference = -math.log(ratio) if metric == "p99" else math.log(ratio)
+    return PASS if difference > tolerance(metric, max_drop).pass_above else INCONCLUSIVE

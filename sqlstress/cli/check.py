@@ -1,0 +1,42 @@
+"""sqlstress check: a saved report against its baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sqlstress.cli.console import complain, say
+from sqlstress.cli.options import add_options
+from sqlstress.gate import FAIL, INCONCLUSIVE
+from sqlstress.options.ab import GATE
+
+FINE, REGRESSION, UNSURE = 0, 1, 3
+_SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop", "strict"))
+
+
+@click.command(epilog="Example: sqlstress check baseline.json report.json --max-drop 20%")
+@click.argument("baseline", type=click.Path(path_type=Path), metavar="BASELINE.json")
+@click.argument("current", type=click.Path(path_type=Path), metavar="CURRENT.json")
+@add_options(_SHARED)
+def check(baseline: Path, current: Path, **given: Any) -> int:
+    """Check a report against a stored one, from five trials or more of each case (--repeat 5).
+
+    Exits 0 when it passes, 1 when it fails. A stored baseline cries wolf: where you can, use sqlstress ab.
+    """
+    from sqlstress.analysis.check import check as checked_against
+    from sqlstress.plan import parse_option
+    from sqlstress.render.text import check_text
+    from sqlstress.render.views.check import check_conclusion
+    from sqlstress.report import read
+
+    typed = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
+    asked = {**{option.name: option.default for option in _SHARED}, **typed}
+    metric, max_drop = (parse_option("ab", name, asked[name]) for name in ("metric", "max-drop"))
+    checked = checked_against(read(baseline), read(current), metric, max_drop)
+    say(check_text(checked, metric, max_drop), end="")
+    if checked.verdict == FAIL:
+        complain(f"Error: {check_conclusion(checked, metric, max_drop)}")
+        return REGRESSION
+    return UNSURE if checked.verdict == INCONCLUSIVE and asked["strict"] else FINE

@@ -1,0 +1,79 @@
+"""How a report is shown beside its baseline: a row for each case, the verdict, and how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlstress.analysis.ab_wording import NAMES, signed
+from sqlstress.analysis.check import CaseCheck, Checked
+from sqlstress.analysis.wording import listing, percent
+from sqlstress.gate import FAIL, PASS
+from sqlstress.render.blocks import Block, Column, Paragraph, Table
+from sqlstress.render.figures import MISSING, count_cell, ms_cell
+
+TRUST = (
+    "How often a stored baseline fails a build in which nothing has changed, on a model of shared machines: "
+    "4 to 9% even where both were measured in one job, one after the other; 23 to 29% with a baseline of "
+    "another machine and a threshold of 20%. sqlstress ab, which measures both in turns in the same job: "
+    "under 1%. Use it where you can."
+)
+
+
+def check_blocks(checked: Checked, metric: str, max_drop: float) -> Iterator[Block]:
+    """Yield everything that a check shows."""
+    if checked.cases:
+        yield _table(checked.cases, metric)
+        yield Paragraph(
+            "Medians of the trials; change: the estimate from all pairs of trials (Hodges-Lehmann), with its "
+            "exact 95% interval (Mann-Whitney)."
+        )
+    if checked.differing:
+        yield Paragraph(f"The reports differ in {listing(checked.differing)}.")
+    if checked.left_out > 0:
+        yield Paragraph(f"Cases of the baseline that were not measured again: {checked.left_out}.")
+    yield Paragraph(check_conclusion(checked, metric, max_drop))
+    yield Paragraph(TRUST)
+
+
+def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
+    """Return the verdict, what was found, and what to do next."""
+    if checked.wrong is not None or checked.ratio is None:
+        return f"FAIL: the data is not what the workers were told it is: {checked.wrong}."
+    name, allowed = NAMES[metric], percent(max_drop)
+    if checked.verdict == FAIL:
+        failed = [f"{signed(case.ratio)} at {case.name}" for case in checked.cases if case.failed]
+        return (
+            f"FAIL: {name} changed by {listing(failed)}; {allowed} is allowed. "
+            "Confirm it with sqlstress ab before you look for the cause."
+        )
+    found = f"{name} changed by {signed(checked.ratio)} (geometric mean of the cases)"
+    if checked.verdict == PASS:
+        return f"PASS: {found}; {allowed} is allowed."
+    return (
+        f"INCONCLUSIVE: {found}. That neither shows nor rules out a change of {allowed}: "
+        "measure with more trials (--repeat), or use sqlstress ab."
+    )
+
+
+def _table(cases: tuple[CaseCheck, ...], metric: str) -> Table:
+    unit = f"{NAMES[metric]}{' ms' * (metric == 'p99')}"
+    columns = (
+        Column("case", ("", "case"), align="left"),
+        Column(f"baseline {unit}", ("baseline", unit)),
+        Column(f"now {unit}", ("now", unit)),
+        Column("change", ("", "change")),
+        Column("from", ("95%", "from")),
+        Column("to", ("", "to")),
+    )
+    cell = ms_cell if metric == "p99" else count_cell
+    rows = tuple(
+        (
+            case.name,
+            cell(case.base) or MISSING,
+            cell(case.now) or MISSING,
+            signed(case.ratio),
+            *(MISSING if end is None else signed(end) for end in (case.low, case.high)),
+        )
+        for case in cases
+    )
+    return Table(columns, rows)

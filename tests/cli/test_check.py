@@ -1,0 +1,110 @@
+"""A report against its baseline, through the command line: verdicts, refusals, and what is said of trust."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sqlstress.report import Check, Report, Run, Verdict, to_json
+from tests.ab_report import CASE, EXAMPLE, TEST, around, trial
+from tests.cli.conftest import Cli, Said
+from tests.example_report import assert_golden
+
+
+def stored(*cells: list[float], **changes: object) -> Report:
+    """Return a report with a case for each list: its trials are so many times as fast as the example's."""
+    runs = tuple(
+        Run(replace(CASE, concurrency=2 * (place + 1), **changes), tuple(map(trial, range(len(own)), own)))  # type: ignore[arg-type]
+        for place, own in enumerate(cells)
+    )
+    return replace(EXAMPLE, runs=runs, planned=len(runs))
+
+
+def checked(cli: Cli, baseline: Report, current: Report, *options: str) -> Said:
+    """Save both and check them."""
+    Path("base.json").write_text(to_json(baseline), encoding="utf-8")
+    Path("now.json").write_text(to_json(current), encoding="utf-8")
+    return cli("check", "base.json", "now.json", *options)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "options", "code", "word"),
+    [
+        (1.0, (), 0, "PASS: TPS changed by 0%"),
+        (2.5, (), 0, "PASS: TPS changed by 2.5 times"),
+        (0.8, (), 1, "FAIL: TPS changed by -20% at 2 processes"),
+        (0.8, ("--max-drop", "30%"), 0, "INCONCLUSIVE: TPS changed by -20%"),
+        (0.93, (), 0, "INCONCLUSIVE: TPS changed by -7.0%"),
+        (0.93, ("--strict",), 3, "INCONCLUSIVE"),
+        (0.5, ("--metric", "p99"), 1, "FAIL: p99 changed by"),
+    ],
+)
+def test_the_exit_code_says_the_verdict(
+    cli: Cli, ratio: float, options: tuple[str, ...], code: int, word: str
+) -> None:
+    said = checked(cli, stored(around(1.0, 6)), stored(around(ratio, 6)), *options)
+    assert said.code == code
+    assert word in " ".join(said.out.split())
+    assert len(said.lines) == (code == 1)
+
+
+def test_a_drop_that_may_be_chance_does_not_fail(cli: Cli) -> None:
+    said = checked(cli, stored(around(1.0, 6, 0.5)), stored(around(0.8, 6, 0.5)))
+    assert (said.code, "INCONCLUSIVE" in said.out) == (0, True)
+
+
+def test_a_report_beside_its_baseline_is_shown_as_kept(cli: Cli) -> None:
+    said = checked(cli, stored(around(1.0, 8), around(1.0, 8)), stored(around(0.8, 8), around(1.05, 8)))
+    assert_golden("check.txt", said.out)
+
+
+def test_what_is_said_of_a_stored_baseline_is_how_often_it_is_wrong(cli: Cli) -> None:
+    said = " ".join(checked(cli, stored(around(1.0, 6)), stored(around(1.0, 6))).out.split())
+    assert "4 to 9%" in said and "23 to 29%" in said and "sqlstress ab" in said
+
+
+def test_wrong_data_fails_whatever_the_figures_and_however_few_the_trials(cli: Cli) -> None:
+    (run,) = stored([1.0]).runs
+    lost = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
+    wrong = replace(EXAMPLE, runs=(replace(run, trials=(replace(run.trials[0], verdict=lost),)),))
+    said = checked(cli, stored(around(1.0, 6)), wrong)
+    assert said.code == 1
+    assert "FAIL: the data is not what the workers were told it is: key 5 is gone" in said.out
+
+
+@pytest.mark.parametrize(
+    ("baseline", "current", "reason"),
+    [
+        (stored([1.0]), stored([1.0]), "2 processes on 1 file has 1 and 1, 5 in each report are needed"),
+        (stored(*[around(1, 5)] * 3), stored(*[around(1, 5)] * 3), "Measure with --repeat 6"),
+        (stored(around(1, 6)), stored(around(1, 6), buckets=20), "no case in common"),
+        (stored(around(1, 6)), replace(EXAMPLE, runs=()), "no case in common"),
+        (
+            stored(around(1, 6)),
+            stored(around(1, 6), load=replace(CASE.load, read_ratio=0.9)),
+            "the load differs",
+        ),
+        (stored(around(1, 6)), replace(stored(around(1, 6)), ab=TEST), "an A/B test has a verdict"),
+    ],
+    ids=["one trial", "three cases", "layout", "nothing", "load", "ab"],
+)
+def test_what_cannot_be_checked_is_refused(cli: Cli, baseline: Report, current: Report, reason: str) -> None:
+    said = checked(cli, baseline, current)
+    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+    assert reason in said.err
+
+
+def test_another_durability_is_refused(cli: Cli) -> None:
+    lax = stored(around(1.0, 6))
+    (run,) = lax.runs
+    trials = tuple(trial(index, 1.0, "off") for index in range(6))
+    said = checked(cli, lax, replace(lax, runs=(replace(run, trials=trials),)))
+    assert (said.code, said.out) == (2, "")
+    assert "what a commit waits for differs" in said.err
+
+
+def test_cases_of_the_baseline_that_were_not_measured_again_are_counted(cli: Cli) -> None:
+    said = checked(cli, stored(around(1, 6), around(1, 6)), stored(around(1, 6)))
+    assert "Cases of the baseline that were not measured again: 1." in said.out
