@@ -67,7 +67,9 @@ class LazyGroup(click.Group):
         with formatter.section("Main options of kv (all of them: sqlstress kv --help)"):
             rows = [(flag(name), by_name(DEFAULT)[name].help) for name in MAIN_OPTIONS]
             rows.append(("--dir FOLDER", "Where the databases go; not the system's temporary folder."))
-            rows.append(("-o, --output FILE", "Save the report: .json, .csv, .md, .xml; may be repeated."))
+            rows.append(
+                ("-o, --output FILE", "Save the report: .json, .csv, .md, .html, .xml; may be repeated.")
+            )
             formatter.write_dl(rows)
 
 

@@ -12,7 +12,7 @@ from sqlstress.errors import UsageError
 from sqlstress.render import SINGLE
 
 
-@click.command(epilog="Example: sqlstress report report.json -o report.xml")
+@click.command(epilog="Example: sqlstress report reports/linux-20-files.json -o report.html")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_option("Write them there instead of printing them")
 @github_option

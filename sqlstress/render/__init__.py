@@ -27,13 +27,14 @@ FORMATS: dict[str, Callable[..., str]] = {
     "json": _lazy("sqlstress.report:to_json"),
     "csv": _lazy("sqlstress.render.csvfile:report_csv"),
     "md": _lazy("sqlstress.render.markdown:report_markdown"),
+    "html": _lazy("sqlstress.render.page.document:report_html"),
     "xml": _lazy("sqlstress.render.ci.junit:report_junit"),
     "github-action-benchmark": _lazy("sqlstress.render.ci.benchmark_action:throughput_json"),
     "bmf": _lazy("sqlstress.render.ci.bencher:bencher_json"),
 }
 """What `--output` writes, by suffix or by prefix: a report, or several, as text."""
 
-SUFFIXES = ("json", "csv", "md", "xml")
+SUFFIXES = ("json", "csv", "md", "html", "xml")
 """Those of them that a file's name can end with."""
 
 COMPARISON_FORMATS: dict[str, Callable[[Comparison], str]] = {
@@ -53,7 +54,7 @@ BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
 SINGLE = frozenset({"json"})
 """Formats that hold one report and no more."""
 
-_EXTRAS: dict[str, tuple[str, str]] = {}
+_EXTRAS = {"html": ("plotly", "report")}
 """Format → the package that it needs, and the extra that brings it."""
 
 

@@ -11,6 +11,7 @@ from sqlstress.render.ci.benchmark_action import throughput_json
 from sqlstress.render.ci.junit import report_junit
 from sqlstress.render.csvfile import report_csv
 from sqlstress.render.markdown import report_markdown
+from sqlstress.render.page.document import report_html
 from sqlstress.report import to_json
 from tests.example_report import example_report
 
@@ -22,6 +23,7 @@ def test_each_format_is_written_by_its_renderer() -> None:
         "json": to_json(report),
         "csv": report_csv(report),
         "md": report_markdown(report),
+        "html": report_html(report),
         "xml": report_junit(report),
         "github-action-benchmark": throughput_json(report),
         "bmf": bencher_json(report),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -37,18 +38,33 @@ def view_of(experiment: str) -> View:
     return cast(View, import_module(VIEWS[experiment]))
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of what a report shows."""
+
+    blocks: tuple[Block, ...]
+    group: Group | None = None
+    """The group that it shows; None: something about the whole report."""
+
+
 def report_blocks(report: Report) -> Iterator[Block]:
     """Yield everything that a report shows."""
-    yield Paragraph(heading.origin(report))
+    for section in report_sections(report):
+        yield from section.blocks
+
+
+def report_sections(report: Report) -> Iterator[Section]:
+    """Yield the parts of what a report shows, the first of which says where it comes from."""
+    yield Section((Paragraph(heading.origin(report)),))
     if report.ab is not None:
-        yield from ab_blocks(report, report.ab)
+        yield Section(tuple(ab_blocks(report, report.ab)))
         return
     for group in group_runs(report.runs):
-        yield from _group(group, report)
-    for finding in missing(report):
-        yield Paragraph(finding.text)
-    if not report.runs:
-        yield Paragraph("Nothing was measured.")
+        yield Section(tuple(_group(group, report)), group)
+    closing = [finding.text for finding in missing(report)]
+    closing += ["Nothing was measured."] * (not report.runs)
+    if closing:
+        yield Section(tuple(map(Paragraph, closing)))
 
 
 def _group(group: Group, report: Report) -> Iterator[Block]:

@@ -11,7 +11,8 @@ from sqlstress.report import Run
 
 COLUMN = Column("verified", ("veri-", "fied"), align="left")
 
-_WORDS = {"ok": "ok", "failed": "FAILED", "skipped": MISSING, "unknown": UNKNOWN}
+FAILED = "FAILED"
+_WORDS = {"ok": "ok", "failed": FAILED, "skipped": MISSING, "unknown": UNKNOWN}
 _MEANINGS = {
     "failed": "the data is wrong",
     "unknown": "it could not be decided",

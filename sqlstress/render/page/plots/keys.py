@@ -1,0 +1,90 @@
+"""Plots of primary keys: time, and what the table and its indices take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.keys_cells import Cell, Cells
+from sqlstress.analysis.wording import processes
+from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, name
+
+SPACE: tuple[tuple[str, Callable[[Cell], float | None]], ...] = (
+    ("table", lambda cell: _part(cell, "table's share")),
+    ("indices", lambda cell: _part(cell, "indices' share")),
+    ("the rest of the file", lambda cell: _rest(cell)),
+)
+
+
+def plots(group: Group) -> Iterator[Plot]:
+    """Yield time and space of each type of id, schema by schema."""
+    cells = Cells(group).all
+    timed = [
+        View(processes(count), _times([cell for cell in cells if cell.processes == count]), _axes("s"))
+        for count in sorted({cell.processes for cell in cells})
+    ]
+    if timed:
+        note = "From the first transaction's begin to the last one's end."
+        yield Plot("Time", note, tuple(timed), len(timed) - 1, wide=True)
+    sized = _one_each([cell for cell in cells if cell.figure("file")])
+    if sized:
+        layout = {**_axes("MB"), "barmode": "stack"}
+        note = "What the table of picks and its indices have of the file."
+        yield Plot("Space", note, (View("", _spaces(sized), layout),), wide=True)
+
+
+def _axes(unit: str) -> Plain:
+    return {"xaxis": axis("", type="multicategory"), "yaxis": axis(unit, rangemode="tozero")}
+
+
+def _id(cell: Cell) -> str:
+    return name(f"{cell.picks.id_type}{' by SQLite' * (cell.picks.made_by == 'sqlite')}")
+
+
+def _where(cells: list[Cell]) -> list[list[str]]:
+    return [[name(cell.picks.schema) for cell in cells], [_id(cell) for cell in cells]]
+
+
+def _times(cells: list[Cell]) -> list[Plain]:
+    ids = list(dict.fromkeys(map(_id, cells)))
+    found = []
+    for number, id_type in enumerate(ids):
+        own = [cell for cell in cells if _id(cell) == id_type]
+        seconds = [cell.seconds for cell in own]
+        found.append(_bars(id_type, _where(own), seconds, number, "%{x}: %{y:.2f} s<extra></extra>"))
+    return found
+
+
+def _spaces(cells: list[Cell]) -> list[Plain]:
+    return [
+        _bars(
+            part,
+            _where(cells),
+            [(size(cell) or 0.0) / 1e6 for cell in cells],
+            number,
+            f"%{{x}}, {part}: %{{y:.2f}} MB<extra></extra>",
+        )
+        for number, (part, size) in enumerate(SPACE)
+    ]
+
+
+def _bars(label: str, x: list[list[str]], y: list[float], number: int, hover: str) -> Plain:
+    return {
+        "type": "bar", "name": label, "x": x, "y": y, "marker": {"color": colour(number)},
+        "hovertemplate": hover,
+    }  # fmt: skip
+
+
+def _one_each(cells: list[Cell]) -> list[Cell]:
+    """Return a cell for each schema and type: the number of processes changes no space worth a bar."""
+    return list({(cell.picks.schema, _id(cell)): cell for cell in cells}.values())
+
+
+def _part(cell: Cell, share: str) -> float | None:
+    file, of_it = cell.figure("file"), cell.figure(share)
+    return None if file is None or of_it is None else file * of_it
+
+
+def _rest(cell: Cell) -> float | None:
+    file = cell.figure("file") or 0.0
+    return max(0.0, file - sum(_part(cell, share) or 0.0 for share in ("table's share", "indices' share")))

@@ -1,0 +1,210 @@
+"""Tests of the page as a text: what is in it, and that nothing of a report becomes markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import sqlstress.render.page as page_room
+from sqlstress.render.page.document import report_html
+from sqlstress.render.page.library import plotly_js
+from sqlstress.report import Report
+from tests.ab_report import ab_report, around
+from tests.example_keys import keys_report
+from tests.example_report import assert_golden, example_report, failed_report
+from tests.render.hostile import HUGE, hostile_report
+from tests.render.variants import beside_report, classic_report, troubled_report
+from tests.strategies import reports
+
+FOLDER = Path(page_room.__file__).parent
+TAGS = frozenset([
+    "html", "head", "meta", "link", "title", "style", "body", "main", "article", "header", "section", "h1",
+    "h2", "h3", "p", "div", "strong", "span", "ul", "li", "code", "pre", "mark", "figure", "figcaption",
+    "select", "option", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "button", "script",
+])  # fmt: skip
+ATTRIBUTES = frozenset([
+    "lang", "charset", "http-equiv", "content", "name", "rel", "href", "class", "tabindex", "scope",
+    "data-plot", "value", "selected", "aria-label", "type", "id", "hidden",
+])  # fmt: skip
+
+
+class Reader(HTMLParser):
+    """Takes a page apart."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: dict[str, set[str | None]] = {}
+        self.scripts: list[str] = []
+        self.cells: list[str] = []
+        self._inside = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            self.attributes.setdefault(name, set()).add(value)
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside in ("td", "strong"):
+            self.cells.append(data)
+
+
+def plots(page: str) -> list[list[dict[str, Any]]]:
+    """Return what the script is given to draw."""
+    found: list[list[dict[str, Any]]] = json.loads(Reader(page).scripts[0], parse_constant=pytest.fail)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "report"),
+    [
+        ("report", example_report),
+        ("troubled", troubled_report),
+        ("keys", keys_report),
+        ("beside", beside_report),
+    ],
+)
+def test_the_page_is_written_as_kept_but_for_style_and_scripts(
+    name: str, report: Callable[[], Report]
+) -> None:
+    page = report_html(report())
+    for own in ("page.css", "page.js"):
+        page = page.replace(text := (FOLDER / own).read_text(encoding="utf-8"), own)
+        page = page.replace(hashed(text), f"sha256-of-{own}")
+    page = page.replace(plotly_js(), "plotly.js").replace(hashed(plotly_js()), "sha256-of-plotly.js")
+    assert_golden(f"{name}.html", page.replace("><", ">\n<"))
+
+
+def hashed(script: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+def test_only_the_two_scripts_of_ours_may_run() -> None:
+    page = report_html(example_report())
+    data, *scripts = Reader(page).scripts
+    (policy,) = (value for value in Reader(page).attributes["content"] if value and "script-src" in value)
+    allowed = re.search(r"script-src ([^;]*);", policy)
+    assert allowed
+    assert allowed[1].split() == [f"'{hashed(script)}'" for script in scripts]
+    assert "default-src 'none'" in policy
+    assert isinstance(json.loads(data), list)
+
+
+def test_the_tps_of_the_plot_are_those_of_the_report() -> None:
+    report = example_report()
+    (throughput,) = plots(report_html(report))[0]
+    measured = [trace for trace in throughput["data"] if "lines+markers" in trace["mode"]]
+    rates = [run.median_tps() for run in report.runs]
+    assert [value for trace in measured for value in trace["y"]] == rates
+    assert [trace["name"] for trace in measured] == ["1 file", "20 files"]
+    ideals = [trace["y"] for trace in throughput["data"] if trace["mode"] == "lines"]
+    assert ideals == [[(rates[place] or 0) * count for count in (1, 2, 4, 8)] for place in (0, 4)]
+
+
+def test_the_histogram_holds_every_operation() -> None:
+    report = example_report()
+    views = plots(report_html(report))[3]
+    assert len(views) == len(report.runs)
+    for view in views:
+        for trace in view["data"]:
+            assert sum(trace["y"]) == pytest.approx(100)
+
+
+def test_the_shares_of_the_processes_are_those_of_their_transactions() -> None:
+    report = example_report()
+    (view,) = plots(report_html(report))[1]
+    told = [value for trace in view["data"] for value in trace["y"]]
+    assert told == [
+        worker.transactions * len(run.trials[0].workers) / run.trials[0].transactions
+        for run in report.runs
+        for worker in run.trials[0].workers
+    ]
+
+
+def test_the_sizes_of_the_wals_are_those_that_were_seen() -> None:
+    report = beside_report()
+    (view,) = plots(report_html(report))[-1]
+    for run, trace in zip(report.runs, view["data"], strict=True):
+        series = next(one for one in run.trials[0].series if one.name == "WAL size")
+        assert trace["y"] == [value / 1e6 for value in series.values]
+
+
+def test_the_space_of_the_keys_adds_up_to_the_files() -> None:
+    report = keys_report()
+    (view,) = plots(report_html(report))[1]
+    sums = [sum(parts) for parts in zip(*(trace["y"] for trace in view["data"]), strict=True)]
+    spaces = [run.trials[0].space for run in report.runs]
+    assert sums == pytest.approx([space.file_bytes / 1e6 for space in spaces if space])
+
+
+def test_the_page_has_the_command_and_its_seed() -> None:
+    assert "sqlstress --concurrency 1,2,4,8 --buckets 1,20 --seed 7</code>" in report_html(example_report())
+    unseeded = ab_report([around(1.0, 10)])
+    assert "add <code>--seed</code> 7 for the same keys" in report_html(unseeded)
+
+
+def test_wrong_data_is_the_first_thing_that_is_seen() -> None:
+    page = report_html(failed_report())
+    assert page.index("FAILED</strong>") < page.index("<section>")
+    assert "worker 2&#x27;s write number 318" in page
+
+
+def test_several_reports_begin_with_what_they_say_beside_each_other() -> None:
+    page = report_html(classic_report(), classic_report())
+    assert page.index("Reports side by side") < page.index("<h1>sqlstress</h1>")
+    assert page.count("<article>") == 2
+    assert "Reports side by side" not in report_html(example_report(), keys_report())
+
+
+@settings(max_examples=25)
+@given(reports)
+def test_whatever_the_report_the_page_is_made_of_our_own_markup(report: Report) -> None:
+    check_markup(report_html(report))
+
+
+def test_hostile_texts_become_no_markup_and_stay_short() -> None:
+    page = report_html(hostile_report(), hostile_report())
+    check_markup(page)
+    assert len(page) - len(plotly_js()) < 1_000_000 < 8 * len(HUGE)
+    traces = [trace for plot in plots(page) for view in plot for trace in view["data"]]
+    assert not any("<" in str(trace.get("name")) for trace in traces)
+
+
+def check_markup(page: str) -> None:
+    """Check that a page has three scripts, and no element or attribute that we do not write."""
+    reader = Reader(page)
+    assert len(reader.scripts) == 3
+    json.loads(reader.scripts[0], parse_constant=pytest.fail)
+    assert reader.tags <= TAGS
+    assert set(reader.attributes) <= ATTRIBUTES
+    assert reader.attributes["href"] == {"data:,"}
+
+
+def test_the_library_is_loaded_when_a_page_is_asked_for_and_not_before() -> None:
+    code = (
+        "import sys, sqlstress.cli.report, sqlstress.cli.outputs, sqlstress.render.page.document as page\n"
+        "assert not any(name.partition('.')[0] == 'plotly' for name in sys.modules)\n"
+        "assert not any(name in sys.modules for name in ('sqlite3', 'apsw', 'sqlstress.engine'))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
