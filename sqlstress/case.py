@@ -204,8 +204,8 @@ class Case:
 
     @property
     def unit(self) -> str:
-        """What one transaction of the report is: "transaction", or "pair" (a set and a get)."""
-        return "pair" if self.workload == "classic" else "transaction"
+        """What one transaction of the report is: transaction, pair (set and get) or statement (cycles)."""
+        return {"classic": "pair", "cycles": "statement"}.get(self.workload, "transaction")
 
     @property
     def experiment(self) -> str:
@@ -240,11 +240,14 @@ class Case:
 
     @property
     def setting(self) -> str:
-        """Which setting a case of "cycles" tries: journal, what a transaction holds, off: no checkpoints."""
-        transaction = self.cycling.transaction if self.cycling else "none"
+        """Which setting a case of "cycles" tries: journal, transaction, frames of a checkpoint (or off)."""
+        transaction, frames = (
+            self.cycling.transaction if self.cycling else "none",
+            self.settings.wal_autocheckpoint,
+        )
         parts = [self.settings.journal_mode]
         parts += [transaction] * (transaction != "none")
-        parts += ["off"] * (self.settings.wal_autocheckpoint == 0)
+        parts += [str(frames) if frames else "off"] * (frames is not None)
         return "-".join(parts)
 
 

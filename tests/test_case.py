@@ -51,10 +51,24 @@ from sqlstress.case import PHASES, Case, Cycling, Method, Picks, Settings, plain
             "cycles",
             "wal-run-off, 1 process",
         ),
+        (
+            Case(
+                workload="cycles", cycling=Cycling(), settings=Settings(wal_autocheckpoint=50), concurrency=2
+            ),
+            "cycles",
+            "wal-50, 2 processes",
+        ),
     ],
 )
 def test_a_case_is_named_in_a_few_words(case: Case, experiment: str, label: str) -> None:
     assert (case.experiment, case.label) == (experiment, label)
+
+
+@pytest.mark.parametrize(
+    ("workload", "unit"), [("kv", "transaction"), ("classic", "pair"), ("cycles", "statement")]
+)
+def test_a_report_says_what_it_counts_as_a_transaction(workload: str, unit: str) -> None:
+    assert Case(workload=workload).unit == unit
 
 
 def test_only_a_key_value_case_without_a_count_has_a_window() -> None:

@@ -94,21 +94,28 @@ def _beyond_the_sum(measured: list[Measured]) -> Iterator[Finding]:
 
 def _without_checkpoints(measured: list[Measured]) -> Iterator[Finding]:
     """Say what turning checkpoints off was worth, if there were any to turn off."""
-    by_name = {run.case.setting: (run, trial, times) for run, trial, times in measured}
-    for name, (run, _, off) in by_name.items():
-        other = by_name.get(name.removesuffix("-off"))
-        if not name.endswith("-off") or not other or not (frames := _autocheckpoint(other[1])):
-            continue
-        on = other[2]
-        both = f"{duration(off.total)} without them, {duration(on.total)} with"
-        if any(one.checkpoints for one in on.processes):
-            text = f"Turning checkpoints off ({called(run.case)}): {both}."
-        else:
-            text = (
-                f"Turning checkpoints off ({called(run.case)}) could change nothing but the noise ({both}): "
-                f"{called(other[0].case)} never had the {whole(frames)} frames at which one is due."
-            )
-        yield Finding("checkpoints-off", text)
+    for run, _, off in (each for each in measured if _never_checkpoints(each)):
+        for other, trial, on in (each for each in measured if not _never_checkpoints(each)):
+            if _transaction(other) == _transaction(run) and (frames := _autocheckpoint(trial)):
+                both = f"{duration(off.total)}, against {duration(on.total)} in {called(other.case)}"
+                yield Finding("checkpoints-off", _worth(called(run.case), both, on, frames))
+
+
+def _never_checkpoints(measured: Measured) -> bool:
+    return measured[0].case.settings.wal_autocheckpoint == 0
+
+
+def _transaction(run: Run) -> tuple[str, str]:
+    return run.case.settings.journal_mode, run.case.cycling.transaction if run.case.cycling else ""
+
+
+def _worth(name: str, both: str, on: Times, frames: int) -> str:
+    if any(one.checkpoints for one in on.processes):
+        return f"Without checkpoints ({name}): {both}."
+    return (
+        f"Without checkpoints ({name}): {both}. It could change nothing but the noise: the WAL never had "
+        f"the {whole(frames)} frames at which one is due."
+    )
 
 
 def _autocheckpoint(trial: Trial) -> int | None:
@@ -130,7 +137,7 @@ def _checkpoints(case: Case, trial: Trial, times: Times) -> Iterator[Finding]:
     whose = f" (cycles of process {process.worker})" if case.concurrency > 1 else ""
     seen = f"{_due(case, commits, frames, due)}, and {_seen(process, due)}{whose}"
     spike = f"cycle {whole(number)} ({duration(ns)}; median {duration(times.median)})"
-    found = "the checkpoint" if number in process.checkpoints else "no checkpoint"
+    found = "the checkpoint" if number in process.checkpoints else f"no checkpoint{_slower(process)}"
     yield Finding(
         "checkpoint",
         f"{called(case)}: {seen}. The spike, the slowest cycle but for the first, is {spike}: {found}.",
@@ -144,6 +151,15 @@ def _due(case: Case, commits: int, frames: int, due: int) -> str:
         f"with {each}{together}, a frame each, the checkpoint at {whole(frames)} frames was due in cycle "
         f"{whole(due)}"
     )
+
+
+def _slower(process: Process) -> str:
+    """Say how the cycle of the first checkpoint compares with the others."""
+    first = min(process.checkpoints, default=len(process.cycles) + 1)
+    if first > len(process.cycles):
+        return ""
+    slower = sum(ns < process.cycles[first - 1] for ns in process.cycles) / len(process.cycles)
+    return f" (cycle {whole(first)} was slower than {percent(slower)} of the cycles)"
 
 
 def _seen(process: Process, due: int) -> str:

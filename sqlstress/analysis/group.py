@@ -78,7 +78,8 @@ def _without_picks(case: Case) -> Case:
 
 def _without_cycling(case: Case) -> Case:
     settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)
-    return replace(case, workload=case.experiment, concurrency=1, seed=0, cycling=None, settings=settings)
+    cycling = case.cycling and replace(case.cycling, transaction="", timeout_s=None)
+    return replace(case, workload=case.experiment, concurrency=1, seed=0, cycling=cycling, settings=settings)
 
 
 _COMMON: dict[str, Callable[[Case], Case]] = {

@@ -6,16 +6,17 @@ from sqlstress.options.common import common
 from sqlstress.options.option import LOAD, SQLITE, SWEEP, Option
 from sqlstress.parsing import choice, choices, duration, whole
 
-SETTINGS = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
+PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
 """The published settings: journal; tx: in a transaction; off: without automatic checkpoints."""
+SETTINGS = (*PUBLISHED, "wal-off")
 
 CYCLES = (
     Option(
         "settings",
         choices(*SETTINGS),
-        ",".join(SETTINGS),
+        ",".join(PUBLISHED),
         SWEEP,
-        "Journal delete or wal; tx: in one transaction; off: without checkpoints.",
+        "Journal delete or wal; tx: in one transaction; off: without checkpoints; wal-off too.",
         metavar="LIST",
     ),
     common("concurrency", default="1"),

@@ -30,7 +30,7 @@ def origin(report: Report) -> str:
 def describe(what: str, group: Group, report: Report) -> str:
     """Return what the runs of a group did: `what`, then window, drivers and libraries, seed."""
     seed = _seed(group) if report.published is None else "seed unknown"
-    return f"{what}; {'; '.join((*_method(group.case), *_libraries(group, report.environment), seed))}."
+    return f"{what}; {'; '.join((*_method(group), *_libraries(group, report.environment), seed))}."
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
@@ -71,20 +71,22 @@ def _minute(created: str) -> str:
         return created
 
 
-def _method(case: Case) -> Iterator[str]:
+def _method(group: Group) -> Iterator[str]:
+    case = group.case
     if case.workload == "kv":
         yield amount(case)
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} trials"
     if case.driver != "dry":
-        yield from _settings(case)
+        yield from _settings(group)
 
 
-def _settings(case: Case) -> Iterator[str]:
-    settings = case.settings
+def _settings(group: Group) -> Iterator[str]:
+    """Yield how locks are waited for, and the settings that were chosen for all runs alike."""
+    settings = group.case.settings
     yield busy_policy(settings)
-    chosen = [(name, getattr(settings, name)) for name in _OPTIONAL]
-    named = [f"{name}={int(value)}" for name, value in chosen if value is not None]
+    chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
+    named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in settings.pragmas]
     if named:
         yield " ".join(named)

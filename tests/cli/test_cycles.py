@@ -53,7 +53,8 @@ def test_the_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> Non
     assert said.code == 0
     text = " ".join(said.out.split())
     assert (
-        "wal: with 5 commits a cycle, a frame each, the checkpoint at 12 frames was due in cycle 3," in text
+        "wal-12: with 5 commits a cycle, a frame each, the checkpoint at 12 frames was due in cycle 3,"
+        in text
     )
     assert re.search(r"and it was seen there \([\d.]+ \S+\)\. The spike, the slowest cycle but for the", text)
 

@@ -57,6 +57,13 @@ def test_a_checkpoints_frames_are_those_of_the_settings_that_have_checkpoints() 
     assert [case.settings.wal_autocheckpoint for case in cases] == [None, None, 50, 50, 0]
 
 
+def test_checkpoints_can_be_turned_off_row_by_row_too() -> None:
+    (case,) = planned(settings="wal-off")
+    assert (case.setting, case.settings.wal_autocheckpoint) == ("wal-off", 0)
+    assert case.cycling
+    assert case.cycling.transaction == "none"
+
+
 def test_every_option_arrives_where_it_belongs() -> None:
     (case,) = planned(
         settings="wal-tx", cycles="7", rows="3", transaction="cycle", timeout="5s", synchronous="normal",

@@ -61,6 +61,8 @@ def _line(row: Row) -> Line:
 def _legend(group: Group) -> Iterator[str]:
     parts = {part for run in group.runs for part in run.case.setting.split("-")}
     yield from (f"{name}: {text}" for name, text in _NAMES.items() if name in parts)
+    if any(part.isdecimal() for part in parts):
+        yield "a number: the frames after which a commit checkpoints"
     yield "statements: the inserts and deletes of all cycles, row by row with the commits inside them"
     if parts & {"cycle", "run"}:
         yield "BEGIN, COMMIT: those of the transactions, apart"

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis import group_runs
+from sqlstress.case import Cycling
 from sqlstress.render.blocks import Picture, Table
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
@@ -126,6 +127,20 @@ def test_any_report_of_cycles_is_shown(report: Report) -> None:
     text = report_text(report)
     assert max(map(len, text.splitlines())) <= WIDTH
     assert report_markdown(report)
+
+
+def test_other_rows_or_cycles_stand_in_a_table_of_their_own() -> None:
+    usual = published_settings()[2]
+    case = replace(usual.case, cycling=Cycling(cycles=7, rows=2, transaction="none"))
+    text = report_text(cycles_report(usual, replace(usual, case=case)))
+    assert text.count("setting") == 2
+    assert "7 cycles: insert 2 rows one by one" in text
+
+
+def test_a_setting_that_is_not_that_of_all_rows_is_not_in_the_heading() -> None:
+    off, on = published_settings()[4], published_settings()[3]
+    assert "wal_autocheckpoint=0" in report_text(cycles_report(off))
+    assert "wal_autocheckpoint" not in report_text(cycles_report(off, on))
 
 
 def test_the_legend_names_what_is_there() -> None:
