@@ -21,6 +21,7 @@ EXAMPLES = ROOT / "examples"
 SHORT: dict[str, dict[str, Any]] = {
     "kv": {"duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2},
     "keys": {"users": 40, "picks": 20, "items": 100, "concurrency": 2},
+    "cycles": {"cycles": 5, "concurrency": 2},
 }
 """What makes the cases of a workload take less than a second."""
 TIMEOUT_S = 120
@@ -143,6 +144,16 @@ def test_keys_compares_three_types_in_two_schemas(tmp_path: Path) -> None:
     ]
     assert {len(one["trials"]) for one in found} == {3}
     assert all(trial["space"]["file_bytes"] > 0 for one in found for trial in one["trials"])
+
+
+def test_cycles_measures_how_often_a_checkpoint_comes(tmp_path: Path) -> None:
+    found = runs_of("cycles.toml", tmp_path)
+    frames = [one["case"]["settings"]["wal_autocheckpoint"] for one in found]
+    assert frames == [100, 1000, 0, None, None]
+    for one in found:
+        names = {series["name"] for series in one["trials"][0]["series"]}
+        assert {"statements", "WAL frames"} <= names
+        assert ("BEGIN and COMMIT" in names) == (one["case"]["cycling"]["transaction"] != "none")
 
 
 @pytest.fixture(scope="module")
