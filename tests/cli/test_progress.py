@@ -16,6 +16,7 @@ import pytest
 from sqlstress.case import Case
 from sqlstress.cli.progress import Bar, clock_text, expected_s, watcher
 from sqlstress.engine.observer import Nobody
+from sqlstress.plan import from_options
 from tests.engine.processes import Command, sqlstress
 from tests.example_report import example_report
 
@@ -117,6 +118,14 @@ def test_time_that_is_left_runs_down_while_a_case_is_measured(show: Show) -> Non
     assert whole == pytest.approx(sum(map(expected_s, CASES)))
     show.now += 1.5
     assert show.bar.left_s() == pytest.approx(whole - 1.5)
+
+
+def test_a_journal_a_transaction_and_a_time_out_change_how_long_cycles_are_expected_to_take() -> None:
+    delete, delete_tx, wal, wal_tx, _ = map(expected_s, from_options({}, "cycles"))
+    assert delete > wal > wal_tx
+    assert delete > delete_tx
+    (short,) = from_options({"settings": "delete", "cycles": 100_000, "timeout": "2s"}, "cycles")
+    assert expected_s(short) == pytest.approx(2, abs=1)
 
 
 def test_a_case_that_takes_longer_than_expected_leaves_the_others_time_alone(show: Show) -> None:

@@ -10,6 +10,7 @@ from sqlstress.engine.summary import summarise
 from sqlstress.engine.tally import Window
 from sqlstress.histogram import bucket_of
 from sqlstress.report import Trial
+from sqlstress.series import Series
 from sqlstress.units import NS_PER_MS, NS_PER_S
 from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
 
@@ -141,3 +142,10 @@ def test_what_completed_in_a_broken_last_bin_is_left_out_of_the_halves() -> None
 
 def test_a_fixed_count_has_no_halves() -> None:
     assert trial_of(done(1, bins=[5] * 20), window=FIXED).half_ratio is None
+
+
+def test_what_a_worker_tells_of_what_went_on_is_its_own_series() -> None:
+    told, silent = done(1), done(2)
+    assert told.done is not None
+    told.done.findings.series = [("statements", "ns", [5, 6])]
+    assert trial_of(told, silent, dead(3)).series == (Series("statements", "ns", (5, 6), worker=1),)

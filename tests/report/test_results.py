@@ -53,13 +53,13 @@ def test_the_typical_trial_is_the_lower_median(tps: tuple[float, ...], typical: 
 def test_a_trial_that_is_not_valid_does_not_count() -> None:
     slow, fast = trials(1, 9)
     run = Run(Case(), (replace(slow, error="a worker died"), fast))
-    assert run.valid == (fast,) and run.typical() == fast and run.median_tps() == 9
+    assert run.valid == (fast,) and run.typical() == run.shown() == fast and run.median_tps() == 9
 
 
 def test_without_a_valid_trial_the_first_is_shown_and_no_figure_is_given() -> None:
     run = Run(Case(), (replace(TRIAL, error="a worker died"),))
-    assert run.typical() == run.trials[0] and run.median_tps() is None
-    assert Run(Case()).typical() is None
+    assert run.typical() == run.trials[0] and run.median_tps() is None and run.shown() is None
+    assert Run(Case()).typical() is None and Run(Case()).shown() is None
 
 
 def test_the_verdict_of_a_run_covers_trials_that_are_not_valid() -> None:
