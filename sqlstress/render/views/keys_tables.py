@@ -126,6 +126,11 @@ def percent_cell(share: float) -> str:
     return f"{100 * share:.1f}%" if share < 1000 else f"{100 * share:.0e}%"
 
 
+def fan_out_cell(children: float) -> str:
+    """Write an average fan-out, which is a whole number."""
+    return whole_cell(round(children))
+
+
 TIME: tuple[Figure[Row], ...] = (
     Figure(Column("time s", ("time", "s")), _seconds),
     Figure(Column("uuid4 = 1 (time)", ("uuid4", "= 1")), _beside("time")),
@@ -142,15 +147,15 @@ SPACE: tuple[Figure[Row], ...] = (
     Figure(Column("bytes per row", ("bytes", "per row")), _space("bytes per row", count_cell)),
     Figure(Column("table", ("", "table")), _space("table's share", percent_cell)),
     Figure(Column("indices", ("", "indices")), _space("indices' share", percent_cell)),
-    Figure(Column("table fan-out", ("table", "fan-out")), _space("table's fan-out", count_cell)),
-    Figure(Column("indices fan-out", ("indices", "fan-out")), _space("indices' fan-out", count_cell)),
+    Figure(Column("table fan-out", ("table", "fan-out")), _space("table's fan-out", fan_out_cell)),
+    Figure(Column("indices fan-out", ("indices", "fan-out")), _space("indices' fan-out", fan_out_cell)),
 )
 
 _WRITTEN: dict[str, tuple[str, Callable[[float], str | None]]] = {
     "time": ("time, s", seconds_cell),
     "file": ("file, MB", mb_cell),
     "indices' share": ("indices' share", percent_cell),
-    "indices' fan-out": ("indices' fan-out", count_cell),
+    "indices' fan-out": ("indices' fan-out", fan_out_cell),
     "rows/s": ("rows/s", count_cell),
 }
 """Figure → what it is called with its unit, and how it is written."""

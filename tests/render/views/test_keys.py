@@ -16,7 +16,7 @@ from sqlstress.render.figures import MISSING
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.render.views import keys
-from sqlstress.report import Run
+from sqlstress.report import Run, Space, TreeSpace
 from tests.example_keys import EXAMPLE, keys_report, run
 from tests.example_report import assert_golden
 from tests.strategies import trials
@@ -93,6 +93,16 @@ def test_the_space_is_told_as_sqlite3_analyzer_writes_it() -> None:
         "table fan-out": "104",
         "indices fan-out": "106",
     }
+
+
+def test_a_fan_out_is_a_whole_number_however_small() -> None:
+    tree = TreeSpace("picks", "picks", False, 50, 0, 1, 0, 13, 2, 0)
+    (spaces,) = [
+        table
+        for table in tables(run("no-key", "int", space=Space(10**6, 4096, 244, 0, (tree,)), users=9))
+        if "file MB" in table.headers
+    ]
+    assert column(spaces, "table fan-out") == ["7"]
 
 
 def test_where_no_space_was_measured_there_is_no_table_of_it() -> None:
