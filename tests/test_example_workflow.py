@@ -1,0 +1,109 @@
+"""Tests of the example workflow: its structure, its commands, and what it does, on two reports of ours."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from sqlstress.cli.group import COMMANDS, cli
+from sqlstress.plan import from_toml
+from sqlstress.report import to_json
+from tests.example_report import example_report
+from tests.test_examples import EXAMPLES, ROOT, run
+
+WORKFLOW = EXAMPLES / "ci" / "github-actions.yml"
+OWN = ROOT / ".github" / "workflows" / "test.yml"
+STEP = {"name", "uses", "with", "run", "if", "id", "env", "shell"}
+
+
+@cache
+def workflow() -> dict[str, Any]:
+    """Return the workflow as YAML 1.2 would have it: PyYAML takes the key `on` for a boolean."""
+    text = re.sub(r"^on:", '"on":', WORKFLOW.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+def steps() -> Iterator[dict[str, Any]]:
+    for job in workflow()["jobs"].values():
+        yield from job["steps"]
+
+
+def commands() -> Iterator[list[str]]:
+    """Yield the words of each command of ours in a step."""
+    for step in steps():
+        for line in step.get("run", "").replace("\\\n", " ").splitlines():
+            words = shlex.split(line)
+            if words[:1] == ["sqlstress"]:
+                yield words[1:]
+
+
+@pytest.mark.skipif(shutil.which("actionlint") is None, reason="actionlint is not installed")
+@pytest.mark.parametrize("path", [WORKFLOW, OWN], ids=lambda path: path.name)
+def test_actionlint_finds_nothing(path: Path) -> None:
+    done = subprocess.run(["actionlint", str(path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_workflow_has_the_parts_that_github_asks_for() -> None:
+    assert {"name", "on", "jobs"} <= workflow().keys() <= {"name", "on", "permissions", "env", "jobs"}
+    for job in workflow()["jobs"].values():
+        assert {"runs-on", "steps", "timeout-minutes"} <= job.keys()
+        assert set(job.get("needs", "stress").split()) <= workflow()["jobs"].keys()
+    for step in steps():
+        assert step.keys() <= STEP
+        assert ("uses" in step) != ("run" in step)
+        assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/none@v1"))
+
+
+def test_it_runs_on_three_systems_and_goes_on_when_one_fails() -> None:
+    strategy = workflow()["jobs"]["stress"]["strategy"]
+    assert strategy["matrix"]["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
+    assert strategy["fail-fast"] is False
+    assert workflow()["jobs"]["compare"]["if"] == "always()"
+
+
+def test_it_uses_the_versions_of_actions_that_our_own_workflow_uses() -> None:
+    own = set(re.findall(r"uses: (\S+)", OWN.read_text(encoding="utf-8")))
+    used = {step["uses"] for step in steps() if "uses" in step}
+    versions = {name.partition("@")[2] for name in used if name.startswith("actions/download-artifact")}
+    assert used - own == {f"actions/download-artifact@{version}" for version in versions}
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=lambda words: words[0])
+def test_every_command_is_one_that_we_have_with_options_that_it_takes(words: list[str]) -> None:
+    command = cli.get_command(click.Context(cli), words[0])
+    assert command is not None
+    command.make_context(words[0], words[1:], parent=click.Context(cli, info_name="sqlstress"))
+
+
+def test_it_runs_a_plan_gates_and_compares() -> None:
+    used = [words[0] for words in commands()]
+    assert used == ["doctor", "run", "ab", "compare", "report"]
+    assert set(used) <= set(COMMANDS)
+    assert from_toml(EXAMPLES / "ci.toml")
+    assert workflow()["env"]["PLAN"].endswith("/ci.toml")
+
+
+def test_the_last_job_joins_the_reports_of_the_systems(tmp_path: Path) -> None:
+    for system in ("ubuntu-latest", "macos-latest"):
+        folder = tmp_path / "systems" / system
+        folder.mkdir(parents=True)
+        (folder / "report.json").write_text(to_json(example_report()), encoding="utf-8")
+    found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("systems/*/report.json"))
+    for words in commands():
+        if words[0] in ("compare", "report"):
+            given = [name for word in words for name in (found if "*" in word else [word])]
+            run(["-m", "sqlstress", *given], tmp_path)
+    assert "macos-latest" in (tmp_path / "compare.md").read_text(encoding="utf-8")
+    assert "Reports side by side" in (tmp_path / "systems.html").read_text(encoding="utf-8")
