@@ -18,7 +18,7 @@ from sqlstress.render.page import facts
 from sqlstress.render.page.blocks import drawn
 from sqlstress.render.page.library import plotly_js
 from sqlstress.render.page.markup import data, element, text
-from sqlstress.render.page.plots import comparison_plots, report_plots
+from sqlstress.render.page.plots import ab_plots, comparison_plots, report_plots
 from sqlstress.render.page.plots.plot import Plot
 from sqlstress.render.views import Section, report_sections
 from sqlstress.render.views.comparison import comparison_blocks
@@ -132,6 +132,7 @@ def _report(report: Report, plots: Plots) -> str:
             *map(drawn, first.blocks),
             facts.tiles(report),
         ),
+        plots.place(ab_plots(report)),
         *(_section(section, plots) for section in others),
         element("section", element("h2", "Environment"), facts.environment(report.environment)),
         _again(report),

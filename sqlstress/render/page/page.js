@@ -59,7 +59,8 @@
     const room = width || canvas.clientWidth;
     const config = {
       responsive: true, displaylogo: false, displayModeBar: room < 480 ? false : "hover", scrollZoom: false,
-      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+      // Named one by one: others, such as those that share a plot, would send it somewhere.
+      modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
     };
     return Plotly.react(canvas, painted(view.data, ""), layout(view.layout, view.data, room, width), config);
   };

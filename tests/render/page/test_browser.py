@@ -100,6 +100,12 @@ def test_another_view_is_drawn_when_it_is_chosen(page: Page, tmp_path: Path) -> 
     assert page.errors == []
 
 
+def test_no_button_of_a_plot_sends_it_anywhere(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, example_report()))
+    buttons = page.ask("[...document.querySelectorAll('.modebar-btn')].map(one => one.dataset.title)")
+    assert set(buttons) == {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}
+
+
 @pytest.mark.parametrize("width", [400, 320, 1280])
 def test_nothing_but_wide_tables_is_wider_than_the_screen(page: Page, tmp_path: Path, width: int) -> None:
     page.open(saved(tmp_path, example_report()), width)

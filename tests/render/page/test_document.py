@@ -158,6 +158,16 @@ def test_the_space_of_the_keys_adds_up_to_the_files() -> None:
     assert sums == pytest.approx([space.file_bytes / 1e6 for space in spaces if space])
 
 
+def test_the_pairs_of_an_ab_test_are_those_of_its_slices() -> None:
+    ratios = around(0.97, 30, 0.1)
+    report = ab_report([ratios])
+    (view,) = plots(report_html(report))[0]
+    pairs, estimate = view["data"]
+    assert pairs["y"] == pytest.approx(ratios)
+    assert report.ab
+    assert estimate["y"] == [look.ratio for look in report.ab.looks]
+
+
 def test_the_page_has_the_command_and_its_seed() -> None:
     assert "sqlstress --concurrency 1,2,4,8 --buckets 1,20 --seed 7</code>" in report_html(example_report())
     unseeded = ab_report([around(1.0, 10)])

@@ -8,7 +8,9 @@ from typing import cast
 
 from sqlstress.analysis.comparison import Comparison
 from sqlstress.analysis.group import Group
+from sqlstress.render.page.plots import ab, comparison
 from sqlstress.render.page.plots.plot import Plot
+from sqlstress.report import Report
 
 PLOTS = {
     "kv": "sqlstress.render.page.plots.kv",
@@ -24,8 +26,12 @@ def report_plots(group: Group) -> Iterator[Plot]:
     yield from cast(Iterator[Plot], import_module(PLOTS[group.case.experiment]).plots(group))
 
 
-def comparison_plots(comparison: Comparison) -> Iterator[Plot]:
-    """Yield the plots of several reports side by side."""
-    from sqlstress.render.page.plots import comparison as module
+def ab_plots(report: Report) -> Iterator[Plot]:
+    """Yield the plots of an A/B test; nothing of another report."""
+    if report.ab:
+        yield from ab.plots(report, report.ab)
 
-    yield from module.plots(comparison)
+
+def comparison_plots(compared: Comparison) -> Iterator[Plot]:
+    """Yield the plots of several reports side by side."""
+    yield from comparison.plots(compared)

@@ -27,7 +27,7 @@ def plots(group: Group) -> Iterator[Plot]:
         if marked:
             data.append(_marks(label, marked, pace, number))
     if data:
-        axes = {"xaxis": axis("cycle"), "yaxis": axis("ms", type="log", dtick=1)}
+        axes = {"xaxis": axis("cycle"), "yaxis": axis("ms", type="log", dtick=1, exponentformat="none")}
         note = "The slowest process's time of each cycle. Diamonds: a checkpoint was seen in it."
         yield Plot("Each cycle", note, (View("", data, axes),), wide=True)
 

@@ -66,7 +66,7 @@ def _percentiles(measured: Measured, kind: str) -> Iterator[tuple[list[Plain], P
     if data:
         axes = {
             "xaxis": counts_axis("processes", (count for count, _ in found)),
-            "yaxis": axis("ms", type="log", dtick=1),
+            "yaxis": axis("ms", type="log", exponentformat="none"),
         }
         yield data, axes
 
@@ -82,7 +82,7 @@ def histogram(group: Group) -> Iterator[Plot]:
         ]
         if data:
             axes = {
-                "xaxis": axis("ms", type="log", dtick=1),
+                "xaxis": axis("ms", type="log", dtick=1, exponentformat="none"),
                 "yaxis": axis("% of operations", rangemode="tozero"),
                 "hovermode": "x",
             }

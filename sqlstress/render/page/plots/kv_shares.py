@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, processes
-from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, counts_axis
+from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, counts_axis, level
 from sqlstress.report import Run, Trial
 
 APART = 0.14
@@ -26,13 +26,8 @@ def shares(group: Group) -> Iterator[Plot]:
     axes = {
         "xaxis": counts_axis("processes", (run.case.concurrency for run, _ in measured)),
         "yaxis": axis("share, equal = 1", rangemode="tozero"),
-        "shapes": [
-            {
-                "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1,
-                "line": {"color": "--muted", "width": 1, "dash": "dot"},
-            }
-        ],
-    }  # fmt: skip
+        "shapes": [level(1.0, "--muted")],
+    }
     note = "A mark is a process. At 1 it did as much as an average one; near 0 it starved."
     yield Plot("Who got how much", note, (View("", data, axes),))
 

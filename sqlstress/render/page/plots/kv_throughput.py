@@ -35,7 +35,8 @@ def throughput(group: Group) -> Iterator[Plot]:
         "yaxis": axis(f"{group.unit} a second", range=[0, 1.05 * top]),
     }
     note = "Dashed: the ideal, as many times the first point as there are processes."
-    yield Plot("Throughput", f"{note} Bars: the trials.", (View("", data, layout_of),))
+    trials = " Bars: from the lowest trial to the highest." if any("error_y" in one for one in data) else ""
+    yield Plot("Throughput", note + trials, (View("", data, layout_of),))
 
 
 def _measured(group: Group, layout: int, curve: list[tuple[int, float]], number: int) -> Plain:

@@ -52,6 +52,14 @@ def name(words: str) -> str:
     return escape(shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…").replace("%{", "% {")
 
 
+def level(value: float, shade: str) -> Plain:
+    """Return a dotted line across the whole plot."""
+    return {
+        "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": value, "y1": value,
+        "line": {"color": shade, "width": 1, "dash": "dot"},
+    }  # fmt: skip
+
+
 def axis(title: str, **more: Any) -> Plain:
     """Return an axis with its title."""
     return {"title": {"text": title}, **more}
