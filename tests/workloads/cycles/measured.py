@@ -37,6 +37,8 @@ class Measured:
     ended: Sequence[Ended]
     seen: Sequence[Series]
     """What the companions saw."""
+    problem: str | None = None
+    """What went wrong with them."""
 
     @property
     def path(self) -> Path:
@@ -85,5 +87,4 @@ def measure(case: Case, folder: Path, during: Callable[[Pool], None] = lambda po
         during(pool)
         ended = pool.gather(60, nothing)
         seen, problem = pool.dismiss(60, nothing)
-        assert problem is None
-    return Measured(case, folder, work, ended, seen)
+    return Measured(case, folder, work, ended, seen, problem)

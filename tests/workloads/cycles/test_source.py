@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -12,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.case import Case, Settings
+from sqlstress.engine.pool import Pool
 from sqlstress.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.series_names import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.units import NS_PER_S
 from sqlstress.workloads import open_work
 from sqlstress.workloads.base import DONE, TIMEOUT
+from sqlstress.workloads.cycles.looks import PATIENCE_S
 from sqlstress.workloads.cycles.source import CyclesSource
 from tests.workloads.cycles.measured import SALT, Measured, case_of, measure
 
@@ -93,6 +96,7 @@ def whole(case: Case, folder: Path) -> Measured:
     """Run a trial in which nothing goes wrong."""
     done = measure(case, folder)
     assert all(one.reason is None for one in done.ended)
+    assert done.problem is None
     verdict = done.verdict()
     assert verdict.status == "ok", verdict
     return done
@@ -174,3 +178,25 @@ def test_a_run_that_takes_too_long_keeps_the_cycles_done_by_then(tmp_path: Path)
 def test_a_transaction_over_a_run_that_takes_too_long_is_undone(tmp_path: Path) -> None:
     done = whole(case_of(cycles=100_000, transaction="run", timeout_s=0.3), tmp_path)
     assert done.values() == []
+
+
+def test_a_watcher_that_dies_is_told_and_holds_the_run_up_once_only(
+    tmp_path: Path,
+) -> None:
+    def kill(pool: Pool) -> None:
+        until = time.monotonic() + 60
+        while pool.done_so_far() < 100 and time.monotonic() < until:
+            time.sleep(0.001)
+        pool._processes[1].kill()
+
+    case = case_of(cycles=400)
+    done = measure(case, tmp_path, kill)
+    assert done.problem
+    assert done.problem.startswith("the cycle watcher ")
+    assert len(done.series(STATEMENTS)) == 400
+    assert done.series(WAL_FRAMES) == ()
+    assert done.verdict().status == "ok"
+    (one,) = done.ended
+    assert one.done
+    totals = one.done.totals
+    assert PATIENCE_S <= (totals.last_ns - totals.first_ns) / NS_PER_S < 10 * PATIENCE_S
