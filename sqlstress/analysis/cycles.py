@@ -134,9 +134,9 @@ def _checkpoints(case: Case, trial: Trial, times: Times) -> Iterator[Finding]:
     ns, number, process = slowest
     if not process.checkpoints and due > cycling.cycles:
         return
-    whose = f" (cycles of process {process.worker})" if case.concurrency > 1 else ""
-    seen = f"{_due(case, commits, frames, due)}, and {_seen(process, due)}{whose}"
-    spike = f"cycle {whole(number)} ({duration(ns)}; median {duration(times.median)})"
+    whose = f" of process {process.worker}" if case.concurrency > 1 else ""
+    seen = f"{_due(case, commits, frames, due)}, and {_seen(process, due, whose)}"
+    spike = f"cycle {whole(number)}{whose} ({duration(ns)}; median {duration(times.median)})"
     found = "the checkpoint" if number in process.checkpoints else f"no checkpoint{_slower(process)}"
     yield Finding(
         "checkpoint",
@@ -162,12 +162,12 @@ def _slower(process: Process) -> str:
     return f" (cycle {whole(first)} was slower than {percent(slower)} of the cycles)"
 
 
-def _seen(process: Process, due: int) -> str:
+def _seen(process: Process, due: int, whose: str) -> str:
     if not process.checkpoints:
         return "none was seen"
     first, *later = process.checkpoints
-    where = "there" if first == due else f"in cycle {whole(first)}"
-    why = ": commits wrote more than a frame" if first < due else ""
+    where = "there" if first == due and not whose else f"in cycle {whole(first)}{whose}"
+    why = ": commits wrote more than a frame" if first < due and not whose else ""
     took = f" ({duration(process.cycles[first - 1])})" if first <= len(process.cycles) else ""
     then = [whole(cycle) for cycle in later]
     if len(then) > FEW:

@@ -142,10 +142,19 @@ def test_a_checkpoint_that_was_not_due_in_so_few_cycles_is_not_spoken_of() -> No
 
 def test_with_several_processes_it_is_told_whose_cycles_they_are() -> None:
     text = of_wal({91: 99.0}, *ROW_BY_ROW, concurrency=2)
-    assert text.startswith(
-        "wal, 2 processes: with 11 commits a cycle of each of 2 processes in step, a frame"
+    assert text == (
+        "wal, 2 processes: with 11 commits a cycle of each of 2 processes in step, a frame each, the "
+        "checkpoint at 1,000 frames was due in cycle 46, and it was seen in cycle 91 of process 1 (99 ms). "
+        "The spike, the slowest cycle but for the first, is cycle 91 of process 1 (99 ms; median 14 ms): "
+        "the checkpoint."
     )
-    assert "was due in cycle 46, and it was seen in cycle 91 (99 ms) (cycles of process 1)." in text
+
+
+def test_a_process_that_is_behind_the_others_sees_a_checkpoint_early_for_no_other_reason() -> None:
+    frames = [22 * (cycle % 20) for cycle in range(1, CYCLES + 1)]
+    restarts = [int(cycle >= 20) for cycle in range(1, CYCLES + 1)]
+    text = of_wal({}, *wal(frames, NO_FRAMES, restarts), concurrency=2)
+    assert "was due in cycle 46, and it was seen in cycle 20 of process 1 (14 ms). The spike" in text
 
 
 def test_settings_are_compared_at_the_fewest_processes() -> None:
