@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlstress.drivers import Waiting, load_driver
 from sqlstress.drivers import settings as pragmas
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.stores import DRY, Operation
 from sqlstress.stores.connecting import connect, waits_outside
 from sqlstress.stores.partition import file_names
@@ -16,9 +17,6 @@ from sqlstress.workloads.ordered import Step
 
 if TYPE_CHECKING:
     from sqlstress.case import Case
-
-CLOSING = "PRAGMA wal_checkpoint(TRUNCATE)"
-"""The closing checkpoint. Closing the connection would do it too, but nobody could see that it failed."""
 
 
 class Steps:
@@ -46,14 +44,22 @@ class Steps:
                 f"INSERT INTO {name} (value) VALUES (?)",
                 f"DELETE FROM {name}",
                 "COMMIT",
-                CLOSING,
             )
         ]
         if waits_outside(self._case):
             result_code = load_driver(self._case.driver).result_code
             # Nothing is to be undone: a statement that was BUSY did nothing, and a COMMIT can be tried again.
             calls = [waiting.retried(call, result_code, lambda: None) for call in calls]
-        return calls
+        return [*calls, self._checkpoint]
+
+    def _checkpoint(self, _params: object) -> None:
+        # Closing the connection would do it too, but nobody could see that it was kept from its end.
+        assert self._connection
+        ((busy, *_),) = self._connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise EnvironmentFailure(
+                "the closing checkpoint met a lock that stayed taken: end what else reads the database."
+            )
 
     def of_cycle(self, cycle: int) -> Iterator[Step]:
         """Yield the steps of a cycle, counted from 1."""
