@@ -19,7 +19,7 @@ from sqlstress.series import (
 from tests.cli.conftest import Cli
 
 SHORT = (
-    "kv", "-c", "2", "--duration", "300ms", "--warmup", "100ms", "--key-space", "500",
+    "kv", "-c", "1", "--duration", "500ms", "--warmup", "100ms", "--key-space", "500",
     "--synchronous", "off", "--read-ratio", "0", "--verify", "full", "-o", "report.json",
 )  # fmt: skip
 
@@ -37,7 +37,7 @@ def measured(cli: Cli, place: Path, *options: str) -> Trial:
 def values(trial: Trial, name: str) -> tuple[int, ...]:
     (found,) = (one for one in trial.series if one.name == name)
     assert found.values
-    assert all(0 <= at_ns < 300_000_000 for at_ns in found.times_ns)
+    assert all(0 <= at_ns < 500_000_000 for at_ns in found.times_ns)
     return found.values
 
 
@@ -45,7 +45,7 @@ def values(trial: Trial, name: str) -> tuple[int, ...]:
 def test_a_checkpointer_is_told_of_with_what_it_did_to_the_wal(cli: Cli, tmp_path: Path, mode: str) -> None:
     trial = measured(cli, tmp_path, "--checkpointer", mode, "--checkpoint-interval", "10ms")
     assert trial.effective["wal_autocheckpoint"] == "0"
-    assert sum(values(trial, CHECKPOINTS)) >= 3
+    assert sum(values(trial, CHECKPOINTS)) >= 1
     assert max(values(trial, STUCK_CHECKPOINTS)) < 10
     assert values(trial, WAL_SIZE) == values(trial, LARGEST_WAL)
     assert max(values(trial, WAL_FRAMES)) > 0
@@ -74,7 +74,7 @@ def test_a_pinned_reader_alone_is_watched_too(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_fixed_number_of_operations_is_watched_to_its_end(cli: Cli, tmp_path: Path) -> None:
-    window = ("--duration", "300ms", "--warmup", "100ms")
+    window = ("--duration", "500ms", "--warmup", "100ms")
     arguments = [word for word in SHORT if word not in window]
     cli(*arguments, "--ops", "2000", "--checkpointer", "restart", "--checkpoint-interval", "1ms")
     (run,) = from_json((tmp_path / "report.json").read_text(encoding="utf-8")).runs
