@@ -27,6 +27,11 @@ def origin(report: Report) -> str:
     return f"sqlstress {report.tool_version}, {_minute(report.created)}: {where}"
 
 
+def when(report: Report) -> str:
+    """Return when a report was measured, to the minute, or that it was published."""
+    return _minute(report.created) if report.published is None else "published"
+
+
 def describe(what: str, group: Group, report: Report) -> str:
     """Return what the runs of a group did: `what`, then window, drivers and libraries, seed."""
     seed = _seed(group) if report.published is None else "seed unknown"

@@ -112,13 +112,14 @@ def _beside(reports: tuple[Report, ...], plots: Plots) -> Iterator[str]:
     """Yield what several reports say beside each other; nothing of those that have no case in common."""
     if not 2 <= len(reports) <= len(LETTERS):
         return
-    comparison = compare([(heading.origin(report), report) for report in reports])
+    comparison = compare([(heading.when(report), report) for report in reports])
     if comparison.tables:
         yield element(
             "section",
             element("h1", "Reports side by side"),
-            plots.place(comparison_plots(comparison)),
+            # What they differ in stands above the figures, and so above the plots.
             *map(drawn, comparison_blocks(comparison)),
+            plots.place(comparison_plots(comparison)),
         )
 
 
@@ -132,16 +133,15 @@ def _report(report: Report, plots: Plots) -> str:
             *map(drawn, first.blocks),
             facts.tiles(report),
         ),
-        plots.place(ab_plots(report)),
-        *(_section(section, plots) for section in others),
+        *(_section(report, section, plots) for section in others),
         element("section", element("h2", "Environment"), facts.environment(report.environment)),
         _again(report),
     )
 
 
-def _section(section: Section, plots: Plots) -> str:
+def _section(report: Report, section: Section, plots: Plots) -> str:
     """Return a section: what was done, what it says, the plots, the tables."""
-    placed = plots.place(report_plots(section.group)) if section.group else ""
+    placed = plots.place(report_plots(section.group) if section.group else ab_plots(report))
     # A picture shows in characters what a plot shows better.
     others = (Bullets, Picture) if placed else Bullets
     begin, rest = section.blocks[:1], section.blocks[1:]

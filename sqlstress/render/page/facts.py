@@ -9,9 +9,10 @@ from html import escape
 from sqlstress.analysis.comparison.remarks import TELLING
 from sqlstress.analysis.group import group_runs
 from sqlstress.analysis.wording import files, processes, rounded, whole
+from sqlstress.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
 from sqlstress.render.clean import visible
 from sqlstress.render.page.markup import element, sentence, text
-from sqlstress.report import Environment, Report, SqliteBuild, SyncCost
+from sqlstress.report import AbTest, Environment, Report, SqliteBuild, SyncCost
 from sqlstress.units import format_count, format_ms
 
 _GIB = 1 << 30
@@ -22,6 +23,7 @@ _PROOF = {
     "unknown": ("undecided", "whether the data is right"),
     "skipped": ("unproved", "nothing was checked"),
 }
+_VERDICTS = {FAIL: "FAIL", PASS: "pass", INCONCLUSIVE: "inconclusive", UNDECIDED: "undecided"}
 _LONGEST_COMMAND = 4000
 
 
@@ -38,12 +40,26 @@ def tiles(report: Report) -> str:
 
 
 def _tiles(report: Report) -> Iterator[tuple[str, str, str]]:
+    """Yield a figure, what it is, and how it stands."""
+    yield from _gate(report.ab) if report.ab else _best(report)
+    yield from _trust(report)
+
+
+def _gate(test: AbTest) -> Iterator[tuple[str, str, str]]:
+    yield _VERDICTS.get(test.verdict, "undecided"), "B beside A", "failed" * (test.verdict == FAIL)
+
+
+def _best(report: Report) -> Iterator[tuple[str, str, str]]:
     groups = [group for group in group_runs(report.runs) if group.case.experiment == "kv"]
     points = [(point, group.unit) for group in groups for point in group.points()]
     if points:
         best, unit = max(points, key=lambda one: one[0].tps)
         where = f"{unit} a second at most: {processes(best.processes)} on {files(best.files)}"
         yield rounded(best.tps), where, ""
+
+
+def _trust(report: Report) -> Iterator[tuple[str, str, str]]:
+    """Yield how far the figures can be trusted."""
     statuses = [run.verdict.status for run in report.runs]
     status = next((one for one in ("failed", "unknown", "ok", "skipped") if one in statuses), "skipped")
     yield (*_PROOF[status], status)

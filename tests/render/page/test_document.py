@@ -168,6 +168,11 @@ def test_the_pairs_of_an_ab_test_are_those_of_its_slices() -> None:
     assert estimate["y"] == [look.ratio for look in report.ab.looks]
 
 
+def test_the_verdict_of_an_ab_test_is_the_first_thing_that_is_seen() -> None:
+    page = report_html(ab_report([around(0.5, 10)]))
+    assert page.index("<strong>FAIL</strong>") < page.index("<section>") < page.index("<figure")
+
+
 def test_the_page_has_the_command_and_its_seed() -> None:
     assert "sqlstress --concurrency 1,2,4,8 --buckets 1,20 --seed 7</code>" in report_html(example_report())
     unseeded = ab_report([around(1.0, 10)])
@@ -183,6 +188,7 @@ def test_wrong_data_is_the_first_thing_that_is_seen() -> None:
 def test_several_reports_begin_with_what_they_say_beside_each_other() -> None:
     page = report_html(classic_report(), classic_report())
     assert page.index("Reports side by side") < page.index("<h1>sqlstress</h1>")
+    assert page.index("ratios are to A") < page.index("<figure")
     assert page.count("<article>") == 2
     assert "Reports side by side" not in report_html(example_report(), keys_report())
 
