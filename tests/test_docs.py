@@ -51,6 +51,8 @@ ADDED = {
     "sqlstress cycles --settings wal,wal-tx --synchronous normal": "--cycles 5",
     "sqlstress cycles --concurrency 1,4 --settings wal,wal-tx --transaction cycle": "--cycles 5",
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
+    "sqlstress methods": "--phase insert --scale 20 --driver sqlite3",
+    "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--scale 20 --driver sqlite3",
     "sqlstress keys": "--schema no-key --id-type uuid4,ulid",
     "sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json": "--users 40 --items 200",
 }

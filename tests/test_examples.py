@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 SHORT: dict[str, dict[str, Any]] = {
     "kv": {"duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2},
+    "methods": {"scale": 20, "concurrency": [1, 2]},
     "keys": {"users": 40, "picks": 20, "items": 100, "concurrency": 2},
     "cycles": {"cycles": 5, "concurrency": 2},
 }
@@ -110,6 +111,20 @@ def test_updates_loses_none_and_only_deferred_meets_busy_snapshot(tmp_path: Path
     for one in (deferred, immediate):
         assert "lost updates" in {check["name"] for check in checks(one)}
     assert immediate["trials"][0]["busy_snapshot"] == 0
+
+
+def test_methods_measures_every_way_to_insert_by_one_process_and_by_several(tmp_path: Path) -> None:
+    found = runs_of("methods.toml", tmp_path)
+    told = {
+        (one["case"]["method"]["name"], one["case"]["driver"], one["case"]["concurrency"]) for one in found
+    }
+    assert told == {
+        (name, driver, concurrency)
+        for name in ("1b1", "BLK", "BLK/n", "JSON")
+        for driver in ("peewee", "sqlite3")
+        for concurrency in (1, 2)
+    }
+    assert all(trial["rows"] == 20 for one in found for trial in one["trials"])
 
 
 def test_checkpoints_measures_who_checkpoints_and_what_starves_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import Case
+from sqlstress.case import Case, Method
 from sqlstress.cli.progress import Bar, clock_text, expected_s, watcher
 from sqlstress.engine.observer import Nobody
 from sqlstress.plan import from_options
@@ -197,6 +197,16 @@ def test_more_work_is_expected_to_take_longer() -> None:
     assert all(expected_s(each) > expected_s(case) for each in longer)
     assert expected_s(Case(ops=2000)) > expected_s(Case(ops=1000))
     assert expected_s(Case(workload="classic", ops=5000)) < 10
+
+
+def test_the_guess_of_a_method_knows_what_a_row_costs_and_where_its_time_out_is() -> None:
+    def cell(name: str, transaction: bool = False, scale: int = 1000, timeout_s: float = 60.0) -> Case:
+        return Case(workload="methods", method=Method("insert", name, transaction, scale, timeout_s))
+
+    commits, rows, bulk = (expected_s(each) for each in (cell("1b1"), cell("1b1", True), cell("BLK")))
+    assert commits > rows > bulk
+    assert expected_s(cell("BLK", scale=100_000)) > bulk
+    assert expected_s(cell("1b1", timeout_s=1.0)) < commits
 
 
 def test_who_cannot_see_it_gets_no_bar() -> None:

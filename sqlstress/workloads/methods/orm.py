@@ -62,7 +62,10 @@ def nested(wanted: Sequence[Pair]) -> Any:
 
 def row_values(wanted: Sequence[Pair]) -> Any:
     """Return the query with the pairs compared as row values."""
-    return Result.select().where(peewee.Tuple(Result.a, Result.b).in_(peewee.ValuesList(wanted)))
+    # In an expression a ValuesList lacks its parentheses before Peewee 4.
+    rows = peewee.CommaNodeList([peewee.EnclosedNodeList(pair) for pair in wanted])
+    given = peewee.EnclosedNodeList([peewee.NodeList((peewee.SQL("VALUES"), rows))])
+    return Result.select().where(peewee.Tuple(Result.a, Result.b).in_(given))
 
 
 def values_join(wanted: Sequence[Pair]) -> Any:

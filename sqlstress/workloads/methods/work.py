@@ -93,7 +93,9 @@ class MethodsWork(Work):
         ]
         if self.method.phase == "query":
             checks += reading_checks(outcomes)
-        return Verdict(tuple(checks), time.perf_counter() - begun)
+        # Of what a cell leaves empty there is nothing to say.
+        told = tuple(check for check in checks if check.status != "skipped")
+        return Verdict(told, time.perf_counter() - begun)
 
     def _told(self, outcomes: Sequence[Outcome]) -> tuple[list[Told], list[Told]]:
         """Return who wrote which samples, and which results."""
