@@ -40,7 +40,7 @@ REFERENCE = ROOT / "docs" / "options.md"
 MAIN_COMMAND = "sqlstress --concurrency 1-8 --buckets 20"
 
 SHORT = "--concurrency 1,2 --duration 200ms --warmup 200ms --key-space 2000"
-AB_SHORT = "--concurrency 1 --duration 150ms --warmup 100ms --key-space 200 --verify none"
+AB_SHORT = "--concurrency 1 --duration 300ms --warmup 100ms --key-space 200 --verify none"
 ADDED = {
     MAIN_COMMAND: SHORT,
     "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": SHORT,

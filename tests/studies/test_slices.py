@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+import venv
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,13 +89,15 @@ def test_what_is_no_interpreter_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_python_without_sqlstress_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTHONPATH")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     (tmp_path / "sqlstress").mkdir()
     monkeypatch.chdir(tmp_path)
+    venv.create(tmp_path / "bare", symlinks=sys.platform != "win32")
+    (bare,) = (*tmp_path.glob("bare/bin/python"), *tmp_path.glob("bare/Scripts/python.exe"))
     with pytest.raises(
         EnvironmentFailure, match=r"No module named .?sqlstress.*Is sqlstress installed there"
     ):
-        Python(sys.executable, {}, tmp_path).run([], nobody)
+        Python(str(bare), {}, tmp_path).run([], nobody)
 
 
 def test_an_option_that_the_other_sqlstress_has_not_got_is_named(tmp_path: Path) -> None:
