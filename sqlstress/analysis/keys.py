@@ -61,7 +61,8 @@ def _advice(chosen: Cell, base: Cell) -> str:
         return f"uuid4: no other was quicker by more than {percent(NEAR)}"
     name = chosen.picks.id_type
     if chosen.seconds > base.seconds * (1 - NEAR):
-        return f"{name}, which says when it was made; it is no quicker than uuid4 ({_cost(chosen, base)})"
+        cost = _cost(chosen, base)
+        return f"{name}, which says when it was made; it is not clearly quicker than uuid4 ({cost})"
     return f"{name} ({_cost(chosen, base)})"
 
 
