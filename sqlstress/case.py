@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from math import isqrt
-from types import SimpleNamespace
-from typing import Any, cast
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 SYNCHRONOUS = ("off", "normal", "full", "extra")
@@ -241,28 +239,9 @@ class Case:
     @property
     def setting(self) -> str:
         """Which setting a case of "cycles" tries: journal, transaction, frames of a checkpoint (or off)."""
-        transaction, frames = (
-            self.cycling.transaction if self.cycling else "none",
-            self.settings.wal_autocheckpoint,
-        )
+        transaction = self.cycling.transaction if self.cycling else "none"
+        frames = self.settings.wal_autocheckpoint
         parts = [self.settings.journal_mode]
         parts += [transaction] * (transaction != "none")
         parts += [str(frames) if frames else "off"] * (frames is not None)
         return "-".join(parts)
-
-
-def plain(case: Case) -> Case:
-    """Return what reads like a case and brings none of its classes along.
-
-    A process that is given a dataclass imports `dataclasses`, and that `inspect`, and makes every class
-    of this module: all in all some 15 ms of its start.
-    """
-    return cast(Case, _plain(case))
-
-
-def _plain(value: Any) -> Any:
-    if not is_dataclass(value):
-        return value
-    derived = [name for name, what in vars(type(value)).items() if isinstance(what, property)]
-    names = [*(field.name for field in fields(value)), *derived]
-    return SimpleNamespace(**{name: _plain(getattr(value, name)) for name in names})

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Cycling, Load, Method, Picks, Settings, plain
+from sqlstress.case import Case, Cycling, Load, Method, Picks, Settings
+from sqlstress.plain import plain
 from sqlstress.workloads import COMPANIONS, open_work
 
 ROOT = Path(__file__).parents[1]

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress import processes
-from sqlstress.case import Case, plain
+from sqlstress.case import Case
 from sqlstress.engine import companion, worker
 from sqlstress.engine.companion import Errand, Observed
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.plain import plain
 from sqlstress.series import Series
 
 GROUP = 60

@@ -34,7 +34,7 @@ class Job(NamedTuple):
     """What a worker is told when it is started."""
 
     case: Case
-    """As `case.plain` makes it."""
+    """As `plain.plain` makes it."""
     folder: Path
     worker: int
     """1 to the concurrency."""
