@@ -97,6 +97,7 @@ def call_apart(pulse: Callable[[], None], function: Callable[P, T], *args: P.arg
                     f"cannot start a process: {error.strerror}. Close other programs."
                 ) from error
         try:
+            pulse()
             while not connection.wait([ours], TICK_S):
                 pulse()
             answer = ours.recv()

@@ -91,7 +91,9 @@ def test_every_plan_says_in_a_comment_what_it_asks(plan: Path) -> None:
 def test_durability_measures_full_and_normal(tmp_path: Path) -> None:
     found = runs_of("durability.toml", tmp_path)
     assert [one["trials"][0]["effective"]["synchronous"] for one in found] == ["full", "normal"]
-    assert all(set(one["trials"][0]["latency"]) == {"replace"} for one in found)
+    # On a disk that stalls, a window may end before the first operation does.
+    assert all(set(one["trials"][0]["latency"]) <= {"replace"} for one in found)
+    assert all(one["case"]["load"]["read_ratio"] == 0 for one in found)
 
 
 def test_shards_measures_three_layouts(tmp_path: Path) -> None:

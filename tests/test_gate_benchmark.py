@@ -19,8 +19,15 @@ from benchmarks.gate.rates import clopper_pearson
 from benchmarks.gate.slowed import Slowed, waiting_after
 from benchmarks.gate.table import markdown, table, targets
 from benchmarks.loops import CHECKOUT
-from sqlstress.drivers import load_driver
+from sqlstress.drivers import DRIVERS, load_driver
 from sqlstress.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def no_driver_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the slowed driver out of the registry again."""
+    monkeypatch.setitem(DRIVERS, slowed.NAME, slowed.__name__)
+
 
 SETTING = Setting(0.1, 0.1, 1, "normal", 0.5, 500, 0.1)
 
@@ -52,7 +59,7 @@ def test_a_process_that_is_sent_the_name_knows_the_driver_and_its_share() -> Non
     sent = pickle.dumps(Slowed(0.25)).hex()
     code = (
         f"import pickle; name = pickle.loads(bytes.fromhex('{sent}'))\n"
-        "from sqlstress.drivers import load_driver\n"
+        "from sqlstress.drivers import DRIVERS, load_driver\n"
         "driver = load_driver(name); print(name, name.share, driver._share, driver.__name__)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True)

@@ -17,7 +17,6 @@ from sqlstress.drivers.sqlite3_driver import HANDLES_BUSY, result_code, versions
 from sqlstress.drivers.waiting import Waiting
 
 NAME = "slowed"
-DRIVERS[NAME] = __name__
 
 __all__ = ["HANDLES_BUSY", "Slowed", "connect", "result_code", "versions"]
 
@@ -27,13 +26,14 @@ _share = 0.0
 class Slowed(str):
     """The driver's name, with the share of the throughput that it takes away, 0 to under 1.
 
-    A worker that is sent it imports this module, and so knows the driver and the share.
+    A process that makes one, or is sent one, knows the driver and the share.
     """
 
     share: float
 
     def __new__(cls, share: float) -> Slowed:
         global _share
+        DRIVERS[NAME] = __name__
         found = super().__new__(cls, NAME)
         found.share = _share = share
         return found
