@@ -40,9 +40,12 @@ class Tolerance:
 
 
 def tolerance(metric: str, max_drop: float) -> Tolerance:
-    """Return what a share allows: TPS may fall by it, or p99 rise by it."""
+    """Return what a share allows: TPS may fall by it, or p99 rise by it. A report may hold any share."""
+    max_drop = max(0.0, max_drop)
     if metric == "p99":
         return Tolerance(-math.log1p(max_drop), -math.log1p(max_drop / 2))
+    if max_drop >= 1:
+        return Tolerance(-math.inf, -math.inf)
     return Tolerance(math.log1p(-max_drop), math.log1p(-max_drop / 2))
 
 

@@ -132,6 +132,9 @@ def test_the_larger_scales_of_a_method_come_after_its_smaller_ones() -> None:
         ({"method": "two"}, "--method: 'two' is not one of 1b1, blk"),
         ({"phase": "delete"}, "--phase: 'delete' is not one of insert, allocate, query"),
         ({"driver": "dry"}, "--driver: 'dry' is not one of peewee, sqlite3, apsw"),
+        ({"samples": 60, "phase": "insert"}, "--samples is of queries only: it needs --phase query"),
+        ({"chunk": "5", "method": "blk"}, "--chunk is of BLK/n only, which is not asked for"),
+        ({"as_published": True, "phase": "insert"}, "--as-published is of insertions and allocations"),
         ({"chunk": "0"}, "--chunk: '0' is not a whole number from 1"),
         ({"timeout": "0"}, "--timeout: '0' is not a duration from 0.01 s"),
         ({"full": True, "concurrency": "1-4"}, "more than 1,000 cases"),
@@ -158,11 +161,11 @@ def test_a_plan_in_toml_asks_for_the_same(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(
         'seed = 7\n[[case]]\nworkload = "methods"\nphase = ["insert"]\nmethod = ["json", "blk/n"]\n'
-        'driver = ["sqlite3", "apsw"]\nscale = [10, "20"]\nas-published = true\n',
+        'driver = ["sqlite3", "apsw"]\nscale = [10, "20"]\nchunk = 5\n',
         encoding="utf-8",
     )
     asked = planned(
-        seed=7, phase="insert", method="json,blk/n", driver="sqlite3,apsw", scale="10,20", as_published=True
+        seed=7, phase="insert", method="json,blk/n", driver="sqlite3,apsw", scale="10,20", chunk=5
     )
     assert from_toml(plan) == asked
     assert len(asked) == 8

@@ -152,8 +152,9 @@ def _binding(cells: Cells, fewest: int) -> Iterator[Finding]:
 
 def _told(cost: Cost) -> str:
     series = cost.cell.series
-    extra = f"{duration(abs(cost.extra_s) * NS_PER_S)} a row {'more' if cost.extra_s >= 0 else 'less'}"
-    return f"{DOING.get(series.phase)} by {series.tricks} ({extra} than sqlite3 below it)"
+    # What is less than nothing is chance.
+    extra = f"{duration(cost.extra_s * NS_PER_S)} a row" if cost.extra_s > 0 else "no"
+    return f"{DOING.get(series.phase)} by {series.tricks} ({extra} more than sqlite3 below it)"
 
 
 def _contention(cells: Cells, driver: str) -> Iterator[Finding]:

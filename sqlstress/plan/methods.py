@@ -30,6 +30,8 @@ class Cells:
     """Those that are measured unless all are asked for."""
 
 
+Cell = tuple[str, str, int]
+"""Phase, tricks and scale."""
 _INSERTED = (100, 1000, 10_000, 100_000)
 _QUERIED = (100, 1000, 2000, 4000, 8000, *range(10_000, 14_001, 1000))
 CELLS = (
@@ -58,8 +60,7 @@ def cases(values: dict[str, Any], asked: Mapping[str, Any]) -> Iterator[Case]:
         for scale in _scales(cells, values)
         if cells.phase == phase and (values["method"] is None or _name(tricks).lower() in values["method"])
     ]
-    if not planned:
-        raise UsageError(f"--method {','.join(values['method'])} has no part in this --phase.")
+    _check_use(planned, values, asked)
     for concurrency in values["concurrency"]:
         for driver in values["driver"]:
             for phase, tricks, scale in planned:
@@ -74,6 +75,27 @@ def _scales(cells: Cells, values: Mapping[str, Any]) -> Sequence[int]:
     if values["scale"] is not None:
         return sorted(values["scale"])
     return cells.published if values["full"] else cells.chosen
+
+
+def _check_use(planned: Sequence[Cell], values: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    """Refuse what no cell would use."""
+    if not planned:
+        raise UsageError(f"--method {','.join(values['method'])} has no part in this --phase.")
+    phases = {phase for phase, _, _ in planned}
+    used = {
+        "samples": ("query" in phases, "queries only: it needs --phase query"),
+        "chunk": (
+            any(_name(tricks) == "BLK/n" for _, tricks, _ in planned),
+            "BLK/n only, which is not asked for",
+        ),
+        "as-published": (
+            {"insert", "allocate"} <= phases,
+            "insertions and allocations: it needs both phases",
+        ),
+    }
+    for name, (is_used, what) in used.items():
+        if name in asked and not is_used:
+            raise UsageError(f"--{name} is of {what}.")
 
 
 def _check_together(values: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from sqlstress.report import Report, from_json
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
 
-SMALL = ("--samples", "60", "--synchronous", "off", "-o", "report.json", "-o", "table.csv", "-o", "page.md")
+SMALL = ("--synchronous", "off", "-o", "report.json", "-o", "table.csv", "-o", "page.md")
 
 
 def saved(folder: Path) -> Report:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sqlstress.render.ci.measures import Measure, kinds, p99_ns, throughput
+from sqlstress.render.ci.measures import Measure, kinds, p99_ns, throughput, unit
 from sqlstress.render.ci.names import case_names, surroundings
 from sqlstress.render.clean import clean
 from sqlstress.report import Report, Run
@@ -34,7 +34,7 @@ def _document(entries: list[dict[str, Any]]) -> str:
 def _throughputs(report: Report) -> Iterator[dict[str, Any]]:
     for run, name in zip(report.runs, _names(report), strict=True):
         if (measure := throughput(run)) is not None:
-            yield _entry(name, f"{run.case.unit}s/s", measure, 1.0, run)
+            yield _entry(name, f"{unit(run)}/s", measure, 1.0, run)
 
 
 def _latencies(report: Report) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from statistics import median
 from xml.etree import ElementTree
 
 from sqlstress.analysis.ab_wording import conclusion
@@ -11,6 +12,7 @@ from sqlstress.analysis.advice import missing
 from sqlstress.analysis.wording import finite, rounded
 from sqlstress.gate import FAIL, PASS
 from sqlstress.render import heading
+from sqlstress.render.ci.measures import rates, unit
 from sqlstress.render.ci.names import case_names, surroundings
 from sqlstress.render.clean import brief, clean
 from sqlstress.report import AbTest, Report, Run
@@ -26,7 +28,7 @@ def report_junit(*reports: Report) -> str:
     was skipped.
     """
     suites = ElementTree.Element("testsuites", name="sqlstress")
-    suites.extend(map(_suite, reports))
+    suites.extend([_suite(report) for report in reports])
     _count(suites)
     del suites.attrib["skipped"]  # which the schema knows of a suite only
     ElementTree.indent(suites)
@@ -81,8 +83,8 @@ def _test(run: Run, name: str) -> ElementTree.Element:
         notes = "; ".join(check.note for check in verdict.checks if check.status == "unknown")
         _outcome(test, "skipped", "undecided", f"Undecided whether the data is right: {notes}")
     output = ElementTree.SubElement(test, "system-out")
-    tps = finite(run.median_tps())
-    output.text = "no figure" if tps is None else f"{rounded(tps)} {run.case.unit}s a second"
+    found = [rate for rate in map(finite, rates(run)) if rate is not None]
+    output.text = f"{rounded(median(found))} {unit(run)} a second" if found else "no figure"
     return test
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
@@ -27,9 +27,21 @@ class Measure:
         return self.low < self.high
 
 
+def rates(run: Run) -> Iterator[float | None]:
+    """Yield what each trial did a second: transactions, or the rows of a method where it was done."""
+    if run.case.method:
+        return (trial.rows_per_s for trial in run.valid if trial.outcome == "done")
+    return (trial.tps for trial in run.valid)
+
+
+def unit(run: Run) -> str:
+    """Return what the rates count, in the plural."""
+    return "rows" if run.case.method else f"{run.case.unit}s"
+
+
 def throughput(run: Run) -> Measure | None:
-    """Return the TPS of a run; None where there is none that can be believed."""
-    return _measure(run, (trial.tps for trial in run.valid))
+    """Return the rate of a run; None where there is none that can be believed."""
+    return _measure(run, rates(run))
 
 
 def p99_ns(run: Run, kind: str) -> Measure | None:

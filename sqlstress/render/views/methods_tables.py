@@ -70,9 +70,11 @@ def _rate(rows_per_s: float) -> str:
 
 def _factor(ratio: float) -> str:
     """Write how many times as fast, in at most six characters: "1x", "1.2x", "90x", "17kx"."""
-    if not 0.095 <= ratio < 9.95:
-        return f"{ratio:.0g}x" if ratio < 1 else f"{ratio:.0f}x" if ratio < 9999.5 else _thousands(ratio)
-    return "1x" if ratio == 1 else f"{ratio:.1f}x"
+    if ratio < 0.095:
+        return "<0.01x" if ratio < 0.01 else f"{ratio:.2f}x"
+    if ratio < 9.95:
+        return "1x" if ratio == 1 else f"{ratio:.1f}x"
+    return f"{ratio:.0f}x" if ratio < 9999.5 else _thousands(ratio)
 
 
 def _thousands(ratio: float) -> str:

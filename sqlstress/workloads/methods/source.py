@@ -51,7 +51,8 @@ class MethodsSource(OrderedSource):
 
     def _bind(self) -> Binding:
         variables = self._connection.limit(codes.LIMIT_VARIABLE_NUMBER)
-        common = (self.method, self._own, self._course, variables, has_arrow(self._driver.versions()[1]))
+        version = str(self._connection.rows("SELECT sqlite_version()")[0][0])
+        common = (self.method, self._own, self._course, variables, has_arrow(version))
         # Only what is used is imported: a worker's start is part of what users wait for.
         if self.case.driver == "peewee":
             from sqlstress.workloads.methods.orm import Orm

@@ -12,7 +12,9 @@ from hypothesis import given
 
 from sqlstress.render.ci.bencher import bencher_json
 from sqlstress.render.ci.benchmark_action import latency_json, throughput_json
+from sqlstress.render.ci.junit import report_junit
 from sqlstress.report import Report
+from tests.example_methods import methods_report
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.hostile import hostile_report
 from tests.render.variants import classic_report, troubled_report, update_report
@@ -125,3 +127,11 @@ def test_the_same_case_of_two_systems_has_two_names() -> None:
 @every_writer
 def test_hostile_texts_stay_texts(write: Any) -> None:
     parsed(write(hostile_report()))
+
+
+def test_methods_are_told_in_rows_and_only_where_they_were_done() -> None:
+    told = {entry["name"].partition(" (")[0]: entry for entry in parsed(throughput_json(methods_report()))}
+    done = told["methods: insert 10,000 by JSON, peewee, 1 process, driver=peewee, journal-mode=delete"]
+    assert (done["value"], done["unit"]) == (375_267.0, "rows/s")
+    assert not [name for name in told if "allocate 450 by BLK," in name or "query 100 by BLK," in name]
+    assert "375,000 rows a second" in report_junit(methods_report())

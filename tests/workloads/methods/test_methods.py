@@ -16,6 +16,7 @@ import pytest
 
 from sqlstress.case import Case
 from sqlstress.drivers import DRIVERS, Connection, codes, load_driver
+from sqlstress.errors import UsageError
 from sqlstress.plan.methods import CELLS
 from sqlstress.stores import files
 from sqlstress.workloads.base import DONE, LIMIT, TIMEOUT
@@ -268,6 +269,15 @@ def test_cells_that_query_share_one_file_in_any_journal_mode(tmp_path: Path) -> 
     assert run(cell("query", "1b1", 36, seed=5), tmp_path, carry).verdict().status == "ok"
     assert run(cell("insert", "1b1", 5), tmp_path, carry).verdict().status == "ok"
     assert run(cell("query", "1b1", 36, seed=5), tmp_path, carry).verdict().status == "ok"
+
+
+@pytest.mark.parametrize("phase", ["insert", "query"])
+def test_a_setting_that_sqlite_does_not_take_is_refused_before_anybody_works(
+    phase: str, tmp_path: Path
+) -> None:
+    settings = replace(FAST, pragmas=(("temp_store", "7"),))
+    with pytest.raises(UsageError, match="temp_store: asked for 7"):
+        prepared(cell(phase, "JSON", 6, settings=settings), tmp_path)
 
 
 def test_cells_that_write_leave_no_file(tmp_path: Path) -> None:

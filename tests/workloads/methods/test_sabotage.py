@@ -15,8 +15,8 @@ from sqlstress.engine.pool import Pool
 from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.report import Verdict
 from sqlstress.workloads import open_work
-from sqlstress.workloads.base import Outcome
-from sqlstress.workloads.methods.tables import SCHEMA
+from sqlstress.workloads.base import TIMEOUT, Outcome
+from sqlstress.workloads.methods.tables import PATH, SCHEMA
 from tests.pulses import nothing
 from tests.workloads.methods.cells import SALT, Ran, cell, prepared, run, work_as
 
@@ -88,6 +88,14 @@ def test_what_was_changed_behind_the_workers_backs_is_named(
     ran = run(case, tmp_path)
     ran.execute(sql)
     assert_rejected(ran.verdict(), check, because)
+
+
+def test_after_a_time_out_not_one_row_more_may_be_there_than_was_told(tmp_path: Path) -> None:
+    ran = run(cell("insert", "1b1", 300_000, timeout_s=0.02), tmp_path)
+    assert (ran.outcome, ran.verdict().status) == (TIMEOUT, "ok")
+    (written,) = ran.rows("SELECT count(*) FROM sample")[0]
+    ran.execute(f"INSERT INTO sample (path) VALUES ('{PATH.format(written)}')")
+    assert_rejected(ran.verdict(), "samples", f"told of {written:,} rows, and {written + 1:,} are there")
 
 
 def test_a_pair_the_wrong_way_round_or_twice_is_named_though_the_table_lets_it_in(tmp_path: Path) -> None:
