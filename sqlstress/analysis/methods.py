@@ -8,6 +8,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.methods_binding import Cost, costs
 from sqlstress.analysis.methods_cells import DONE, LIMIT, Cell, Cells, Series
+from sqlstress.analysis.methods_contention import contended, ratio
 from sqlstress.analysis.methods_tables import BASE
 from sqlstress.analysis.wording import duration, listing, processes, rounded, times, whole
 from sqlstress.units import NS_PER_S
@@ -151,29 +152,26 @@ def _binding(cells: Cells, fewest: int) -> Iterator[Finding]:
 
 
 def _told(cost: Cost) -> str:
-    series = cost.cell.series
     # What is less than nothing is chance.
     extra = f"{duration(cost.extra_s * NS_PER_S)} a row" if cost.extra_s > 0 else "no"
-    return f"{DOING.get(series.phase)} by {series.tricks} ({extra} more than sqlite3 below it)"
+    return f"{_doing(cost.cell)} ({extra} more than sqlite3 below it)"
 
 
 def _contention(cells: Cells, driver: str) -> Iterator[Finding]:
-    """Say what more processes made of the total."""
-    counts = cells.processes()
-    if len(counts) < 2:
+    """Say what the most processes made of the total."""
+    fewest, *more = cells.processes()
+    if not more:
         return
-    ratios = []
-    for phase in cells.phases():
-        for tricks in cells.tricks(phase):
-            ends = cells.largest_common(
-                Series(count, driver, phase, tricks) for count in (counts[0], counts[-1])
-            )
-            if ends:
-                ratios.append((ends[1].rows_per_s / ends[0].rows_per_s, f"{DOING.get(phase)} by {tricks}"))
-    if ratios:
-        (least, worst), (most, best) = min(ratios), max(ratios)
+    factors = [(ratio(one.more[-1], one.base), one.base) for one in contended(cells, driver)]
+    known = sorted((factor, _doing(base)) for factor, base in factors if factor is not None)
+    if known:
+        (least, worst), (most, best) = known[0], known[-1]
         yield Finding(
             "contention",
-            f"Through {driver}, {processes(counts[-1])} at once came to {times(least)} ({worst}) "
-            f"to {times(most)} ({best}) the rows a second of {processes(counts[0])}.",
+            f"Through {driver}, {processes(more[-1])} at once came to {times(least)} ({worst}) "
+            f"to {times(most)} ({best}) the rows a second of {processes(fewest)}.",
         )
+
+
+def _doing(cell: Cell) -> str:
+    return f"{DOING.get(cell.series.phase)} by {cell.series.tricks}"

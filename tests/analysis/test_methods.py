@@ -131,6 +131,20 @@ def test_more_processes_are_set_beside_the_fewest() -> None:
     ]
 
 
+def test_processes_are_compared_where_the_fewest_have_come_farthest() -> None:
+    runs = [
+        run("insert", "JSON", 100, 1000.0),
+        run("insert", "JSON", 1000, 2000.0),
+        run("insert", "JSON", 100, 3000.0, concurrency=4),
+        run("insert", "JSON", 1000, "timeout", concurrency=4),
+    ]
+    assert "contention" not in said(*runs)
+    assert (
+        "1.5 times (inserting by JSON)"
+        in said(*runs[:3], run("insert", "JSON", 1000, 3000.0, concurrency=4))["contention"][0]
+    )
+
+
 def test_a_cell_that_was_not_tried_ended_as_its_method_did_before() -> None:
     series = Series(1, "sqlite3", "query", "BLK")
     found = cells(

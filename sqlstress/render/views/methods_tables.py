@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlstress.analysis.methods_binding import BARE, MAPPER, Cost
 from sqlstress.analysis.methods_cells import DONE, LIMIT, TIMEOUT, WRONG, Cell, Cells, Series
+from sqlstress.analysis.methods_contention import Contended, contended, ratio
 from sqlstress.analysis.methods_tables import TRICKS, Line
 from sqlstress.render.blocks import Column, Table
 from sqlstress.render.figures import MISSING, seconds_cell
@@ -130,24 +131,13 @@ def contention_table(cells: Cells, driver: str) -> Table:
     factors = [Column(f"times, {count} processes", (str(count), "processes")) for count in more]
     return Table(
         (_PHASE, _METHOD, Column("rows", ("", "rows")), rate, *factors),
-        tuple(_contended(cells, driver, fewest, more)),
+        tuple(_contended(one) for one in contended(cells, driver)),
         leaving=("rows", *(factor.name for factor in factors)),
     )
 
 
-def _contended(cells: Cells, driver: str, fewest: int, more: Sequence[int]) -> Iterator[tuple[str, ...]]:
-    for phase in cells.phases():
-        for tricks in cells.tricks(phase):
-            alone = cells.largest_common([Series(fewest, driver, phase, tricks)])
-            if alone is None:
-                continue
-            (base,) = alone
-            beside = [cells.at(Series(count, driver, phase, tricks), base.scale) for count in more]
-            factors = (_times(cell, base) for cell in beside)
-            yield (phase, tricks, _short(base.rows), _rate(base.rows_per_s), *factors)
-
-
-def _times(cell: Cell | None, base: Cell) -> str:
-    if cell is None or cell.outcome != DONE:
-        return _failure(cell)
-    return _factor(cell.rows_per_s / base.rows_per_s)
+def _contended(one: Contended) -> tuple[str, ...]:
+    series, base = one.base.series, one.base
+    factors = [(cell, ratio(cell, base)) for cell in one.more]
+    told = (_failure(cell) if factor is None else _factor(factor) for cell, factor in factors)
+    return (series.phase, series.tricks, _short(base.rows), _rate(base.rows_per_s), *told)

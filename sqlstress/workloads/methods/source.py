@@ -71,7 +71,6 @@ class MethodsSource(OrderedSource):
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         self._course.end()
         self._ledger.settled(0)
-        self._connection.rollback()
         code = self._driver.result_code(error)
         self._waiting.count(code)
         self.seen.outcome, self.seen.note = self._judged(error, code)

@@ -233,7 +233,7 @@ def test_who_waits_for_a_lock_no_longer_than_the_busy_time_out_says_so(
     ran = prepared(case, tmp_path)
     with locked(ran):
         work_as(ran, 1)
-    assert (ran.outcome, ran.totals[0].failed) == (TIMEOUT, 1)
+    assert (ran.outcome, ran.totals[0].failed, ran.totals[0].busy) == (TIMEOUT, 1, 1)
     assert ran.findings[0].note == "a lock was not to be had within 20ms"
     assert ran.verdict().status == "ok"
 
