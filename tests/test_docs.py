@@ -67,6 +67,7 @@ ELSEWHERE = {
     "python -m pip install -e '.[test,lint]'": "as above",
     "python -m pytest": "this is it",
     "python -m tests.test_docs": "it writes docs/options.md, which a test compares",
+    "python -m tests.reliability": "it runs the fault tests, and writes docs/reliability.md",
     "python -m sqlstress.report.schema": "it writes the schema, which a test compares",
     "python -m benchmarks all --output benchmarks/results/NAME.md": "it takes hours",
     "python -m benchmarks --help": "the benchmarks have tests of their own",

@@ -72,6 +72,11 @@ def test_a_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
         os.close(reader)
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="the report's folder gone for a while",
+    outcome="the report is saved once it is back; no error",
+)
 def test_a_file_that_cannot_be_written_for_a_while_is_no_problem_in_the_end(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     saver = Saver([parse_output(str(tmp_path / "sub" / "report.json"))])
@@ -84,6 +89,11 @@ def test_a_file_that_cannot_be_written_for_a_while_is_no_problem_in_the_end(tmp_
     assert from_json((tmp_path / "sub" / "report.json").read_text(encoding="utf-8")) == EXAMPLE
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="a report's folder that is read-only from the start",
+    outcome="exit code 2 before anything is measured",
+)
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no such permission there")
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     if sys.platform != "win32" and os.geteuid() == 0:

@@ -73,6 +73,11 @@ def strike(command: Command, name: str) -> None:
 # A worker that dies
 
 
+@pytest.mark.fault(
+    area="workers",
+    injected="a worker killed in the window (SIGKILL)",
+    outcome="exit code 4; its case says so, the others' figures are kept and verified, the next case runs",
+)
 def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp_path: Path) -> None:
     with Command(tmp_path, "run", plan(tmp_path, KILLED_PLAN), "-o", "report.json") as command:
         victim = command.await_load(3)[1]
@@ -93,6 +98,11 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
     assert left(tmp_path) == []
 
 
+@pytest.mark.fault(
+    area="workers",
+    injected="a worker killed while it starts",
+    outcome="exit code 4; its case has no figures and says so, the next case runs",
+)
 def test_a_worker_killed_while_starting_fails_its_case_only(tmp_path: Path) -> None:
     with Command(tmp_path, *BRIEF, "-c", "6,1", "-o", "report.json") as command:
         command.until(command.workers, "worker")[0].kill()
@@ -108,6 +118,11 @@ def test_a_worker_killed_while_starting_fails_its_case_only(tmp_path: Path) -> N
 # A process beside the workers dies
 
 
+@pytest.mark.fault(
+    area="workers",
+    injected="the checkpointing process killed in the window",
+    outcome="exit code 4; the case says so, the workers' figures are kept and verified",
+)
 def test_a_killed_checkpointer_is_told_and_the_workers_figures_are_kept(tmp_path: Path) -> None:
     arguments = ("kv", "-c", "2", *LONG, "--checkpointer", "restart", "--pinned-reader", "-o", "report.json")
     with Command(tmp_path, *arguments) as command:
@@ -128,6 +143,11 @@ def test_a_killed_checkpointer_is_told_and_the_workers_figures_are_kept(tmp_path
 # Somebody stops it
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="Ctrl-C or SIGTERM to all processes, in each phase",
+    outcome="exit code 130; what was finished is saved, nothing is left",
+)
 @posix
 @pytest.mark.parametrize(
     ("phase", "name", "concurrency", "keys", "duration"),
@@ -175,6 +195,11 @@ def test_a_stop_in_any_phase_leaves_nothing_and_saves_what_was_finished(
     assert errors == (f"Stopped after {len(report.runs)} of 3 cases; what was measured is in report.json.\n")
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="SIGTERM to the program alone, in the window",
+    outcome="exit code 130; its processes end too",
+)
 @posix
 @pytest.mark.parametrize("beside", [(), BESIDE], ids=["workers", "and others"])
 def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, beside: tuple[str, ...]) -> None:
@@ -188,6 +213,11 @@ def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, besid
     assert left(tmp_path) == []
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="Ctrl-C while Python still loads the program",
+    outcome="exit code 130, no traceback",
+)
 @posix
 def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Path) -> None:
     struck = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n"
@@ -201,6 +231,11 @@ def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Pa
     assert (code, output, errors) == (130, "", "")
 
 
+@pytest.mark.fault(
+    area="parent",
+    injected="SIGKILL to the program, in the window",
+    outcome="its processes end at once; the next start removes the databases",
+)
 @pytest.mark.parametrize("beside", [(), BESIDE], ids=["workers", "and others"])
 def test_a_killed_parent_takes_its_processes_along_and_the_next_start_clears_up(
     tmp_path: Path, beside: tuple[str, ...]
@@ -223,6 +258,11 @@ def test_a_killed_parent_takes_its_processes_along_and_the_next_start_clears_up(
 # Nobody reads, nothing can be written
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="the standard output closed by its reader",
+    outcome="exit code 0; the report is saved",
+)
 @posix
 def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
     with Command(tmp_path, *DRY, "-c", "1", "-o", "report.json") as command:
@@ -234,6 +274,11 @@ def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
     assert len(saved_report(tmp_path).runs) == 1
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="the reader of `--help` gone",
+    outcome="exit code 0, no message",
+)
 @posix
 def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m sqlstress kv --help | true; echo ${{PIPESTATUS[0]}}"
@@ -248,6 +293,11 @@ def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="a full disk behind the standard output",
+    outcome="exit code 4 and a message; the report is saved",
+)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
@@ -256,6 +306,11 @@ def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
     assert (tmp_path / "report.json").exists()
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="standard output and standard error closed from the start",
+    outcome="exit code 0; the report is saved",
+)
 @posix
 def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
     program = ("bash", "-c", f'exec {sys.executable} -m sqlstress "$@" >&- 2>&-', "bash")
@@ -264,6 +319,11 @@ def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
     assert (tmp_path / "report.json").exists()
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="the report's folder removed during the run",
+    outcome="every case is measured; exit code 4 and a message",
+)
 def test_a_report_that_can_no_longer_be_saved_stops_no_measurement(tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     arguments = (*DRY, "-c", "1,2", "-o", "reports/report.json", "--quiet")
@@ -286,6 +346,11 @@ def limited(hard: int, soft: int) -> tuple[str, ...]:
     return ("bash", "-c", command, "bash")
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="too few file descriptors for the files",
+    outcome="exit code 4; how many are needed and allowed",
+)
 @posix
 def test_too_few_descriptors_say_what_is_missing(tmp_path: Path) -> None:
     program = limited(hard=512, soft=256)
@@ -311,6 +376,11 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
         place.rmdir()
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="a soft limit of file descriptors that is too low",
+    outcome="it is raised to the hard limit; exit code 0",
+)
 @posix
 def test_a_thousand_files_raise_the_soft_limit(quick_folder: Path) -> None:
     hard = int(subprocess.run(["bash", "-c", "ulimit -Hn"], capture_output=True, check=True).stdout)
@@ -322,6 +392,11 @@ def test_a_thousand_files_raise_the_soft_limit(quick_folder: Path) -> None:
     assert len(output.splitlines()) == 2
 
 
+@pytest.mark.fault(
+    area="scale",
+    injected="64 workers",
+    outcome="all of them work; verified",
+)
 def test_sixty_four_workers_work(tmp_path: Path) -> None:
     arguments = ("-c", "64", "--ops", "20", "--key-space", "500", "--synchronous", "off", "-o", "report.json")
     code, _, errors = sqlstress(tmp_path, *arguments)

@@ -86,12 +86,22 @@ def test_a_kept_folder_stays_without_its_marker(folders_in: Path) -> None:
     assert folder.path.is_dir()
 
 
+@pytest.mark.fault(
+    area="parent",
+    injected="SIGKILL to a run with `--keep`",
+    outcome="its databases stay",
+)
 def test_a_kept_folder_whose_run_was_killed_stays_too(folders_in: Path) -> None:
     path = abandoned(folders_in, keep=True)
     assert remove_abandoned(folders_in) == []
     assert (path / "kv.db").exists()
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="files of somebody else put into our folder",
+    outcome="they stay; ours are removed",
+)
 def test_what_lies_in_it_besides_stays(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         fill(folder.path, OURS + FOREIGN)
@@ -104,6 +114,11 @@ def test_an_abandoned_folder_is_removed(folders_in: Path) -> None:
     assert list(folders_in.iterdir()) == []
 
 
+@pytest.mark.fault(
+    area="parent",
+    injected="a folder whose run was killed",
+    outcome="the next start removes it",
+)
 def test_the_next_start_removes_an_abandoned_folder(folders_in: Path) -> None:
     path = abandoned(folders_in)
     with RunFolder(folders_in, keep=False) as folder:
@@ -111,6 +126,11 @@ def test_the_next_start_removes_an_abandoned_folder(folders_in: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.fault(
+    area="parent",
+    injected="files of somebody else in a folder whose run was killed",
+    outcome="they stay",
+)
 def test_foreign_files_in_an_abandoned_folder_are_never_touched(folders_in: Path) -> None:
     path = abandoned(folders_in)
     fill(path, FOREIGN)
@@ -119,6 +139,11 @@ def test_foreign_files_in_an_abandoned_folder_are_never_touched(folders_in: Path
     assert {entry.name for entry in path.iterdir()} == {*FOREIGN, "kv_3.db"}
 
 
+@pytest.mark.fault(
+    area="parent",
+    injected="the folder of another run that is still alive",
+    outcome="it is left alone",
+)
 def test_a_folder_with_a_living_owner_is_left_alone(folders_in: Path) -> None:
     with living_owner(folders_in) as path:
         fill(path, OURS)
@@ -177,6 +202,11 @@ def link(path: Path, target: Path) -> None:
         pytest.skip("symbolic links can't be made here")
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="a symbolic link with a folder name of ours",
+    outcome="never followed, never removed",
+)
 def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> None:
     elsewhere = folders_in / "elsewhere"
     elsewhere.mkdir()
@@ -186,6 +216,11 @@ def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> 
     assert (path / "kv.db").exists()
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="a marker of ours that is a symbolic link",
+    outcome="the folder is left alone",
+)
 def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -> None:
     path = abandoned(folders_in)
     (path / MARKER).rename(folders_in / "marker")
@@ -194,6 +229,11 @@ def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -
     assert (path / "kv.db").exists()
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="a symbolic link in the place of a database of ours",
+    outcome="the link is removed, what it leads to stays",
+)
 def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_in: Path) -> None:
     path = abandoned(folders_in)
     (folders_in / "precious.db").write_bytes(b"precious")
@@ -203,6 +243,11 @@ def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_
     assert (folders_in / "precious.db").read_bytes() == b"precious"
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="an abandoned folder of ours that may not be read",
+    outcome="it is left alone; no message",
+)
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no such permission there")
 def test_a_folder_that_another_user_has_closed_is_left_alone(folders_in: Path) -> None:
     if sys.platform != "win32" and os.geteuid() == 0:
@@ -236,17 +281,32 @@ def test_a_folder_that_another_start_removes_meanwhile_is_no_error(folders_in: P
     assert remove_ours(folders_in / "sqlstress-12345678") is False
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="a `--dir` that does not exist",
+    outcome="a message that names it",
+)
 def test_a_parent_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* Choose another --dir"):
         RunFolder(tmp_path / "missing", keep=False).__enter__()
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="a `--dir` in which nothing can be made",
+    outcome="a message that names it",
+)
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
 def test_a_parent_in_which_nothing_can_be_made_says_what_to_do() -> None:
     with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* /proc: .* Choose another --dir"):
         RunFolder(Path("/proc"), keep=False).__enter__()
 
 
+@pytest.mark.fault(
+    area="resources",
+    injected="a `--dir` that may not be written",
+    outcome="a message that names it",
+)
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no such permission there")
 def test_a_parent_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
     if sys.platform != "win32" and os.geteuid() == 0:

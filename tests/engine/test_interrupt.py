@@ -30,6 +30,11 @@ def test_a_signal_strikes_only_where_it_is_asked_for(number: signal.Signals) -> 
             signals.check()
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="SIGTERM where it is ignored from outside (`nohup`)",
+    outcome="it stays ignored",
+)
 def test_a_signal_that_was_ignored_from_outside_stays_ignored() -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:

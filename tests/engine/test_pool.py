@@ -273,6 +273,11 @@ def test_real_workers_start_together_work_and_end() -> None:
     assert pool.done_so_far() == 200
 
 
+@pytest.mark.fault(
+    area="workers",
+    injected="the folder of the databases gone when workers start",
+    outcome="each says what SQLite answered",
+)
 def test_real_workers_that_cannot_open_their_files_say_why(tmp_path: Path) -> None:
     case = Case(concurrency=1, ops=10, warmup_s=0.0)
     work = open_work(case, tmp_path, 0, {})

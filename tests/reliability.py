@@ -1,0 +1,197 @@
+"""docs/reliability.md: which fault was injected by which test, with which outcome.
+
+    python -m tests.reliability [PATH ...]
+
+runs the tests marked with `fault` (those marked `long` too) and writes the page from what became of
+them; with paths, only those tests, and the other rows stay as they last ran. With `--check` nothing is
+run: it says whether the page has the rows that the markers ask for.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "reliability.md"
+
+AREAS = {
+    "workers": "Workers, and the processes beside them",
+    "parent": "The program killed",
+    "stop": "Ctrl-C, signals, closed terminals and streams",
+    "resources": "Disk, memory, descriptors, folders and names",
+    "database": "The database harmed or held by a stranger",
+    "time": "The clock, and a machine that sleeps",
+    "scale": "Scale",
+    "input": "Hostile input",
+    "crash": "Process death under load",
+    "power": "Power loss",
+    "checkers": "Checkers",
+}
+"""What a marker's `area` may be, and its heading."""
+
+INTRODUCTION = """# Reliability: what was done to it, and what it did
+
+Each row is a fault that a test injects for real, and what is then seen to happen. The table is written
+by `python -m tests.reliability` from the tests that ran; it is not written while one of them fails.
+Markers in the tests hold the phrases, and a test fails when the page has others.
+
+Whatever happens: a message of a line or two, never a traceback; the report of what was measured until
+then is kept; no process is left, and no file of ours (after a SIGKILL the next start removes them);
+nothing of yours is touched. The exit code says what it was:
+
+| code | meaning |
+|--:|---|
+| 0 | all is well |
+| 1 | an integrity failure, a regression, or a threshold that was not held |
+| 2 | wrong usage: nothing was measured |
+| 3 | inconclusive, with `--strict` |
+| 4 | the environment or a worker failed |
+| 130 | it was stopped: what was measured is saved |"""
+HEADER = ("| injected | outcome | test | result |", "|---|---|---|---|")
+_ROW = re.compile(r"\| (.*) \| (.*) \| \[(\w+)\]\(\.\./(.*)\) \| (.*) \|")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One row, but for its result: a marker and the test that carries it."""
+
+    area: str
+    injected: str
+    outcome: str
+    test: str
+    """`tests/engine/test_faults.py::test_name`, without parameters."""
+
+    def __post_init__(self) -> None:
+        if self.area not in AREAS:
+            raise ValueError(f"{self.test}: area={self.area!r} is none of {', '.join(AREAS)}")
+        if not (self.injected and self.outcome) or any(
+            mark in self.injected + self.outcome for mark in "|\n"
+        ):
+            raise ValueError(f"{self.test}: injected and outcome are short phrases, without bars")
+
+    def row(self, result: str) -> str:
+        """Return its line of the table."""
+        file, name = self.test.split("::", 1)
+        return f"| {self.injected} | {self.outcome} | [{name}](../{file}) | {result} |"
+
+
+Results = Mapping[Fault, str]
+
+
+@dataclass(eq=False)
+class Watch:
+    """A pytest plugin: which marked tests there are, and what became of them."""
+
+    faults: dict[str, list[Fault]] = field(default_factory=dict)
+    """By the test's id with its parameters, in the order in which the tests are written."""
+    ended: dict[str, str] = field(default_factory=dict)
+    """By the same: "passed", or "skipped: " and why."""
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in sorted(session.items, key=lambda item: (item.location[0], item.location[1] or 0)):
+            test = item.nodeid.partition("[")[0]
+            self.faults[item.nodeid] = [
+                Fault(test=test, **mark.kwargs) for mark in item.iter_markers("fault")
+            ]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+            self.ended[report.nodeid] = f"skipped: {reason.removeprefix('Skipped: ')}"
+        elif report.when == "call" and report.passed:
+            self.ended[report.nodeid] = "passed"
+
+    def cases(self) -> Counter[Fault]:
+        """Return how many tests carry each marker."""
+        return Counter(fault for faults in self.faults.values() for fault in faults)
+
+    def results(self) -> Iterator[tuple[Fault, str]]:
+        """Yield what became of each marker's tests: "3 passed, 1 skipped: no such signal here"."""
+        for fault in self.cases():
+            told = Counter(self.ended[test] for test, faults in self.faults.items() if fault in faults)
+            yield fault, ", ".join(f"{count} {ended}" for ended, count in sorted(told.items()))
+
+
+def watch(paths: Sequence[str | Path], *options: str) -> Watch:
+    """Run pytest over the marked tests. Raises SystemExit when one fails, or can't be collected."""
+    plugin = Watch()
+    code = pytest.main(
+        ["-m", "fault", "-p", "no:cacheprovider", *options, *map(str, paths)], plugins=[plugin]
+    )
+    if code != pytest.ExitCode.OK:
+        raise SystemExit(f"{PAGE.name} is not written: pytest ended with {code!r}")
+    return plugin
+
+
+def marked() -> list[Path]:
+    """Return the files that hold marked tests: to collect all the others takes seconds."""
+    files = sorted(ROOT.glob("tests/**/test_*.py"))
+    return [path for path in files if "pytest.mark.fault(" in path.read_text(encoding="utf-8")]
+
+
+def page(results: Results) -> str:
+    """Return docs/reliability.md."""
+    parts = [INTRODUCTION]
+    for area, heading in AREAS.items():
+        rows = [fault.row(result) for fault, result in results.items() if fault.area == area]
+        if rows:
+            parts += [f"## {heading}", "\n".join([*HEADER, *rows])]
+    return "\n\n".join(parts) + "\n"
+
+
+def read(text: str) -> dict[Fault, str]:
+    """Return the rows of a page."""
+    found = {}
+    for area, heading in AREAS.items():
+        section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+        for injected, outcome, name, file, result in _ROW.findall(section):
+            found[Fault(area, injected, outcome, f"{file}::{name}")] = result
+    return found
+
+
+def merged(wanted: Counter[Fault], ran: Watch, before: Results, where: str) -> dict[Fault, str]:
+    """Return a result for every wanted fault: of the tests that ran now, else of when they last did.
+
+    Raises SystemExit when there is none.
+    """
+    new = {
+        fault: f"{result} ({where})" for fault, result in ran.results() if ran.cases()[fault] == wanted[fault]
+    }
+    known = {**before, **new}
+    if unknown := sorted({fault.test for fault in wanted if fault not in known}):
+        raise SystemExit(f"{PAGE.name} is not written: run also " + " ".join(unknown))
+    return {fault: known[fault] for fault in wanted}
+
+
+def difference(wanted: Counter[Fault], text: str) -> list[str]:
+    """Return what the page lacks and what it has too much, a line each."""
+    shown = read(text)
+    lines = [f"- {fault.row(shown[fault])}" for fault in shown if fault not in wanted]
+    return [*lines, *(f"+ {fault.row('?')}" for fault in wanted if fault not in shown)]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the page, or check it; return the exit code."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    wanted = watch(marked(), "--collect-only", "-qq").cases()
+    if list(arguments) == ["--check"]:
+        lines = difference(wanted, text)
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        return 1 if lines else 0
+    where = f"{platform.system()}, {datetime.now(UTC):%Y-%m-%d}"
+    results = merged(wanted, watch(arguments or marked()), read(text), where)
+    PAGE.write_text(page(results), encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""Tests of docs/reliability.md, and of what writes it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.reliability import AREAS, PAGE, ROOT, Fault, Watch, difference, main, merged, page, read
+
+KILLED = Fault("workers", "a worker killed", "exit code 4", "tests/test_a.py::test_killed")
+STOPPED = Fault("stop", "Ctrl-C", "exit code 130", "tests/test_a.py::test_stopped")
+NOWHERE = Fault("stop", "Ctrl-C", "exit code 130", "tests/test_b.py::test_gone")
+
+
+def watched(**ended: tuple[Fault, str]) -> Watch:
+    """Return what a run of tests with these names has told."""
+    found = Watch()
+    for name, (fault, outcome) in ended.items():
+        found.faults[name], found.ended[name] = [fault], outcome
+    return found
+
+
+def report(**fields: Any) -> Any:
+    return SimpleNamespace(**{"nodeid": "test", "skipped": False, "passed": False, "when": "call", **fields})
+
+
+def test_the_page_has_a_row_for_every_marker_and_no_other() -> None:
+    command = [sys.executable, "-m", "tests.reliability", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    stale = "docs/reliability.md is stale: run python -m tests.reliability PATHS OF THE TESTS"
+    assert done.returncode == 0, f"{stale}\n{done.stdout}{done.stderr}"
+
+
+def test_every_row_of_the_page_says_that_it_ran_and_where() -> None:
+    rows = read(PAGE.read_text(encoding="utf-8"))
+    assert len(rows) > 20
+    for result in rows.values():
+        assert result[0].isdigit()
+        assert " passed" in result or " skipped: " in result
+        assert result.endswith(")")
+
+
+def test_a_page_is_read_back_as_it_was_written() -> None:
+    rows = {KILLED: "1 passed (Linux, 2026-01-01)", STOPPED: "2 skipped: no such signal (Linux, 2026-01-01)"}
+    assert read(page(rows)) == rows
+
+
+def test_a_marker_without_a_row_and_a_row_without_a_marker_are_told() -> None:
+    told = difference(Counter([KILLED, STOPPED]), page({STOPPED: "1 passed", NOWHERE: "1 passed"}))
+    assert [line[0] for line in told] == ["-", "+"]
+    assert "test_gone" in told[0]
+    assert "test_killed" in told[1]
+
+
+def test_a_changed_phrase_makes_the_page_stale() -> None:
+    before = Fault(KILLED.area, "a worker stopped", KILLED.outcome, KILLED.test)
+    assert len(difference(Counter([KILLED]), page({before: "1 passed"}))) == 2
+
+
+def test_the_cases_of_a_test_are_counted_by_what_became_of_them() -> None:
+    ran = watched(a=(KILLED, "passed"), b=(KILLED, "skipped: no such signal"), c=(KILLED, "passed"))
+    assert dict(ran.results()) == {KILLED: "2 passed, 1 skipped: no such signal"}
+
+
+def test_what_did_not_run_now_stays_as_it_last_ran() -> None:
+    ran = watched(a=(KILLED, "passed"))
+    before = {KILLED: "1 passed (then)", STOPPED: "1 passed (then)", NOWHERE: "1 passed (then)"}
+    rows = merged(Counter([KILLED, STOPPED]), ran, before, "now")
+    assert rows == {KILLED: "1 passed (now)", STOPPED: "1 passed (then)"}
+
+
+def test_a_marker_whose_tests_never_ran_all_is_refused() -> None:
+    ran = watched(a=(KILLED, "passed"))
+    with pytest.raises(SystemExit, match=r"run also tests/test_a.py::test_killed$"):
+        merged(Counter([KILLED, KILLED]), ran, {}, "now")
+
+
+def test_nothing_is_written_when_a_test_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = PAGE.read_text(encoding="utf-8")
+    monkeypatch.setattr(pytest, "main", lambda *_, **__: pytest.ExitCode.TESTS_FAILED)
+    with pytest.raises(SystemExit, match=r"is not written: pytest ended with .*TESTS_FAILED"):
+        main([])
+    assert PAGE.read_text(encoding="utf-8") == before
+
+
+def test_a_skipped_test_is_taken_down_with_its_reason_and_a_passed_one_as_passed() -> None:
+    watch = Watch()
+    watch.pytest_runtest_logreport(report(nodeid="a", when="setup", passed=True))
+    watch.pytest_runtest_logreport(report(nodeid="b", skipped=True, longrepr=("f", 1, "Skipped: no signals")))
+    watch.pytest_runtest_logreport(report(nodeid="c", passed=True))
+    watch.pytest_runtest_logreport(report(nodeid="c", when="teardown", passed=True))
+    assert watch.ended == {"b": "skipped: no signals", "c": "passed"}
+
+
+@pytest.mark.parametrize(
+    ("area", "injected", "outcome"),
+    [("worker", "killed", "told"), ("workers", "", "told"), ("workers", "a | b", "told"), ("stop", "a", "")],
+)
+def test_a_marker_that_would_break_the_table_is_refused(area: str, injected: str, outcome: str) -> None:
+    with pytest.raises(ValueError, match=r"test_a.py::test_a: "):
+        Fault(area, injected, outcome, "test_a.py::test_a")
+
+
+def test_every_area_has_a_heading_of_its_own() -> None:
+    assert len({*AREAS.values()}) == len(AREAS)
