@@ -33,6 +33,20 @@ class Tree:
     share: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Series:
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wood:
+    oaks: tuple[Tree, ...]
+
+    def __post_init__(self) -> None:
+        if any(tree.name != "oak" for tree in self.oaks):
+            raise ValueError("these are not all oaks")
+
+
 TREE = Tree("oak", (Leaf(1.5), Leaf(2.0, "dry")), (("a", 1),), {"get": Leaf(0.0)}, True, 3, 0.25)
 PLAIN = {
     "name": "oak",
@@ -112,9 +126,19 @@ def test_data_that_does_not_fit_is_refused_with_its_path(plain: Any, message: st
     assert str(caught.value) == message
 
 
-def test_a_path_can_begin_where_the_caller_says() -> None:
-    with pytest.raises(ValueError, match=r"^runs\[3\]\.tps: missing$"):
-        from_plain(Leaf, {}, "runs[3]")
+def test_what_a_class_itself_refuses_is_refused_with_its_path() -> None:
+    with pytest.raises(ValueError, match=r"^these are not all oaks$"):
+        from_plain(Wood, {"oaks": [{"name": "elm"}]})
+    with pytest.raises(ValueError, match=r"^oaks\[1\]\.leaves\[0\]\.tps: missing$"):
+        from_plain(Wood, {"oaks": [{"name": "oak"}, {"name": "elm", "leaves": [{}]}]})
+
+
+@pytest.mark.parametrize("numbers", [[1, True], [1, 2.0], [1, "2"], [1, 2**64], [1, -(2**64)], [[1]], [None]])
+def test_each_number_of_a_list_is_looked_at(numbers: list[Any]) -> None:
+    assert from_plain(Series, {"values": [2**64 - 1, 0, 1 - 2**64]}).values == (2**64 - 1, 0, 1 - 2**64)
+    assert from_plain(Series, {"values": []}).values == ()
+    with pytest.raises(ValueError, match=rf"^values\[{len(numbers) - 1}\]: "):
+        from_plain(Series, {"values": numbers})
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
