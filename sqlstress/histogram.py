@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 _FOLD_AT = 20_000
+_INFINITE = 0x7F7F
+"""The last bucket of finite numbers: its end is none."""
 
 _to_float = struct.Struct("<f")
 _to_bits = struct.Struct("<I")
@@ -22,6 +24,11 @@ def bucket_of(ns: int) -> int:
     """Return the bucket's index of a latency in nanoseconds."""
     bits: int = _to_bits.unpack(_to_float.pack(ns))[0]
     return bits >> 16
+
+
+def is_bucket(index: int) -> bool:
+    """Say whether an index is one that a latency can have: that of a finite number, zero or more."""
+    return 0 <= index < _INFINITE
 
 
 def bucket_floor(index: int) -> float:

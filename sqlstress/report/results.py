@@ -35,6 +35,10 @@ class Latency:
     buckets: tuple[tuple[int, int], ...] = ()
     """Sparse histogram: (index, count), the index being the upper 16 bits of the float32 of the latency."""
 
+    def __post_init__(self) -> None:
+        if any(count < 0 or not histogram.is_bucket(index) for index, count in self.buckets):
+            raise ValueError("its buckets are not those of a histogram")
+
     @classmethod
     def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
         """Summarise a histogram as `histogram.Recorder` makes it, and the slowest latency in it."""
