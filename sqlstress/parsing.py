@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from sqlstress.units import parse_duration
@@ -14,8 +15,10 @@ from sqlstress.units import parse_duration
 Parse = Callable[[Any], Any]
 
 DAY_S = 86_400.0
+MOST_NUMBERS = 10_000
+"""Numbers of a list, repetitions included: "1-1000,1-1000,..." takes time and memory before it is known."""
 _RANGE = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
-_PRAGMA = re.compile(r"([a-z_]+)=([-+.\w]+)", re.IGNORECASE)
+_PRAGMA = re.compile(r"([a-z_]{1,64})=([-+.\w]{1,64})", re.IGNORECASE | re.ASCII)
 _SWITCH: dict[str | int, bool] = {
     **dict.fromkeys(("on", "true", "1", True), True),
     **dict.fromkeys(("off", "false", "0", False), False),
@@ -139,7 +142,10 @@ def ranges(most: int) -> Parse:
         parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
         if not parts:
             raise ValueError("an empty list is not a list of numbers: write 4, 1-8 or 1,2,4-6")
-        return tuple(dict.fromkeys(number for part in parts for number in _range(part, most)))
+        numbers = list(islice((number for part in parts for number in _range(part, most)), MOST_NUMBERS + 1))
+        if len(numbers) > MOST_NUMBERS:
+            raise ValueError(f"{shown(value)} is more than {MOST_NUMBERS:,} numbers")
+        return tuple(dict.fromkeys(numbers))
 
     return parse
 

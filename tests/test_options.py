@@ -136,6 +136,8 @@ def test_values_are_read_as_they_are_written(parse: Parse, value: Any, expected:
         (ranges(8), "9", "'9' does not lie within 1-8"),
         (ranges(8), "4-2", "'4-2' does not lie within 1-8, or runs backwards"),
         (ranges(8), "", "'' is not a number or a range: write 4, 1-8 or 1,2,4-6"),
+        (ranges(10**6), "1-10001", "'1-10001' is more than 10,000 numbers"),
+        (ranges(8), ",".join(["1-8"] * 1251), "... is more than 10,000 numbers"),
         (ranges(8), "1,,2", "'' is not a number or a range"),
         (ranges(8), "1-", "'1-' is not a number or a range"),
         (ranges(8), "1-2-3", "'1-2-3' is not a number or a range"),

@@ -9,8 +9,11 @@ import click
 from sqlstress.cli.console import complain
 from sqlstress.cli.group import cli
 from sqlstress.errors import Interrupted, SqlstressError
+from sqlstress.render.clean import shortened
 
 UNEXPECTED = 4
+LONGEST = 400
+"""Characters of a line of complaint, whatever was given."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -19,7 +22,7 @@ def run(arguments: Sequence[str]) -> int:
         code = cli.main(list(arguments), prog_name="sqlstress", standalone_mode=False, obj=tuple(arguments))
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        return _complain(_wrong_usage(error), error.exit_code)
+        return _complain(error.format_message(), error.exit_code, _read_on(error))
     except SqlstressError as error:
         return _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
@@ -34,13 +37,13 @@ def run(arguments: Sequence[str]) -> int:
         )
 
 
-def _wrong_usage(error: click.ClickException) -> str:
-    """Return click's sentence, and where to read on, in one line each."""
+def _read_on(error: click.ClickException) -> str:
+    """Return where to read on, in a line of its own."""
     context = getattr(error, "ctx", None)
-    read_on = f"\nSee {context.command_path} --help." if context else ""
-    return f"{error.format_message()}{read_on}"
+    return f"\nSee {context.command_path} --help." if context else ""
 
 
-def _complain(text: str, code: int) -> int:
-    complain(f"Error: {text}")
+def _complain(text: str, code: int, read_on: str = "") -> int:
+    """Complain in a line: what was given, such as a name, may hold line breaks and escape sequences."""
+    complain(f"Error: {shortened(text, LONGEST)}{read_on}")
     return code

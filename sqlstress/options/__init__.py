@@ -7,6 +7,7 @@ gives, and raises ValueError with a sentence that says what would be right.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from sqlstress.options.ab import AB
 from sqlstress.options.cycles import CYCLES
@@ -22,6 +23,7 @@ STUDIES: dict[str, tuple[Option, ...]] = {"ab": AB}
 """The options of each command that decides itself how often it measures: no plan can name it."""
 
 
+@cache
 def by_name(name: str) -> Mapping[str, Option]:
     """Return the options of a workload or a study by their long names."""
     return {option.name: option for option in {**OPTIONS, **STUDIES}[name]}

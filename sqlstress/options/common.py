@@ -10,6 +10,8 @@ from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option
 from sqlstress.parsing import choice, duration, power_of_two, pragmas, ranges, switch, whole
 
 _BIG = 1 << 40
+_INT = (1 << 31) - 1
+"""The largest number of 32 bits: SQLite takes a larger cache_size for 0."""
 
 _COMMON = (
     Option(
@@ -38,7 +40,7 @@ _COMMON = (
         metavar="FRAMES",
     ),
     Option("page-size", power_of_two(512, 65536), None, SQLITE, "PRAGMA page_size.", metavar="BYTES"),
-    Option("cache-size", whole(-_BIG, _BIG), None, SQLITE, "PRAGMA cache_size: pages, or KiB below 0."),
+    Option("cache-size", whole(-_INT, _INT), None, SQLITE, "PRAGMA cache_size: pages, or KiB below 0."),
     Option("mmap-size", whole(0, _BIG), None, SQLITE, "PRAGMA mmap_size.", metavar="BYTES"),
     Option(
         "pragma",

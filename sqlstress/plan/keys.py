@@ -11,6 +11,9 @@ from sqlstress.case import SCHEMAS, Case, Picks, Settings
 from sqlstress.errors import UsageError
 from sqlstress.plan.settings import check_locking, settings_of
 
+MOST_ROWS = 10_000_000
+"""Picks in the table: all of them are compared with what the workers were told, in memory."""
+
 
 def cases(values: dict[str, Any], asked: Mapping[str, Any]) -> Iterator[Case]:
     """Yield the cases: `values` holds every option, parsed; `asked` only those that were given.
@@ -43,6 +46,8 @@ def _check_together(values: Mapping[str, Any], load: Picks) -> None:
             f"--picks {load.picks} is up to {load.most_picks:,} distinct items of the {load.items:,} that "
             "there are. Lower --picks or raise --items."
         )
+    if load.users * load.picks > MOST_ROWS:
+        raise UsageError(f"--users times --picks is more than {MOST_ROWS:,} rows: lower one of them.")
     most = max(values["concurrency"])
     if most > load.users:
         raise UsageError(f"--users {load.users} leaves some of {most} processes without one: raise --users.")

@@ -9,6 +9,11 @@ from sqlstress.case import Case, Checkpointing, Load
 from sqlstress.errors import UsageError
 from sqlstress.plan.settings import check_locking, is_exclusive, settings_of
 
+MOST_DATA = 1 << 40
+"""Bytes of all values together, each key's being preloaded."""
+MOST_WRITTEN = 1 << 30
+"""Bytes that a transaction writes: the worker holds them in memory."""
+
 CLASSIC: Mapping[str, Any] = {
     "duration": None,
     "warmup": None,
@@ -72,6 +77,9 @@ def _check_together(values: Mapping[str, Any], asked: Mapping[str, Any]) -> None
         )
     if values["batch"] > values["key-space"]:
         raise UsageError("--batch is larger than --key-space: a transaction writes distinct keys.")
+    for name, most, bound in (("key-space", MOST_DATA, "1 TiB"), ("batch", MOST_WRITTEN, "1 GiB")):
+        if values[name] * values["value-size"] > most:
+            raise UsageError(f"--{name} times --value-size is more than {bound}: lower one of them.")
     for name in ("duration", "warmup"):
         if values["ops"] is not None and name in asked:
             raise UsageError(f"--ops takes the place of a window: leave out --ops or --{name}.")

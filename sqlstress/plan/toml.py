@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,12 @@ from sqlstress.errors import UsageError
 from sqlstress.options import OPTIONS, by_name
 from sqlstress.parsing import shown
 from sqlstress.plan import cases_of, check_count, seeded, suggestion
+from sqlstress.textfile import read_text
+
+LARGEST = 128 << 10
+"""Bytes of a plan: a thousand cases of a hundred bytes."""
+LONGEST_LINE = 500
+"""Characters of a line: tomllib takes time and memory that grow with the square of a dotted key's length."""
 
 
 def plan_cases(path: Path) -> tuple[Case, ...]:
@@ -22,9 +28,10 @@ def plan_cases(path: Path) -> tuple[Case, ...]:
         raise UsageError(f"{path}: a plan needs at least one [[case]].")
     document = seeded(document)
     planned: list[Case] = []
+    elsewhere = {name for workload in _workloads(document, tables) for name in by_name(workload)}
     for number, table in enumerate(tables, 1):
         try:
-            planned += _cases(document, table, tables)
+            planned += _cases(document, table, elsewhere)
         except UsageError as error:
             raise UsageError(f"{path}, case {number}: {error}") from error
         check_count(len(planned))
@@ -33,21 +40,35 @@ def plan_cases(path: Path) -> tuple[Case, ...]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = read_text(path, LARGEST)
+        _check_lines(text)
+        return tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"cannot read the plan {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        # tomllib lets more than its own TOMLDecodeError through: text that is not UTF-8, huge numbers.
+        # tomllib lets more than its own TOMLDecodeError through, such as for huge numbers.
         raise UsageError(f"{path} is not a TOML file: {error!s:.160}.") from error
 
 
-def _cases(
-    document: Mapping[str, Any], table: Mapping[str, Any], tables: Iterable[Mapping[str, Any]]
-) -> list[Case]:
-    """Return the cases of one [[case]]; a default that belongs to another workload is not for it."""
+def _check_lines(text: str) -> None:
+    long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > LONGEST_LINE), None)
+    if long:
+        raise ValueError(f"line {long} has more than {LONGEST_LINE} characters")
+
+
+def _workloads(document: Mapping[str, Any], tables: list[dict[str, Any]]) -> set[str]:
+    """Return which workloads a plan names; what is none of ours is told of where its case is read."""
+    named = (table.get("workload", document.get("workload")) for table in tables)
+    return {name for name in named if isinstance(name, str) and name in OPTIONS}
+
+
+def _cases(document: Mapping[str, Any], table: Mapping[str, Any], elsewhere: set[str]) -> list[Case]:
+    """Return the cases of one [[case]]; `elsewhere` are the options that any workload of the plan has.
+
+    A default that belongs to another workload is not for it.
+    """
     workload = _workload({**document, **table})
     own = by_name(workload)
-    elsewhere = {name for each in tables for name in by_name(_workload({**document, **each}))}
     defaults = {name: value for name, value in document.items() if name in own or name not in elsewhere}
     given = {name: value for name, value in {**defaults, **table}.items() if name != "workload"}
     for name in given:
@@ -59,5 +80,5 @@ def _cases(
 def _workload(table: Mapping[str, Any]) -> str:
     workload = table.get("workload")
     if not isinstance(workload, str) or workload not in OPTIONS:
-        raise UsageError(f"workload = {workload!r:.40} is missing or not one of {', '.join(OPTIONS)}.")
+        raise UsageError(f"workload = {shown(workload)} is missing or not one of {', '.join(OPTIONS)}.")
     return workload

@@ -25,6 +25,12 @@ from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.report.ab import AbTest
 from sqlstress.report.environment import Environment
 from sqlstress.report.results import Run
+from sqlstress.textfile import read_text
+
+LARGEST = 64 << 20
+"""Bytes of a report that is read. Ten minutes of 256 workers, in bins of a tenth of a second, are 10 MB."""
+MOST_RUNS = 2000
+"""Runs of a report that is read: twice the cases of the largest plan, for the arms of an A/B test."""
 
 FORMAT_VERSION = "1.1"
 
@@ -76,6 +82,7 @@ def from_json(text: str) -> Report:
     try:
         plain = json.loads(text, parse_constant=_refuse_constant)
         _check_version(plain)
+        _check_length(plain)
         return jsonable.from_plain(Report, plain)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"not a sqlstress report: {error}") from error
@@ -84,11 +91,11 @@ def from_json(text: str) -> Report:
 def read(path: Path) -> Report:
     """Read a saved report. Raises UsageError, in a line that names the file."""
     try:
-        return from_json(path.read_text(encoding="utf-8"))
+        return from_json(read_text(path, LARGEST))
     except OSError as error:
         raise UsageError(f"cannot read {str(path)!r:.200}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{str(path)!r:.200} is not a sqlstress report: it is not text.") from error
+    except ValueError as error:
+        raise UsageError(f"{str(path)!r:.200} is not a sqlstress report: {error}.") from error
     except UsageError as error:
         raise UsageError(f"{str(path)!r:.200}: {error}") from error
 
@@ -109,6 +116,13 @@ def _check_version(plain: Any) -> None:
             f"the report has format {version}, this sqlstress reads {FORMAT_VERSION}: "
             "use the version that wrote it"
         )
+
+
+def _check_length(plain: dict[str, Any]) -> None:
+    """Refuse what no plan can have asked for before time and memory go into reading it."""
+    runs = plain.get("runs")
+    if isinstance(runs, list) and len(runs) > MOST_RUNS:
+        raise ValueError(f"it has more than {MOST_RUNS:,} runs")
 
 
 def is_stream(path: Path) -> bool:

@@ -128,6 +128,19 @@ def test_what_is_not_a_report_is_a_usage_error_of_one_short_line(text: str) -> N
     assert refusal(text).startswith("not a sqlstress report: ")
 
 
+def test_a_histogram_that_is_none_is_refused() -> None:
+    plain = json.loads(TEXT)
+    for bucket in ([-1, 1], [0x7F7F, 1], [2**64 - 1, 1], [1000, -1]):
+        plain["runs"][0]["trials"][0]["latency"]["get"]["buckets"] = [[1000, 5], bucket]
+        said = "runs[0].trials[0].latency.get: its buckets are not those of a histogram"
+        assert said in refusal(json.dumps(plain))
+
+
+def test_more_runs_than_a_plan_can_hold_are_refused() -> None:
+    assert "it has more than 2,000 runs" in refusal(changed(runs=[{}] * 2001))
+    assert "runs[0].case: missing" in refusal(changed(runs=[{}] * 2000))
+
+
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
 def test_nan_and_infinity_are_refused_even_under_an_unknown_key(constant: str) -> None:
     assert f"{constant} is not JSON" in refusal(TEXT.replace("{", f'{{"unknown": {constant},', 1))
