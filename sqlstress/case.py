@@ -168,7 +168,7 @@ class Case:
     """One measurement, fully specified."""
 
     workload: str = "kv"
-    """Name in the registry of workloads: kv, classic (the published script), methods, keys or cycles."""
+    """Name in the registry of workloads: kv, classic (as published), methods, keys, cycles or crash."""
     driver: str = "sqlite3"
     """Name in the registry of drivers."""
     concurrency: int = 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from sqlstress.analysis.checkpoints import checkpoints
+from sqlstress.analysis.crash import interruption
 from sqlstress.analysis.cycles import cycles
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
@@ -44,5 +45,7 @@ def missing(report: Report) -> tuple[Finding, ...]:
     """Return what an interruption has left out."""
     if not report.interrupted:
         return ()
+    if report.crash:
+        return (interruption(report.crash),)
     text = f"Interrupted: {len(report.runs)} of {report.planned} planned cases are reported."
     return (Finding("interrupted", text),)

@@ -60,6 +60,8 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
         return Checked(FAIL, wrong=next(iter(wrong.verdict.counterexamples), wrong.case.label))
     if baseline.ab or current.ab:
         raise UsageError("an A/B test has a verdict of its own: check the reports of kv, or of a plan.")
+    if baseline.crash or current.crash:
+        raise UsageError("a crash test has a verdict of its own: check the reports of kv, or of a plan.")
     tables = compare((("the baseline", baseline), ("the report", current))).tables
     _refuse(tables)
     pairs = [pair for table in tables for pair in _pairs(table)]

@@ -66,6 +66,11 @@ def whole(count: int) -> str:
     return f"{count:,}" if abs(count) < 1_000_000_000 else rounded(count)
 
 
+def plural(count: int, noun: str) -> str:
+    """Write a number of things: "1 kill", "1,000 kills"."""
+    return f"{whole(count)} {noun}{'s' * (count != 1)}"
+
+
 def processes(count: int) -> str:
     """Write a number of processes: "1 process", "8 processes"."""
     return f"{whole(count)} process{'es' * (count != 1)}"

@@ -24,6 +24,10 @@ COMMANDS = {
         "Insert, delete all, insert again: each cycle's time, by setting.",
     ),
     "ab": ("sqlstress.cli.ab:ab", "Compare two settings, or two Pythons, here and now: pass or fail."),
+    "crash": (
+        "sqlstress.cli.crash:crash",
+        "Kill writers over and over: is every acknowledged transaction there?",
+    ),
     "check": ("sqlstress.cli.check:check", "A saved report against its baseline: pass or fail."),
     "run": ("sqlstress.cli.run:run", "Measure the cases of a plan in a TOML file."),
     "compare": ("sqlstress.cli.compare:compare", "Set saved reports side by side."),

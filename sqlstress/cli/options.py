@@ -11,7 +11,7 @@ import click
 
 from sqlstress.case import Case
 from sqlstress.options import Option, by_name
-from sqlstress.render import FORMATS, SUFFIXES
+from sqlstress.render import DOCUMENTS, FORMATS, SUFFIXES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,17 +82,18 @@ def _attributes(option: Option) -> dict[str, Any]:
     return {"help": option.help + shown, "metavar": option.metavar, "multiple": option.multiple}
 
 
-def output_option(what: str) -> Callable[[Any], Any]:
+def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callable[[Any], Any]:
     """Return -o; `what` is the beginning of its help."""
-    suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES)
-    others = " or ".join(f"{form}:FILE" for form in FORMATS if form not in SUFFIXES)
+    suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES if suffix in formats)
+    others = " or ".join(f"{form}:FILE" for form in formats if form not in SUFFIXES)
+    more = f"; {others}" if others else ""
     return click.option(
         "-o",
         "--output",
         "outputs",
         multiple=True,
         metavar="FILE",
-        help=f"{what}: {suffixes}, FORMAT:FILE for any name; {others}; may be repeated.",
+        help=f"{what}: {suffixes}, FORMAT:FILE for any name{more}; may be repeated.",
     )
 
 
@@ -129,6 +130,14 @@ def slice_options(function: F) -> F:
     """Add the same options for a command whose databases nobody wants to keep: there are too many."""
     for name, decorator in reversed(_RUNNING.items()):
         function = function if name == "keep" else decorator(function)
+    return function
+
+
+def crash_options(function: F) -> F:
+    """Add the same options for a command that measures no cases."""
+    own = {**_RUNNING, "outputs": output_option("Save the report, every few rounds", DOCUMENTS)}
+    for decorator in reversed(own.values()):
+        function = decorator(function)
     return function
 
 

@@ -46,10 +46,10 @@ class Saver:
         """Why the report as it was last could not be saved."""
 
     @classmethod
-    def of(cls, outputs: Sequence[str], github: bool) -> Saver:
+    def of(cls, outputs: Sequence[str], github: bool, formats: Collection[str] = FORMATS) -> Saver:
         """Return what saves as -o and --github say. Raises UsageError before anything has been measured."""
         step = Step.here() if github else None
-        return cls([parse_output(text) for text in outputs], step)
+        return cls([parse_output(text, formats) for text in outputs], step)
 
     def after_case(self, report: Report) -> None:
         """Save what there is by now."""
@@ -58,7 +58,7 @@ class Saver:
 
     def at_end(self, report: Report) -> None:
         """Write what can be written once only: pipes and devices, and what GitHub shows."""
-        if report.runs:
+        if report.holds_something:
             self._save(self._streams, report)
         if self._step:
             self._save([self._step], report)

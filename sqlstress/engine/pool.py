@@ -14,7 +14,7 @@ from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sqlstress import processes
 from sqlstress.case import Case
@@ -74,7 +74,7 @@ class Pool:
         self._pipes: dict[Pipe, int] = {}
         self.started_ns = 0
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

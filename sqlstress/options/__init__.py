@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from sqlstress.options.ab import AB
+from sqlstress.options.crash import CRASH
 from sqlstress.options.cycles import CYCLES
 from sqlstress.options.keys import KEYS
 from sqlstress.options.kv import KV
@@ -19,7 +20,7 @@ from sqlstress.options.option import Option
 OPTIONS: dict[str, tuple[Option, ...]] = {"kv": KV, "methods": METHODS, "keys": KEYS, "cycles": CYCLES}
 """The options of each workload that a plan or a command can name, in the order of `--help`."""
 
-STUDIES: dict[str, tuple[Option, ...]] = {"ab": AB}
+STUDIES: dict[str, tuple[Option, ...]] = {"ab": AB, "crash": CRASH}
 """The options of each command that decides itself how often it measures: no plan can name it."""
 
 

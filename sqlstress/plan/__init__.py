@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from sqlstress.case import Case
 from sqlstress.errors import UsageError
-from sqlstress.options import OPTIONS, by_name
+from sqlstress.options import by_name
 
 MOST_CASES = 1000
 
@@ -23,6 +23,7 @@ PLANNERS = {
     "methods": "sqlstress.plan.methods:cases",
     "keys": "sqlstress.plan.keys:cases",
     "cycles": "sqlstress.plan.cycles:cases",
+    "crash": "sqlstress.plan.crash:cases",
 }
 """Workload → what its options mean, as an import string."""
 
@@ -55,7 +56,7 @@ def cases_of(workload: str, given: Mapping[str, Any]) -> list[Case]:
 def _defaults(workload: str) -> dict[str, Any]:
     return {
         option.name: None if option.default is None else option.parse(option.default)
-        for option in OPTIONS[workload]
+        for option in by_name(workload).values()
     }
 
 

@@ -11,6 +11,7 @@ from sqlstress.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlstress.analysis.comparison import Comparison
+    from sqlstress.report import Report
 
 
 def _lazy(target: str) -> Callable[..., str]:
@@ -23,14 +24,32 @@ def _lazy(target: str) -> Callable[..., str]:
     return render
 
 
+def _of_cases(form: str, target: str) -> Callable[..., str]:
+    """Return a renderer of a format that holds the figures of cases, and can hold nothing else."""
+    write = _lazy(target)
+
+    def render(*reports: Report) -> str:
+        if any(report.crash for report in reports):
+            known = ", ".join(DOCUMENTS)
+            raise UsageError(f"{form} holds the figures of cases, and a crash test has none: use {known}.")
+        return write(*reports)
+
+    return render
+
+
+DOCUMENTS = ("json", "md", "html", "xml")
+"""Formats that can hold what is no measurement of cases, such as a crash test."""
+
 FORMATS: dict[str, Callable[..., str]] = {
     "json": _lazy("sqlstress.report:to_json"),
-    "csv": _lazy("sqlstress.render.csvfile:report_csv"),
+    "csv": _of_cases("csv", "sqlstress.render.csvfile:report_csv"),
     "md": _lazy("sqlstress.render.markdown:report_markdown"),
     "html": _lazy("sqlstress.render.page.document:report_html"),
     "xml": _lazy("sqlstress.render.ci.junit:report_junit"),
-    "github-action-benchmark": _lazy("sqlstress.render.ci.benchmark_action:throughput_json"),
-    "bmf": _lazy("sqlstress.render.ci.bencher:bencher_json"),
+    "github-action-benchmark": _of_cases(
+        "github-action-benchmark", "sqlstress.render.ci.benchmark_action:throughput_json"
+    ),
+    "bmf": _of_cases("bmf", "sqlstress.render.ci.bencher:bencher_json"),
 }
 """What `--output` writes, by suffix or by prefix: a report, or several, as text."""
 

@@ -1,6 +1,7 @@
 """What is saved: the Report, its Runs and Trials, and the fingerprint of where they were measured."""
 
 from sqlstress.report.ab import AbTest, Arm, Look
+from sqlstress.report.crash import Crash, Kills
 from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json, write_atomically
 from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
 from sqlstress.report.results import Check, Latency, Run, Trial, Verdict, WorkerResult
@@ -11,9 +12,11 @@ __all__ = [
     "AbTest",
     "Arm",
     "Check",
+    "Crash",
     "Environment",
     "FileSystem",
     "Host",
+    "Kills",
     "Latency",
     "Look",
     "Portion",

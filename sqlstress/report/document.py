@@ -7,6 +7,7 @@ Format history (the major number changes when a reader of the old one would be m
      the space of its database; a Run may have been skipped. Figures that somebody else `published`: what
      of their surroundings and their trials is not known is null.
      A/B tests: `ab`, and the `arm` of it to which a Run belongs.
+     Crash tests: `crash`, without runs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, NoReturn
 from sqlstress import __version__, jsonable
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.report.ab import AbTest
+from sqlstress.report.crash import Crash
 from sqlstress.report.environment import Environment
 from sqlstress.report.results import Run
 from sqlstress.textfile import read_text
@@ -66,6 +68,13 @@ class Report:
     published: str | None = None
     """Who measured and published the figures, and on what: nothing of them is verified, and the seeds of
     their cases say nothing. None: sqlstress measured them."""
+    crash: Crash | None = None
+    """What was left after crashes; None for anything else. Such a report has no runs."""
+
+    @property
+    def holds_something(self) -> bool:
+        """Whether anything was measured."""
+        return bool(self.runs) or self.crash is not None
 
 
 def to_json(report: Report) -> str:

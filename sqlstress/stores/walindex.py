@@ -22,6 +22,8 @@ _SUMMED = Struct("=10I")
 _BACKFILLED = Struct("=I")
 _LENGTH = 2 * _HEADER.size + _BACKFILLED.size
 """The two headers and nBackfill; the bytes that SQLite locks lie behind."""
+_ATTEMPTED_AT = 128
+"""Where nBackfillAttempted stands: frames that a checkpoint has begun to copy."""
 _TRIES = 20
 _PAUSE_S = 0.001
 
@@ -50,6 +52,23 @@ def read(database: Path) -> WalIndex | None:
             return _settled(words)
     except (OSError, ValueError):
         return None  # missing, or too short to be mapped
+
+
+def is_mid_checkpoint(database: Path) -> bool:
+    """Return whether a checkpoint was under way when the last process died that had the wal-index open.
+
+    Nobody else may have it open: without locks, and without the sums of a header that may be half written.
+    """
+    try:
+        with database.with_name(f"{database.name}-shm").open("rb") as file:
+            words = file.read(_ATTEMPTED_AT + _BACKFILLED.size)
+    except OSError:
+        return False
+    if len(words) < _ATTEMPTED_AT + _BACKFILLED.size:
+        return False
+    (done,) = _BACKFILLED.unpack_from(words, 2 * _HEADER.size)
+    (attempted,) = _BACKFILLED.unpack_from(words, _ATTEMPTED_AT)
+    return bool(attempted > done)
 
 
 def wal_bytes(database: Path) -> int:

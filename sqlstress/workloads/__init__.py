@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # a worker process need not know what a report is
 class Workload(NamedTuple):
     """Where the parts of a workload are, as import strings."""
 
-    work: str
-    """The parent's half."""
+    work: str | None
+    """The parent's half; None: a study plays it, since its processes end in no trial."""
     source: str
     """The worker's half."""
     needless: str | None = None
@@ -41,6 +41,7 @@ WORKLOADS = {
     "cycles": Workload(
         "sqlstress.workloads.cycles.work:CyclesWork", "sqlstress.workloads.cycles.source:CyclesSource"
     ),
+    "crash": Workload(None, "sqlstress.workloads.crash.source:CrashSource"),
 }
 
 COMPANIONS: dict[str, str] = {
@@ -59,7 +60,9 @@ def _load(target: str) -> Any:
 
 def open_work(case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> Work:
     """Make the parent's half of one trial; `carry` lives as long as the whole measurement."""
-    return cast(Work, _load(WORKLOADS[case.workload].work)(case, folder, salt, carry))
+    work = WORKLOADS[case.workload].work
+    assert work
+    return cast(Work, _load(work)(case, folder, salt, carry))
 
 
 def open_source(case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> Source:

@@ -39,6 +39,11 @@ class Ledger:
         """Say that the first `done` operations of the chunk were done, and no more of it will be."""
         self._place[0] = ((self._place[0] >> _LENGTH_BITS) + done) << _LENGTH_BITS
 
+    def under_way(self) -> bool:
+        """Return whether an operation has begun, or is about to, that the worker was not told of."""
+        first, operations = divmod(self._place[0], 1 << _LENGTH_BITS)
+        return self.acknowledged() < first + operations
+
     def acknowledged(self) -> int:
         """Return how many operations, from the first of all, the worker was told were done."""
         first, operations = divmod(self._place[0], 1 << _LENGTH_BITS)

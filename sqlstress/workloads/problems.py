@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from sqlstress.report import Check
+from sqlstress.report.results import CHECK_STATUSES
 
 EXAMPLES = 5
 """Counter-examples that a check keeps."""
+
+
+def added(one: Check, other: Check) -> Check:
+    """Return two checks of the same name as one."""
+    statuses = {one.status, other.status}
+    return Check(
+        one.name,
+        next(status for status in CHECK_STATUSES if status in statuses),
+        one.checked + other.checked,
+        one.problems + other.problems,
+        (*one.counterexamples, *other.counterexamples)[:EXAMPLES],
+        one.note or other.note,
+    )
 
 
 class Tally:

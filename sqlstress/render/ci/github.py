@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.analysis.advice import missing
+from sqlstress.analysis.crash import UNPROVED, WRONG, parts
 from sqlstress.gate import FAIL, PASS
 from sqlstress.render.ci.names import case_names
 from sqlstress.render.clean import brief, clean
@@ -40,6 +41,11 @@ def summary(*reports: Report) -> str:
 
 
 def _errors(report: Report) -> Iterator[tuple[str, str]]:
+    for part in parts(report):
+        if part.verdict.code == WRONG:
+            yield f"Crash test: {part.name}", part.verdict.text
+        elif part.error:
+            yield f"Crash test: {part.name}", part.error
     if report.ab and report.ab.verdict == FAIL:
         yield "B is not as good as A", conclusion(report, report.ab)
     for run, name in zip(report.runs, case_names(report), strict=True):
@@ -51,6 +57,9 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _warnings(report: Report) -> Iterator[tuple[str, str]]:
+    for part in parts(report):
+        if part.verdict.code == UNPROVED:
+            yield f"Crash test: {part.name}", part.verdict.text
     for finding in missing(report):
         yield "Not everything was measured", finding.text
     if report.ab and report.ab.verdict not in (PASS, FAIL):

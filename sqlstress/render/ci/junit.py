@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.analysis.advice import missing
+from sqlstress.analysis.crash import UNPROVED, WRONG, Part, parts
 from sqlstress.analysis.wording import finite, rounded
 from sqlstress.gate import FAIL, PASS
 from sqlstress.render import heading
@@ -44,6 +45,7 @@ def _suite(report: Report) -> ElementTree.Element:
         suite.append(_test(run, name))
     if report.ab:
         suite.append(_gate(report, report.ab))
+    suite.extend(map(_crash, parts(report)))
     for finding in missing(report):
         left_out = ElementTree.SubElement(
             suite, "testcase", name="cases not measured", classname="sqlstress", time="0"
@@ -94,6 +96,23 @@ def _gate(report: Report, test: AbTest) -> ElementTree.Element:
         kind = "failure" if test.verdict == FAIL else "skipped"
         _outcome(gate, kind, test.verdict, conclusion(report, test))
     return gate
+
+
+def _crash(part: Part) -> ElementTree.Element:
+    """Return the test of a part of a crash test."""
+    test = ElementTree.Element(
+        "testcase",
+        name=clean(part.name),
+        classname="sqlstress.crash",
+        time=f"{finite(part.seconds) or 0.0:.3f}",
+    )
+    if part.verdict.code == WRONG:
+        _outcome(test, "failure", WRONG, part.verdict.text)
+    elif part.error:
+        _outcome(test, "error", "not-measured", part.error)
+    elif part.verdict.code == UNPROVED:
+        _outcome(test, "skipped", UNPROVED, part.verdict.text)
+    return test
 
 
 def _outcome(test: ElementTree.Element, kind: str, code: str, text: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from html import escape
 
 from sqlstress.analysis.comparison.remarks import TELLING
+from sqlstress.analysis.crash import PROVED, UNPROVED, WRONG, parts
 from sqlstress.analysis.group import group_runs
 from sqlstress.analysis.wording import files, processes, rounded, whole
 from sqlstress.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
@@ -24,6 +25,7 @@ _PROOF = {
     "skipped": ("unproved", "nothing was checked"),
 }
 _VERDICTS = {FAIL: "FAIL", PASS: "pass", INCONCLUSIVE: "inconclusive", UNDECIDED: "undecided"}
+_CRASH = {PROVED: "nothing lost", UNPROVED: "unproved", WRONG: "FAILED"}
 _LONGEST_COMMAND = 4000
 
 
@@ -41,12 +43,23 @@ def tiles(report: Report) -> str:
 
 def _tiles(report: Report) -> Iterator[tuple[str, str, str]]:
     """Yield a figure, what it is, and how it stands."""
+    if report.crash:
+        yield from _crash(report)
+        return
     yield from _gate(report.ab) if report.ab else _best(report)
     yield from _trust(report)
 
 
 def _gate(test: AbTest) -> Iterator[tuple[str, str, str]]:
     yield _VERDICTS.get(test.verdict, "undecided"), "B beside A", "failed" * (test.verdict == FAIL)
+
+
+def _crash(report: Report) -> Iterator[tuple[str, str, str]]:
+    for part in parts(report):
+        yield _CRASH[part.verdict.code], part.name, "failed" * (part.verdict.code == WRONG)
+    if report.crash and (kills := report.crash.kills):
+        yield whole(kills.kills), "writers killed", ""
+        yield whole(kills.acknowledged), "transactions acknowledged before", ""
 
 
 def _best(report: Report) -> Iterator[tuple[str, str, str]]:

@@ -12,6 +12,7 @@ from sqlstress.analysis.group import Group, group_runs
 from sqlstress.render import heading
 from sqlstress.render.blocks import Block, Bullets, Lines, Paragraph
 from sqlstress.render.views.ab import ab_blocks
+from sqlstress.render.views.crash import crash_blocks
 from sqlstress.report import Report
 
 VIEWS = {
@@ -58,6 +59,9 @@ def report_sections(report: Report) -> Iterator[Section]:
     yield Section((Paragraph(heading.origin(report)),))
     if report.ab is not None:
         yield Section(tuple(ab_blocks(report, report.ab)))
+        return
+    if report.crash is not None:
+        yield Section(tuple(crash_blocks(report, report.crash)))
         return
     for group in group_runs(report.runs):
         yield Section(tuple(_group(group, report)), group)

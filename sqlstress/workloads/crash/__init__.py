@@ -1,0 +1,1 @@
+"""Transactions whose traces tell, after a crash, which of them are there, and whether each is whole."""
