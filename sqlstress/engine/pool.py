@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnContext, SpawnProcess
-from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +24,7 @@ from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, STOP, Done, Failed, J
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.plain import plain
 from sqlstress.series import Series
+from sqlstress.sharing import shared_array
 
 GROUP = 60
 TICK_S = 0.1
@@ -63,7 +63,7 @@ class Pool:
         companions: Sequence[str] = (),
     ) -> None:
         self.case = case
-        self.counters = RawArray("q", SLOT_WORDS * (case.concurrency + 1))
+        self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
         self._words = memoryview(self.counters).cast("B").cast("q")
         self._jobs = [
             Job(plain(case), folder, number, salt, self.counters, shared)

@@ -7,8 +7,9 @@ first operation of its chunk, with the chunk's length, and the chunk's stamps.
 
 from __future__ import annotations
 
-from multiprocessing.sharedctypes import RawArray
 from typing import Any
+
+from sqlstress.sharing import shared_array
 
 CHUNK = 256
 """Operations of a chunk, at most."""
@@ -18,7 +19,7 @@ _WORDS = 1 + CHUNK + 1
 
 def shared_words(workers: int) -> Any:
     """Return the shared 64-bit words of so many workers."""
-    return RawArray("q", _WORDS * workers)
+    return shared_array("q", _WORDS * workers)
 
 
 class Ledger:

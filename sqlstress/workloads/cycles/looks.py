@@ -9,9 +9,9 @@ which a look was taken, and whether it has done all its cycles.
 from __future__ import annotations
 
 import time
-from multiprocessing.sharedctypes import RawArray
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.sharing import shared_array
 from sqlstress.stores import DRY
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def is_watched(case: Case) -> bool:
 
 def shared_words(workers: int) -> Any:
     """Return the shared words of so many workers."""
-    return RawArray("q", _WORDS * workers)
+    return shared_array("q", _WORDS * workers)
 
 
 def lines_of(words: Any) -> list[Any]:

@@ -6,13 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Any
 
 from sqlstress.case import Case
 from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check, Verdict
+from sqlstress.sharing import shared_array
 from sqlstress.stores import DRY, files
 from sqlstress.workloads.base import Outcome, Work
 from sqlstress.workloads.examine import examined, integrity_check, reading_checks, unverified
@@ -27,7 +27,7 @@ class ClassicWork(Work):
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self.folder, self.salt = case, folder, salt
         self.shape = shape_of(case)
-        words = RawArray("q", self.shape.words * case.concurrency)
+        words = shared_array("q", self.shape.words * case.concurrency)
         self._words = memoryview(words).cast("B").cast("q")
         self.shared = (words,)
         self.values = Values(salt, case.load.value_size)

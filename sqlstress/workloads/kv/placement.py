@@ -5,10 +5,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from multiprocessing.sharedctypes import RawArray
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
+from sqlstress.sharing import shared_array
 from sqlstress.stores.partition import table
 from sqlstress.workloads.kv.keys import encoder
 
@@ -84,14 +84,14 @@ def shared_arrays(case: Case, pulse: Pulse) -> tuple[Any, Any]:
     if case.buckets == 1:
         return None, None
     encode = encoder(load.key_type)
-    bucket_table = RawArray("H", load.key_space)
+    bucket_table = shared_array("H", load.key_space)
     words = memoryview(bucket_table).cast("B").cast("H")
     for block in _blocks(load.key_space):
         pulse()
         words[block.start : block.stop] = table(map(encode, block), case.buckets)
     if load.batch == 1:
         return bucket_table, None
-    order = RawArray("I", load.key_space)
+    order = shared_array("I", load.key_space)
     ordered = memoryview(order).cast("B").cast("I")
     place = 0
     for group in _grouped(words, case.buckets, pulse):

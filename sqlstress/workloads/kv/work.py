@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from sqlstress.case import Case
 from sqlstress.drivers import Connection
 from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check, Verdict
+from sqlstress.sharing import shared_array
 from sqlstress.stores import COUNTERS, DRY, files
 from sqlstress.workloads import beside
 from sqlstress.workloads.base import Outcome, Work
@@ -51,7 +51,7 @@ class KeyValueWork(Work):
         self.placement = Placement(self.case, bucket_table, order)
         if self.case.load.batch > 1:
             check_room(self.case, self.placement)
-        words = RawArray("q", self.shape.words * self.case.concurrency)
+        words = shared_array("q", self.shape.words * self.case.concurrency)
         self._words = memoryview(words).cast("B").cast("q")
         self.shared = (words, bucket_table, order)
 

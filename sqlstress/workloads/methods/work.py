@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from sqlstress.drivers import Connection
 from sqlstress.drivers import settings as pragmas
 from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Verdict
+from sqlstress.sharing import shared_array
 from sqlstress.stores import files
 from sqlstress.workloads.base import Outcome, Work
 from sqlstress.workloads.examine import examined, integrity_check, reading_checks, unverified
@@ -39,7 +39,7 @@ class MethodsWork(Work):
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
         assert case.method
         self.case, self.method, self.folder = case, case.method, folder
-        self._words, self._written = shared_words(case.concurrency), RawArray("q", case.concurrency)
+        self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
         self.shared = (self._words, self._written)
         self._carry = carry
         (self._path,) = files.paths(case, folder)
