@@ -125,7 +125,7 @@ def watch(paths: Sequence[str | Path], *options: str) -> Watch:
     """Run pytest over the marked tests. Raises SystemExit when one fails, or can't be collected."""
     plugin = Watch()
     code = pytest.main(
-        ["-m", "fault", "-p", "no:cacheprovider", *options, *map(str, paths)], plugins=[plugin]
+        ["-n0", "-m", "fault", "-p", "no:cacheprovider", *options, *map(str, paths)], plugins=[plugin]
     )
     if code != pytest.ExitCode.OK:
         raise SystemExit(f"{PAGE.name} is not written: pytest ended with {code!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
@@ -90,6 +91,7 @@ def test_what_is_provided_for_the_parent_is_what_it_holds(tmp_path: Path) -> Non
     case = Case(
         buckets=100, concurrency=4, ops=1, warmup_s=0.0, load=Load(key_space=100), checkpointing=beside
     )
+    gc.collect()  # what earlier tests have dropped must not be closed meanwhile
     before = len(list(Path("/proc/self/fd").iterdir()))
     with StopSignals() as signals:
         TrialRunner(tmp_path, False, signals, Counting(), 0).run(case, 0)
