@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlstress.case import Case, Load
+from sqlstress.engine import ceiling
 from sqlstress.engine.ceiling import harness_ns
 from sqlstress.errors import Interrupted
 from tests.pulses import Pulses, nothing
@@ -22,6 +23,12 @@ def test_the_harness_costs_something_whatever_the_case(case: Case) -> None:
     cost = harness_ns(case, nothing)
     assert cost is not None
     assert 0 < cost < 1_000_000
+
+
+def test_a_process_that_got_no_turn_in_the_window_measures_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = iter([None, None, 250.0])
+    monkeypatch.setattr(ceiling, "_cost_ns", lambda source: next(turns))
+    assert harness_ns(Case(load=Load(key_space=100)), nothing) == 250.0
 
 
 def test_a_whole_script_has_no_cost_of_one_operation() -> None:
