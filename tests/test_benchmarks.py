@@ -206,6 +206,7 @@ def test_each_sub_command_measures_and_writes_its_results(
     assert [entry.name for entry in tmp_path.iterdir()] == ["results"], "the databases' folder is removed"
 
 
+@pytest.mark.long
 def test_all_runs_every_study_into_one_document(tmp_path: Path, built: dict[str, list[str]]) -> None:
     output = tmp_path / "results" / "all.md"
     chosen = ("--driver", "sqlite3", "--load", "get-only", "--concurrency", "1")
