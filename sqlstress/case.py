@@ -22,6 +22,9 @@ ID_MAKERS = ("python", "sqlite")
 
 CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
 
+UNKNOWN_DRIVER = "unknown"
+"""Driver of figures that somebody else published: through what, and how it waited for locks, was not told."""
+
 MAX_CONCURRENCY = 1024
 MAX_BUCKETS = 10_000
 
@@ -172,7 +175,7 @@ class Case:
     driver: str = "sqlite3"
     """Name in the registry of drivers."""
     concurrency: int = 1
-    """Number of worker processes."""
+    """Number of worker processes; 0 where it is not known, of figures that somebody else published."""
     buckets: int = 1
     """Number of database files over which the keys are hash-partitioned."""
     duration_s: float = 2.0
@@ -219,15 +222,22 @@ class Case:
     @property
     def label(self) -> str:
         """The case in a few words, to tell it from the others of its plan."""
-        processes = "1 process" if self.concurrency == 1 else f"{self.concurrency} processes"
+        parts = [self.work]
+        if self.concurrency:
+            parts.append("1 process" if self.concurrency == 1 else f"{self.concurrency} processes")
+        return ", ".join(parts)
+
+    @property
+    def work(self) -> str:
+        """What each process does, to tell it from the others of its plan."""
         if self.method:
-            return f"{self.method.phase} {self.method.scale:,} by {self.tricks}, {self.driver}, {processes}"
+            return f"{self.method.phase} {self.method.scale:,} by {self.tricks}, {self.driver}"
         if self.picks:
             made = " made by SQLite" if self.picks.made_by == "sqlite" else ""
-            return f"{self.picks.schema}, {self.picks.id_type}{made}, {processes}"
+            return f"{self.picks.schema}, {self.picks.id_type}{made}"
         if self.cycling:
-            return f"{self.setting}, {processes}"
-        return f"{'1 file' if self.buckets == 1 else f'{self.buckets} files'}, {processes}"
+            return self.setting
+        return "1 file" if self.buckets == 1 else f"{self.buckets} files"
 
     @property
     def tricks(self) -> str:

@@ -13,16 +13,20 @@ import pytest
 from benchmarks.publications.__main__ import FOLDER, REPORTS
 from benchmarks.publications.methods import PRINTED
 from sqlstress.analysis import advise
+from sqlstress.analysis.comparison import compare
+from sqlstress.render import FORMATS
 from sqlstress.render.csvfile import report_csv
 from sqlstress.render.figures import MISSING
 from sqlstress.render.markdown import report_markdown
-from sqlstress.render.text import WIDTH, report_text
-from sqlstress.report import Report, from_json, to_json
+from sqlstress.render.text import WIDTH, comparison_text, report_text
+from sqlstress.report import Report, from_json, read, to_json
 from sqlstress.report.schema import schema_text
 from tests.example_report import assert_golden
 
 MACOS = REPORTS["003-macos-1-file"]
 METHODS = REPORTS["000-methods"]
+KEYS = REPORTS["002-keys"]
+CYCLES = REPORTS["004-cycles"]
 
 every_report = pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
 
@@ -71,6 +75,83 @@ def test_the_totals_are_those_of_the_seconds_to_the_digits_that_were_printed(nam
     for run in REPORTS[name].runs:
         (trial,) = run.trials
         assert run.case.label and abs(trial.transactions / trial.tps - trial.seconds) <= 0.0051
+
+
+@every_report
+@pytest.mark.parametrize("name", FORMATS)
+def test_whatever_was_published_it_can_be_written_in_every_format(report: Report, name: str) -> None:
+    assert len(FORMATS[name](report)) > 2
+
+
+OURS = {
+    "000-methods": ("linux-methods",),
+    "002-keys": ("linux-keys",),
+    "003-macos-1-file": ("linux-classic", "linux-1-and-20-files"),
+    "003-macos-20-files": ("linux-classic",),
+    "003-windows-1-file": ("linux-classic",),
+    "004-cycles": ("linux-cycles", "linux-cycles-normal"),
+}
+"""Published report → the real reports of ours that measure the same."""
+
+
+def test_there_is_a_report_of_ours_for_everything_that_was_published() -> None:
+    assert OURS.keys() == REPORTS.keys()
+
+
+@pytest.mark.parametrize(("name", "other"), [(name, other) for name, ours in OURS.items() for other in ours])
+def test_a_published_report_stands_beside_a_real_one_without_a_ratio(name: str, other: str) -> None:
+    ours = read(FOLDER.parent / f"{other}.json")
+    comparison = compare([(name, REPORTS[name]), (other, ours)])
+    assert comparison.tables
+    for compared in comparison.tables:
+        rows = range(len(compared.table.keys))
+        assert "what a commit waits for is not known of A" in compared.reasons(1)
+        assert {compared.ratio(row, 1) for row in rows} == {None}
+        assert any(compared.rate(row, 0) and compared.rate(row, 1) for row in rows)
+    text = comparison_text(comparison)
+    assert text.index("NOT COMPARABLE") < min(
+        text.index(each) for each in ("rows/s", "TPS", "cycles/s") if each in text
+    )
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_the_times_and_sizes_of_keys_are_those_that_were_printed_or_told_to_be_the_same() -> None:
+    found = {}
+    for run in KEYS.runs:
+        (trial,) = run.trials
+        assert run.case.picks and run.case.concurrency == 0
+        place = (run.case.picks.users, run.case.picks.schema, run.case.picks.id_type)
+        found[place] = (trial.seconds, trial.space and trial.space.file_bytes / 1e6)
+    assert found == {
+        (1000, "id-rowid", "uuid4"): (9.8, None),
+        (1000, "id-rowid", "ulid"): (5.7, None),
+        (1000, "pair-norowid", "ulid"): (6.0, 17.0),
+        (1000, "no-key", "uuid4"): (5.0, 13.0),
+        (1000, "no-key", "ulid"): (5.0, 13.0),
+        (1000, "pair-rowid", "ulid"): (5.0, 17.0),
+        (2000, "no-key", "ulid"): (20.818506, None),
+    }
+
+
+def test_published_keys_do_not_stand_beside_themselves() -> None:
+    text = report_text(KEYS)
+    assert "Beside the published figures" not in text
+    assert "fan-out" not in text and "p99" not in text
+
+
+def test_the_totals_of_cycles_are_shown_and_the_run_that_was_stopped_is_explained() -> None:
+    text = report_text(CYCLES)
+    totals = {
+        line.split()[0]: line.split()[1] for line in text.splitlines() if re.match(r"(delete|wal)\S* +", line)
+    }
+    assert totals == {
+        "delete": "failed",
+        "delete-run": "3,530",
+        "wal": "7,190",
+        "wal-run": "2,290",
+        "wal-run-off": "2,286",
+    }
+    assert "stopped by its author: each cycle took about 30 s" in " ".join(text.split())
 
 
 def test_nothing_is_said_of_a_published_report_but_what_its_totals_say() -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.publications import classic, methods
+from benchmarks.publications import classic, cycles, keys, methods
 from sqlstress.report import Report, to_json, write_atomically
 
 FOLDER = Path(__file__).parents[2] / "reports" / "published"
-REPORTS: dict[str, Report] = {**classic.REPORTS, **methods.REPORTS}
+REPORTS: dict[str, Report] = {
+    **classic.REPORTS,
+    **cycles.REPORTS,
+    **keys.REPORTS,
+    **methods.REPORTS,
+}
 """File name, without its suffix → what was published."""
 
 

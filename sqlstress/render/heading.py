@@ -9,7 +9,7 @@ from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import amount, busy_policy, places
-from sqlstress.case import Case
+from sqlstress.case import UNKNOWN_DRIVER, Case
 from sqlstress.report import Environment, Report
 from sqlstress.units import format_count
 
@@ -18,13 +18,11 @@ _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap
 
 def origin(report: Report) -> str:
     """Return one line: which version measured, when, and on what; or who published the figures."""
-    where = ", ".join(_surroundings(report.environment)) or "surroundings unknown"
+    where = ", ".join(_surroundings(report.environment))
     if report.published is not None:
-        return (
-            f"Published figures, neither measured nor verified by sqlstress: {report.published}. "
-            f"Known of the surroundings: {where}."
-        )
-    return f"sqlstress {report.tool_version}, {_minute(report.created)}: {where}"
+        known = f"Known of the surroundings: {where}." if where else "Of the surroundings nothing is known."
+        return f"Published figures, neither measured nor verified by sqlstress: {report.published}. {known}"
+    return f"sqlstress {report.tool_version}, {_minute(report.created)}: {where or 'surroundings unknown'}"
 
 
 def when(report: Report) -> str:
@@ -44,7 +42,7 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
         return ("The dry driver stores nothing: these figures are the harness's own ceiling.",)
     read_back = [trial.effective for run in group.runs for trial in run.trials if trial.effective]
     told = [describe_durability(effective, environment.sync) for effective in read_back]
-    return tuple(dict.fromkeys(told)) or (_asked(group.case),)
+    return tuple(dict.fromkeys(told or (_asked(run.case) for run in group.runs)))
 
 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
@@ -82,7 +80,7 @@ def _method(group: Group) -> Iterator[str]:
         yield amount(case)
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} trials"
-    if case.driver != "dry":
+    if case.driver not in ("dry", UNKNOWN_DRIVER):
         yield from _settings(group)
 
 

@@ -5,7 +5,7 @@ Format history (the major number changes when a reader of the old one would be m
 1.1  the experiments with methods, keys and cycles, and checkpoints under load: a Case says what its
      workers do in `method`, `picks`, `cycling` and `checkpointing`; a Trial has an outcome, series and
      the space of its database; a Run may have been skipped. Figures that somebody else `published`: what
-     of their surroundings and their trials is not known is null.
+     of their surroundings and their trials is not known is null; a number of processes that is not known 0.
      A/B tests: `ab`, and the `arm` of it to which a Run belongs.
      Crash tests: `crash`, without runs.
 """

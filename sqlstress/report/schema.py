@@ -37,7 +37,7 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Load.begin": {"enum": [*case.BEGINS]},
     "Load.read_ratio": {"minimum": 0, "maximum": 1},
     "Load.update_ratio": {"minimum": 0, "maximum": 1},
-    "Case.concurrency": {"minimum": 1},
+    "Case.concurrency": {"minimum": 0},
     "Case.buckets": {"minimum": 1},
     "Case.verify": {"enum": [*case.VERIFY_LEVELS]},
     "Check.status": {"enum": [*CHECK_STATUSES]},

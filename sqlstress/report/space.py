@@ -47,11 +47,11 @@ class Space:
 
     file_bytes: int
     """Size of the file, in bytes."""
-    page_size: int
-    """Size of a page, in bytes."""
-    page_count: int
+    page_size: int | None
+    """Size of a page, in bytes; None: not known, as the other counts of pages."""
+    page_count: int | None
     """Pages of the database."""
-    free_pages: int
+    free_pages: int | None
     """Pages on the free list."""
     trees: tuple[TreeSpace, ...]
     """All b-trees, by name; pages of none are free, map auto_vacuum's pointers, or hold the lock bytes."""
@@ -78,6 +78,8 @@ class Space:
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 
     def _portion(self, belongs: Callable[[TreeSpace], bool]) -> Portion:
+        if self.page_size is None or self.page_count is None:
+            raise KeyError("of the file only its size is known")
         return Portion(self.page_size, self.page_count, tuple(filter(belongs, self.trees)))
 
     def _known(self, table: str) -> str:

@@ -78,6 +78,7 @@ def test_what_has_dbstat_is_asked_and_what_has_not_is_read(
 def test_rows_are_counted_whatever_the_key(case: Case, path: Path, schema: str) -> None:
     create_picks(path, schema, "blob")
     space = measure_space(case, path, no_pulse)
+    assert space.page_size and space.page_count
     assert space.file_bytes == space.page_size * space.page_count == path.stat().st_size
     assert space.table_alone("picks").entries == 40 * 80
     # The key of a rowid table is an index of its own, that of a WITHOUT ROWID table is the table.

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sqlstress.analysis.comparison.difference import Difference, Parts, Values
-from sqlstress.analysis.comparison.matching import Part, differing
+from sqlstress.analysis.comparison.matching import MAY_BE_UNKNOWN, PROCESSES, QUERIED, Part, differing
 from sqlstress.analysis.durability import Durability, durability_of
-from sqlstress.analysis.wording import listing
+from sqlstress.analysis.wording import listing, whole
+from sqlstress.case import Case
 
 _WORK = {
     "kv": "random gets and writes, in transactions",
     "classic": "the published script, in pairs of a set and a get",
 }
+_UNKNOWN = {PROCESSES: "the number of processes", QUERIED: "the size of the table that is queried"}
+"""What may not be known of figures that somebody else published → what it is called in a sentence."""
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
@@ -22,6 +25,8 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     work = [_WORK.get(part.case.workload, part.case.workload) for part in parts]
     yield _barrier("work", "the work", work, letters)
     yield _barrier("load", "the load", _load(parts), letters)
+    for name, clause in _UNKNOWN.items():
+        yield _barrier(name, clause, _told_if_unknown(parts, MAY_BE_UNKNOWN[name]), letters)
     yield _barrier("durability", "what a commit waits for", [_durability(part) for part in parts], letters)
 
 
@@ -54,6 +59,17 @@ def _beside(part: Part) -> str:
         return "no process beside the load"
     pinned = ", a pinned reader" if beside.pinned_reader else ""
     return f"checkpointer {beside.mode} every {beside.interval_s:g} s{pinned}"
+
+
+def _told_if_unknown(parts: Parts, figure: Callable[[Case], int | None]) -> Values:
+    """Return what cases were matched without, since of some it is not known."""
+    found = [
+        sorted({value for run in part.measured() if (value := figure(run.case)) is not None})
+        for part in parts
+    ]
+    if all(map(all, found)):
+        return [""] * len(parts)
+    return [listing([*map(whole, values)]) if all(values) else None for values in found]
 
 
 def _durability(part: Part) -> str | None:

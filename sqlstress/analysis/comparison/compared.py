@@ -9,8 +9,10 @@ from sqlstress.analysis.comparison.barriers import barriers
 from sqlstress.analysis.comparison.difference import Difference
 from sqlstress.analysis.comparison.matching import Table, match
 from sqlstress.analysis.comparison.remarks import remarks
+from sqlstress.analysis.cycle_times import total_ns
 from sqlstress.analysis.wording import finite
 from sqlstress.report import Report, Run, Trial
+from sqlstress.units import NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,14 @@ class Compared:
         return trial if trial and trial.error is None and trial.outcome == "done" else None
 
     def rate(self, row: int, place: int) -> float | None:
-        """Return what a case is compared by, more being better: TPS, or rows a second; None without one."""
+        """Return what a case is compared by, more being better; None without one.
+
+        That is TPS, in cycles the cycles a second, and in the other experiments the rows a second.
+        """
         run, trial = self.run(row, place), self.trial(row, place)
         if run is None or trial is None:
             return None
-        rate = finite(run.median_tps() if self.table.experiment == "kv" else trial.rows_per_s)
+        rate = finite(_rate(run, trial))
         return rate if rate is not None and rate > 0 else None
 
     def ratio(self, row: int, place: int) -> float | None:
@@ -92,6 +97,13 @@ def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Compar
 
 def _differences(table: Table) -> tuple[Difference, ...]:
     return tuple(one for one in (*barriers(table.parts), *remarks(table.parts)) if one.is_one)
+
+
+def _rate(run: Run, trial: Trial) -> float | None:
+    if run.case.cycling:
+        total = total_ns(run.case, trial)
+        return NS_PER_S * run.case.cycling.cycles * run.case.concurrency / total if total > 0 else None
+    return run.median_tps() if run.case.experiment == "kv" else trial.rows_per_s
 
 
 def _over(rate: float | None, base: float | None) -> float | None:

@@ -64,8 +64,8 @@ def _rates(compared: Compared, place: int, row: int) -> str:
 
 
 def _unit(compared: Compared, place: int) -> str:
-    unit = f"{compared.table.parts[place].case.unit}s" if compared.table.experiment == "kv" else "rows"
-    return f"{unit} a second"
+    unit = {"kv": f"{compared.table.parts[place].case.unit}s", "cycles": "cycles"}
+    return f"{unit.get(compared.table.experiment, 'rows')} a second"
 
 
 def _shapes(compared: Compared) -> Iterator[Finding]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.wording import place, processes
-from sqlstress.case import Case, Load, Settings
+from sqlstress.case import Case, Load, Picks, Settings
 from sqlstress.report import Report, Run, Trial
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -102,14 +102,17 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
 
 
 def _distance(case: Case, other: Case) -> int:
-    """Return in how many fields two cases differ, in their settings and their load too."""
-    return sum(
-        len(differing(a, b))
-        for a, b in ((case, other), (case.settings, other.settings), (case.load, other.load))
-    )
+    """Return in how many fields two cases differ, in those of their parts too."""
+    found = [
+        differing(case, other),
+        differing(case.settings, other.settings),
+        differing(case.load, other.load),
+        differing(case.picks, other.picks) if case.picks and other.picks else [],
+    ]
+    return sum(map(len, found))
 
 
-def differing(value: Case | Settings | Load, other: Case | Settings | Load) -> list[str]:
+def differing(value: Case | Settings | Load | Picks, other: Case | Settings | Load | Picks) -> list[str]:
     """Return the names of the fields in which two values of a dataclass differ."""
     names = [field.name for field in fields(value)]
     return [name for name in names if getattr(value, name) != getattr(other, name)]
@@ -118,7 +121,7 @@ def differing(value: Case | Settings | Load, other: Case | Settings | Load) -> l
 def _table(found: list[tuple[str, Report, Group]]) -> Table:
     experiment = found[0][2].case.experiment
     by_layout = not _one_layout_each([group for _, _, group in found])
-    key_of = _key_of(experiment, by_layout)
+    key_of = _key_of([group for _, _, group in found], by_layout)
     # Of a case that a plan holds twice, the first one stands.
     runs = [{key_of(run.case): run for run in reversed(group.runs)} for _, _, group in found]
     order = list(dict.fromkeys(key_of(run.case) for _, _, group in found for run in group.runs))
@@ -142,10 +145,25 @@ def _one_layout_each(groups: Sequence[Group]) -> bool:
     )
 
 
-def _key_of(experiment: str, by_layout: bool) -> Callable[[Case], Key]:
-    if experiment != "kv":
-        return _whole_case
-    return _layout if by_layout else _concurrency
+def _key_of(groups: Sequence[Group], by_layout: bool) -> Callable[[Case], Key]:
+    if groups[0].case.experiment == "kv":
+        return _layout if by_layout else _concurrency
+    cases = [run.case for group in groups for run in group.runs]
+    forgotten = [name for name, figure in MAY_BE_UNKNOWN.items() if 0 in map(figure, cases)]
+    return lambda case: _whole_case(case, forgotten)
+
+
+def queried(case: Case) -> int | None:
+    """Return the samples of which all pairs are in the table that a case queries; None: it queries none."""
+    return case.method.samples if case.method and case.method.phase == "query" else None
+
+
+PROCESSES, QUERIED = "processes", "samples of the queried table"
+MAY_BE_UNKNOWN: dict[str, Callable[[Case], int | None]] = {
+    PROCESSES: lambda case: case.concurrency,
+    QUERIED: queried,
+}
+"""What may not be known of figures that somebody else published, and is 0 then: it matches any."""
 
 
 def _layout(case: Case) -> Key:
@@ -156,5 +174,11 @@ def _concurrency(case: Case) -> Key:
     return (case.concurrency,)
 
 
-def _whole_case(case: Case) -> Key:
-    return case.label, case.method, case.picks, case.cycling, case.settings.wal_autocheckpoint
+def _whole_case(case: Case, forgotten: Sequence[str]) -> Key:
+    """Return what the work was. When it would have been given up, and how it is shown, says nothing of it."""
+    if PROCESSES in forgotten:
+        case = replace(case, concurrency=0)
+    samples = 0 if QUERIED in forgotten else queried(case) or 0
+    method = case.method and replace(case.method, timeout_s=0.0, as_published=False, samples=samples)
+    cycling = case.cycling and replace(case.cycling, timeout_s=None)
+    return case.label, method, case.picks, cycling, case.settings.wal_autocheckpoint

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from sqlstress.analysis.comparison.difference import Difference, Parts, Values
 from sqlstress.analysis.comparison.matching import Part
 from sqlstress.analysis.wording import amount, busy_policy, files
+from sqlstress.case import UNKNOWN_DRIVER
 from sqlstress.report import SqliteBuild
 
 TELLING = (
@@ -93,6 +94,10 @@ def _sync_call(parts: Parts) -> Values:
     return _if_known_to_differ([(cost.primitive or None) if cost else None for cost in costs])
 
 
+def _knows_driver(part: Part) -> bool:
+    return part.case.driver != UNKNOWN_DRIVER
+
+
 def _tool(parts: Parts) -> Values:
     return _if_known_to_differ([part.report.tool_version or None for part in parts])
 
@@ -101,8 +106,10 @@ _SUBJECTS: dict[str, Callable[[Parts], Values]] = {
     "verified": _verified,
     "layout": _layout,
     "measured": lambda parts: [amount(part.case) for part in parts],
-    "driver": lambda parts: [part.case.driver for part in parts],
-    "waiting for the lock": lambda parts: [busy_policy(part.case.settings) for part in parts],
+    "driver": lambda parts: [part.case.driver if _knows_driver(part) else None for part in parts],
+    "waiting for the lock": lambda parts: [
+        busy_policy(part.case.settings) if _knows_driver(part) else None for part in parts
+    ],
     "SQLite's version": _sqlite,
     "SQLite's options": _options,
     "settings such as page_size": _settings,

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlstress.analysis.comparison import Compared, Part
+from sqlstress.analysis.cycle_times import times_of, total_ns
 from sqlstress.analysis.wording import size
 from sqlstress.render.blocks import Column
 from sqlstress.render.clean import shortened
-from sqlstress.render.figures import count_cell, ms_cell, ratio_cell, seconds_cell, share_cell
+from sqlstress.render.figures import count_cell, ms_cell, ratio_cell, seconds_cell, share_cell, whole_cell
 from sqlstress.report import Run, Trial
 
 SYSTEMS = {"Darwin": "macOS"}
@@ -63,12 +64,22 @@ def _shape(compared: Compared, row: int, place: int) -> str | None:
     return ratio_cell(compared.shape(row, place))
 
 
-def _of_trial(figure: Callable[[Trial], str | None]) -> Cell:
+def _of_run(figure: Callable[[Run, Trial], str | None]) -> Cell:
     def cell(compared: Compared, row: int, place: int) -> str | None:
-        trial = compared.trial(row, place)
-        return None if trial is None else figure(trial)
+        run, trial = compared.run(row, place), compared.trial(row, place)
+        return None if run is None or trial is None else figure(run, trial)
 
     return cell
+
+
+def _of_trial(figure: Callable[[Trial], str | None]) -> Cell:
+    return _of_run(lambda _, trial: figure(trial))
+
+
+def _slowest(run: Run, trial: Trial) -> tuple[float, int] | None:
+    """Return the slowest cycle but for the first: its time in ns, and its number."""
+    times = times_of(run.case, trial)
+    return times.slowest[:2] if times and times.slowest else None
 
 
 def _p99(kind: str) -> Cell:
@@ -139,10 +150,41 @@ _FIXED_WORK = (
         ),
     ),
 )
+_CYCLES = (
+    (
+        Measure(
+            "{letter} cycles/s",
+            ("{letter} {system}", "cycles/s"),
+            "cycles/s: cycles a second, all processes together, without the closing checkpoint",
+            _rate,
+        ),
+        _RATIO,
+    ),
+    (
+        Measure(
+            "{letter} total ms",
+            ("{letter}", "total ms"),
+            "total: what they took",
+            _of_run(lambda run, trial: ms_cell(total_ns(run.case, trial))),
+        ),
+        Measure(
+            "{letter} slowest ms",
+            ("{letter} slow-", "est ms"),
+            "slowest: the slowest cycle but for the first",
+            _of_run(lambda run, trial: ms_cell(slowest[0]) if (slowest := _slowest(run, trial)) else None),
+        ),
+        Measure(
+            "{letter} slowest cycle",
+            ("{letter} in", "cycle"),
+            "",
+            _of_run(lambda run, trial: whole_cell(slowest[1]) if (slowest := _slowest(run, trial)) else None),
+        ),
+    ),
+)
 MEASURES: dict[str, tuple[tuple[Measure, ...], ...]] = {
     "kv": _KEY_VALUE,
     "methods": _FIXED_WORK,
     "keys": _FIXED_WORK,
-    "cycles": _FIXED_WORK,
+    "cycles": _CYCLES,
 }
 """Experiment → its figures, a tuple for each table."""

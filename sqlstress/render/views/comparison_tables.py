@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.comparison import LETTERS, Compared, Comparison
+from sqlstress.analysis.wording import processes
 from sqlstress.render.blocks import Column, Table
 from sqlstress.render.clean import clean, shortened
 from sqlstress.render.figures import count_cell, ms_cell, whole_cell
@@ -15,7 +16,7 @@ from sqlstress.report import Report
 UNKNOWN = "unknown"
 _TOGETHER = {"kv": 3}
 """How many reports stand beside the first one in 80 columns; one where a case has a long name."""
-_LONGEST_CASE = 40
+_LONGEST_CASE = 42
 WIDTH, GAP = 80, 2
 """Of a terminal, and between the columns of a table."""
 
@@ -121,10 +122,24 @@ def _labels(compared: Compared) -> list[Figure[int]]:
     """Return the columns that say which case a row is."""
     case = compared.table.case
     if compared.table.experiment != "kv":
-        name = Column("case", ("", "case"), "left")
-        return [Figure(name, lambda row: shortened(case(row).label, _LONGEST_CASE))]
+        return [_case(compared)]
     files = Figure[int](Column("files", ("", "files")), lambda row: whole_cell(case(row).buckets))
     processes = Figure[int](
         Column("processes", ("proc-", "esses")), lambda row: whole_cell(case(row).concurrency)
     )
     return [files, processes] if compared.table.by_layout else [processes]
+
+
+def _case(compared: Compared) -> Figure[int]:
+    """Return the column with the work of each case; the number of processes is told once if it is one."""
+    case = compared.table.case
+    counts = {run.case.concurrency for part in compared.table.parts for run in part.measured()}
+    if len(counts - {0}) > 1:
+        return Figure(Column("case", ("", "case"), "left"), lambda row: _short(case(row).label))
+    by = f"by {processes(counts.pop())}" if counts and 0 not in counts else ""
+    name = ", ".join(filter(None, ("case", by)))
+    return Figure(Column(name, (by, "case"), "left"), lambda row: _short(case(row).work))
+
+
+def _short(words: str) -> str:
+    return shortened(words, _LONGEST_CASE)

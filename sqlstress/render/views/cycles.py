@@ -8,7 +8,7 @@ from sqlstress.analysis.cycle_times import times_of
 from sqlstress.analysis.cycles import called
 from sqlstress.analysis.group import Group
 from sqlstress.case import Cycling
-from sqlstress.render.blocks import Block, Paragraph, Picture
+from sqlstress.render.blocks import Block, Paragraph, Picture, Table
 from sqlstress.render.views.cycles_picture import Line, picture
 from sqlstress.render.views.cycles_table import Row, processes_table, settings_table
 from sqlstress.render.views.verified import verified_legend
@@ -20,6 +20,14 @@ _NAMES = {
     "run": "one transaction over the whole run",
     "off": "no automatic checkpoints",
 }
+_MEANINGS = {
+    "statements ms": "statements: the inserts and deletes of all cycles, row by row with the commits inside "
+    "them",
+    "BEGIN, COMMIT ms": "BEGIN, COMMIT: those of the transactions, apart",
+    "total ms": "total: all of it, without the closing checkpoint",
+    "slowest ms": "slowest: but for the first",
+}
+"""Column → what it is."""
 
 
 def what(group: Group) -> str:
@@ -39,8 +47,9 @@ def _work(work: Cycling) -> str:
 def blocks(group: Group) -> Iterator[Block]:
     """Yield the table, one of the processes where there are several, and the picture."""
     rows = [_row(run) for run in group.runs]
-    yield settings_table(rows)
-    yield Paragraph(f"{'; '.join(_legend(group))}.")
+    table = settings_table(rows)
+    yield table
+    yield Paragraph(f"{'; '.join(_legend(group, table))}.")
     if several := [row for row in rows if row.run.case.concurrency > 1 and row.times]:
         yield processes_table(several)
     if lines := [_line(row) for row in rows if row.times]:
@@ -58,18 +67,14 @@ def _line(row: Row) -> Line:
     return Line(called(row.run.case), row.times.pace, frozenset(checkpoints))
 
 
-def _legend(group: Group) -> Iterator[str]:
+def _legend(group: Group, table: Table) -> Iterator[str]:
     parts = {part for run in group.runs for part in run.case.setting.split("-")}
     yield from (f"{name}: {text}" for name, text in _NAMES.items() if name in parts)
     if any(part.isdecimal() for part in parts):
         yield "a number: the frames after which a commit checkpoints"
-    yield "statements: the inserts and deletes of all cycles, row by row with the commits inside them"
-    if parts & {"cycle", "run"}:
-        yield "BEGIN, COMMIT: those of the transactions, apart"
-    yield "total: both, without the closing checkpoint"
+    yield from (text for name, text in _MEANINGS.items() if name in table.headers)
     if "cycle" in parts:
         yield "a cycle's time: with the BEGIN and COMMIT of its own"
-    yield "slowest: but for the first"
     if any(run.case.concurrency > 1 for run in group.runs):
         yield "of several processes the means, the slowest first cycle, the slowest cycle of all"
     yield from verified_legend(group, "each table holds what the last acknowledged commit left")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlstress.analysis.cycle_times import Times
+from sqlstress.analysis.cycle_times import Times, total_ns
 from sqlstress.render.blocks import Column, Table
 from sqlstress.render.figures import ms_cell, share_cell, whole_cell
 from sqlstress.render.views.columns import Figure, table_of
@@ -51,7 +51,7 @@ def _done(row: Row) -> str | None:
 def _total(row: Row) -> str | None:
     if row.trial is None:
         return FAILED
-    return TIMEOUT if row.trial.outcome != "done" else _ms(lambda times: times.total)(row)
+    return TIMEOUT if row.trial.outcome != "done" else ms_cell(total_ns(row.run.case, row.trial))
 
 
 def _slowest(times: Times) -> float | None:

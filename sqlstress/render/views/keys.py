@@ -11,10 +11,11 @@ from sqlstress.render.views.keys_tables import published_table, rows_of, space_t
 from sqlstress.render.views.verified import verified_legend
 from sqlstress.units import format_count
 
-_SPACE = (
-    "file: the whole database, with users and items; table and indices: what the table of picks and its "
-    "indices have of the file; bytes per row: of both together; fan-out: children of an internal page, on "
-    "average. Shares and fan-outs are those of sqlite3_analyzer."
+_FILE = "file: the whole database, with users and items"
+_PAGES = (
+    "table and indices: what the table of picks and its indices have of the file; bytes per row: of both "
+    "together; fan-out: children of an internal page, on average. Shares and fan-outs are those of "
+    "sqlite3_analyzer"
 )
 
 
@@ -37,7 +38,7 @@ def blocks(group: Group) -> Iterator[Block]:
     yield Paragraph(f"{'; '.join(_times(group, times))}.")
     if spaces.rows:
         yield spaces
-        yield Paragraph(_SPACE)
+        yield Paragraph(f"{'; '.join((_FILE, *[_PAGES] * ('indices' in spaces.headers)))}.")
     compared = tuple(beside_published(group))
     if compared:
         yield Paragraph(f"Beside the published figures ({SOURCE}), of another machine:")
@@ -48,6 +49,9 @@ def _times(group: Group, table: Table) -> Iterator[str]:
     yield "time: from the first transaction's begin to the last one's end, ids made on the way"
     if any(name.startswith("uuid4") for name in table.headers):
         yield "uuid4 = 1: relative to uuid4 in the same schema"
-    yield "TPS: transactions a second; p50 and p99: half and 99% of them were as fast or faster"
-    yield "retries: answers BUSY that SQLite's own waiting did not spare a process"
+    yield "TPS: transactions a second"
+    if "p99 ms" in table.headers:
+        yield "p50 and p99: half and 99% of them were as fast or faster"
+    if "retries" in table.headers:
+        yield "retries: answers BUSY that SQLite's own waiting did not spare a process"
     yield from verified_legend(group)

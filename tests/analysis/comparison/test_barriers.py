@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import Case, Checkpointing, Load
+from sqlstress.case import Case, Checkpointing, Load, Method, Picks
 from sqlstress.report import Report, SyncCost, Warning
 from tests.analysis.comparison.sides import (
     LINUX,
@@ -20,6 +20,7 @@ from tests.analysis.comparison.sides import (
     sweep,
     values,
 )
+from tests.analysis.hand_made import run, trial
 
 EXAMPLE = report(*sweep(1000, effective=settings_read_back()))
 
@@ -138,3 +139,23 @@ def test_processes_beside_the_load_are_part_of_it() -> None:
         "no process beside the load",
         "checkpointer restart every 0.02 s, a pinned reader",
     )
+
+
+def test_a_number_of_processes_that_is_not_known_bars_a_ratio() -> None:
+    case = Case(workload="keys", picks=Picks("no-key", "ulid"))
+    known, unknown = (
+        report(run(1, count, trial(5, effective=settings_read_back()), case=case)) for count in (4, 0)
+    )
+    assert reasons(known, unknown) == ("the number of processes is not known of B",)
+    assert values(side_by_side(known, unknown))["processes"] == ("4", None)
+    assert reasons(known, known) == ()
+
+
+def test_the_size_of_a_queried_table_that_is_not_known_bars_a_ratio() -> None:
+    def queries(samples: int) -> Report:
+        return of_case(
+            Case(workload="methods", method=Method("query", "1b1", True, 10, 1.0, samples=samples))
+        )
+
+    assert reasons(queries(0), queries(500)) == ("the size of the table that is queried is not known of A",)
+    assert reasons(queries(500), queries(500)) == ()

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from sqlstress.analysis.comparison import Compared, conclude
-from sqlstress.case import Case, Cycling
+from sqlstress.case import Case, Cycling, Method
 from sqlstress.report import Check, Report, Run, Verdict
+from sqlstress.series import Series
+from sqlstress.series_names import STATEMENTS
+from sqlstress.units import NS_PER_MS
 from tests.analysis.comparison.sides import report, settings_read_back, side_by_side, sweep
 from tests.analysis.hand_made import run, trial
 
@@ -118,21 +124,40 @@ def test_without_one_process_nothing_is_said_of_the_shape() -> None:
     assert len(told(report(*measured(100)), report(*measured(100)))) == 1
 
 
-def test_fixed_work_is_compared_by_its_rows_a_second() -> None:
-    def cycles(*rates: float) -> Report:
-        cases = [
-            Case(workload="cycles", cycling=Cycling(transaction=name)) for name in ("none", "cycle", "run")
-        ]
-        return report(
-            *(
-                run(1, 1, trial(1.0, rows_per_s=rate, effective=EFFECTIVE), case=case)
-                for rate, case in zip(rates, cases, strict=False)
-            )
-        )
+def fixed(case: Case, **fields: Any) -> Run:
+    """Return a run of an experiment with a fixed amount of work."""
+    return run(1, 1, trial(1.0, **{"effective": EFFECTIVE, **fields}), case=case)
 
-    compared = side_by_side(cycles(100, 200), cycles(50, 400))
+
+def test_methods_are_compared_by_their_rows_a_second() -> None:
+    def methods(*rates: float) -> Report:
+        cases = [
+            Case(workload="methods", method=Method("insert", name, True, 10, 1.0)) for name in ("BLK", "JSON")
+        ]
+        return report(*(fixed(case, rows_per_s=rate) for rate, case in zip(rates, cases, strict=False)))
+
+    compared = side_by_side(methods(100, 200), methods(50, 400))
     assert ratios(compared) == [0.5, 2.0] and shapes(compared, 0) == [None, None]
-    assert told(cycles(100, 200), cycles(50, 400)) == [
+    assert told(methods(100, 200), methods(50, 400)) == [
         "B reached 0.50 to 2.0 times A's rows a second, over 2 cases."
     ]
-    assert told(cycles(100), cycles(50)) == ["B reached 0.50 times A's rows a second at wal, 1 process."]
+    assert told(methods(100), methods(50)) == [
+        "B reached 0.50 times A's rows a second at insert 10 by BLK + WAL + TSC, sqlite3, 1 process."
+    ]
+
+
+def test_cycles_are_compared_by_their_sum_and_not_by_the_time_in_which_the_wal_was_looked_at() -> None:
+    def cycles(ms: int, seconds: float) -> Report:
+        series = Series(STATEMENTS, "ns", (ms * NS_PER_MS,) * 100, worker=1)
+        return report(fixed(Case(workload="cycles", cycling=Cycling()), series=(series,), seconds=seconds))
+
+    compared = side_by_side(cycles(1, 3.0), cycles(2, 0.3))
+    assert compared.rate(0, 0) == pytest.approx(1000) and ratios(compared) == [0.5]
+    assert told(cycles(1, 3.0), cycles(2, 0.3)) == [
+        "B reached 0.50 times A's cycles a second at wal, 1 process."
+    ]
+
+
+def test_cycles_whose_sum_is_not_known_are_compared_by_their_time() -> None:
+    one = report(fixed(Case(workload="cycles", cycling=Cycling()), seconds=2.0))
+    assert side_by_side(one, one).rate(0, 0) == 50

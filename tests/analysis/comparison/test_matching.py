@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.analysis.comparison import Table, compare, match
-from sqlstress.case import Case, Cycling, Load, Settings
+from sqlstress.case import Case, Cycling, Load, Method, Picks, Settings
 from sqlstress.report import Report
 from tests.analysis.comparison.sides import report, sweep
 from tests.analysis.hand_made import run, trial
@@ -52,6 +52,41 @@ def test_reports_of_one_layout_each_are_matched_by_concurrency_whatever_the_layo
 def test_a_layout_that_both_reports_have_is_what_is_compared_even_if_one_has_another_too() -> None:
     both = report(*sweep(1, files=1), *sweep(2, files=20))
     assert totals(one_table(both, report(*sweep(10, files=20)))) == [[2, 10]]
+
+
+def test_a_number_of_processes_that_is_not_known_matches_any() -> None:
+    case = Case(workload="keys", picks=Picks("no-key", "ulid"))
+    ours, other = (report(run(1, count, trial(count), case=case)) for count in (4, 1))
+    unknown = report(run(1, 0, trial(9), case=case))
+    assert totals(one_table(unknown, ours)) == [[9, 4]]
+    assert one_table(unknown, ours).row_name(0) == "no-key, ulid"
+    assert list(match([ours, other])) == []
+
+
+def test_the_size_of_a_queried_table_that_is_not_known_matches_any_and_another_one_does_not() -> None:
+    def queries(samples: int, phase: str = "query") -> Report:
+        method = Method(phase, "1b1", True, 10, 1.0, samples=samples)
+        return report(*sweep(samples, case=Case(workload="methods", method=method)))
+
+    assert totals(one_table(queries(0), queries(500))) == [[0, 500]]
+    assert list(match([queries(400), queries(500)])) == []
+    assert totals(one_table(queries(400, "insert"), queries(500, "insert"))) == [[400, 500]]
+
+
+def test_when_work_would_have_been_given_up_does_not_matter() -> None:
+    cases = [Case(workload="cycles", cycling=Cycling(timeout_s=limit)) for limit in (None, 60.0)]
+    assert totals(one_table(*(report(*sweep(1, case=case)) for case in cases))) == [[1, 1]]
+    methods = [
+        Case(workload="methods", method=Method("query", "1b1", True, 10, limit)) for limit in (1.0, 2.0)
+    ]
+    assert totals(one_table(*(report(*sweep(1, case=case)) for case in methods))) == [[1, 1]]
+
+
+def test_of_two_loads_the_one_that_is_the_same_is_compared() -> None:
+    small, large = (Case(workload="keys", picks=Picks("no-key", "ulid", users=n)) for n in (10, 20))
+    other = Case(workload="keys", picks=Picks("id-rowid", "int", users=20))
+    one = report(*sweep(1, case=other), *sweep(2, case=large))
+    assert totals(one_table(one, report(*sweep(10, case=small), *sweep(20, case=large)))) == [[2, 20]]
 
 
 def test_reports_with_nothing_in_common_have_no_table() -> None:

@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 
 from benchmarks.publications.__main__ import REPORTS
 from sqlstress.analysis.comparison import LETTERS, Comparison, compare
-from sqlstress.case import Case, Cycling, Method, Settings
+from sqlstress.case import Case, Method, Picks
 from sqlstress.render.markdown import comparison_markdown
 from sqlstress.render.text import WIDTH, comparison_text
+from sqlstress.render.views.comparison_tables import tables
 from sqlstress.report import Check, Latency, Report, Run, Space, Verdict, Warning
 from tests import strategies
 from tests.analysis.comparison.sides import LINUX, WINDOWS, library, report, settings_read_back, sweep
+from tests.analysis.hand_made import run, trial
+from tests.cycles_report import cycles_report
 from tests.example_report import assert_golden
 from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case
 from tests.strategies import cases, reports
@@ -147,17 +150,44 @@ def test_fixed_work_is_shown_with_its_rows_a_second_its_time_and_its_space() -> 
     method = Method("insert", "BLK", True, 1_000_000, 60.0)
     work = [
         Case(workload="methods", method=method),
-        Case(workload="cycles", cycling=Cycling(), settings=Settings(journal_mode="delete")),
+        Case(workload="keys", picks=Picks("no-key", "uuid7")),
     ]
     space = Space(17_000_000, 4096, 4150, 0, ())
     sweeps = [sweep(1.0, case=case, effective=settings_read_back(), space=space) for case in work]
     one = report(*chain.from_iterable(sweeps))
     other = replace(one, environment=replace(one.environment, sync=LINUX))
     text = comparison_text(side_by_side(one, other))
-    assert "insert 1,000,000 by BLK + WAL + TSC, s.." in text
-    assert work[1].label in text
+    assert "insert 1,000,000 by BLK + WAL + TSC, sql.." in text
+    assert work[1].work in text
     assert text.count("rows/s: ") == 2 and text.count("time s") >= 2 and "17 MB" in text
     assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_cycles_are_shown_with_their_total_and_the_slowest_of_them() -> None:
+    text = comparison_text(side_by_side(cycles_report(), cycles_report()))
+    assert "A in\n" not in text and "rows/s" not in text
+    row = [line for line in text.splitlines() if line.startswith("wal ")][-1]
+    assert row.split()[-4:] == ["4,500", "4,500", "91", "91"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "others", "heading", "case"),
+    [
+        ([4], [4], "by 4 processes", "no-key, ulid"),
+        ([1, 4], [1, 4], "", "no-key, ulid, 4 processes"),
+        ([4], [0], "", "no-key, ulid"),
+    ],
+)
+def test_the_number_of_processes_is_told_once_where_it_is_one(
+    ours: list[int], others: list[int], heading: str, case: str
+) -> None:
+    work = Case(workload="keys", picks=Picks("no-key", "ulid"))
+    one, other = (
+        report(*(run(1, count, trial(5), case=work) for count in counts)) for counts in (ours, others)
+    )
+    compared = side_by_side(one, other).tables[0]
+    table = next(tables(compared))
+    assert (table.columns[0].heading[0], table.rows[-1][0]) == (heading, case)
 
 
 def test_a_hostile_report_marks_nothing_up() -> None:
