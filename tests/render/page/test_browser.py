@@ -12,6 +12,7 @@ from sqlstress.render.page.document import report_html
 from sqlstress.report import Report
 from tests.ab_report import ab_report, around
 from tests.browser import Page, browser, find_chromium
+from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report
 from tests.example_report import example_report
 from tests.render.hostile import hostile_report
@@ -61,7 +62,11 @@ def test_every_plot_is_drawn_with_no_error_and_no_request(
 
 
 def test_an_ab_test_and_reports_side_by_side_are_shown_too(page: Page, tmp_path: Path) -> None:
-    for reports in ((ab_report([around(1.0, 10)]),), (classic_report(), example_report(), classic_report())):
+    for reports in (
+        (ab_report([around(1.0, 10)]),),
+        (classic_report(), example_report(), classic_report()),
+        (cycles_report(), cycles_report()),
+    ):
         page.requests.clear()
         path = saved(tmp_path, *reports)
         page.open(path)

@@ -17,9 +17,11 @@ import pytest
 from hypothesis import given, settings
 
 import sqlstress.render.page as page_room
+from benchmarks.publications.__main__ import FOLDER as PUBLISHED
+from benchmarks.publications.__main__ import REPORTS
 from sqlstress.render.page.document import report_html
 from sqlstress.render.page.library import plotly_js
-from sqlstress.report import Report
+from sqlstress.report import Report, read
 from tests.ab_report import ab_report, around
 from tests.example_keys import keys_report
 from tests.example_report import assert_golden, example_report, failed_report
@@ -27,6 +29,7 @@ from tests.render.hostile import HUGE, hostile_report
 from tests.render.variants import beside_report, classic_report, troubled_report
 from tests.strategies import reports
 
+FOLDER_OF_REPORTS = PUBLISHED.parent
 FOLDER = Path(page_room.__file__).parent
 TAGS = frozenset([
     "html", "head", "meta", "link", "title", "style", "body", "main", "article", "header", "section", "h1",
@@ -191,6 +194,47 @@ def test_several_reports_begin_with_what_they_say_beside_each_other() -> None:
     assert page.index("ratios are to A") < page.index("<figure")
     assert page.count("<article>") == 2
     assert "Reports side by side" not in report_html(example_report(), keys_report())
+
+
+def beside(name: str, *others: str) -> list[list[dict[str, Any]]]:
+    """Return the plots that a published report and real ones of ours have together."""
+    ours = [read(FOLDER_OF_REPORTS / f"{other}.json") for other in others]
+    page = report_html(REPORTS[name], *ours)
+    count = page.partition("<article>")[0].count("<figure")
+    return plots(page)[:count]
+
+
+def test_cases_of_keys_stand_beside_each_other_and_relative_to_one_of_their_own_report() -> None:
+    ((rates, relative),) = beside("002-keys", "linux-keys")
+    published, ours = rates["data"]
+    assert (published["name"], ours["name"]) == ("A published", "B Linux")
+    place = ours["y"].index("no-key, ulid")
+    assert published["x"][place] == 20_000 and ours["x"][place] == pytest.approx(37_462, rel=1e-4)
+    assert relative["data"][0]["x"][place] == pytest.approx(20_000 / 10_204, rel=1e-4)
+    assert [trace["x"][0] for trace in relative["data"]] == [1, 1]
+
+
+def test_where_rates_mean_nothing_the_relative_figures_are_shown_first() -> None:
+    barred = report_html(REPORTS["002-keys"], read(FOLDER_OF_REPORTS / "linux-keys.json"))
+    assert '<option value="1" selected' in barred.partition("<article>")[0]
+    same = report_html(keys_report(), keys_report())
+    assert '<option value="0" selected' in same.partition("<article>")[0]
+
+
+def test_of_each_method_the_largest_scale_that_reports_have_in_common_is_shown() -> None:
+    (views,) = beside("000-methods", "linux-methods")
+    inserting = views[0]
+    assert len(views) == 6 and len(set(inserting["data"][0]["y"])) == len(inserting["data"][0]["y"])
+    place = inserting["data"][0]["y"].index("JSON, peewee, 100,000")
+    assert inserting["data"][0]["x"][place] == pytest.approx(332_334.6)
+    assert all(None not in trace["x"] for view in views for trace in view["data"])
+
+
+def test_each_cycle_is_drawn_of_the_reports_that_know_it() -> None:
+    totals, each = beside("004-cycles", "linux-cycles", "linux-cycles-normal")
+    assert [trace["name"] for trace in totals[0]["data"]] == ["A published", "B Linux", "C Linux"]
+    assert [[trace["name"] for trace in view["data"]] for view in each] == [["B Linux", "C Linux"]] * 5
+    assert {len(trace["y"]) for view in each for trace in view["data"]} == {100}
 
 
 @settings(max_examples=25)

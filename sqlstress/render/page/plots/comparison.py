@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from sqlstress.analysis.comparison import Compared, Comparison
+from sqlstress.analysis.comparison import Compared, Comparison, Part
 from sqlstress.analysis.wording import files
+from sqlstress.render.page.plots import comparison_work
 from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, counts_axis, line, name
+from sqlstress.render.views.comparison_measures import SYSTEMS
 
 Figure = Callable[[int, int], float | None]
 """Row and part → a figure."""
@@ -14,18 +16,26 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def plots(comparison: Comparison) -> Iterator[Plot]:
-    """Yield the throughput of key-value cases, a line for each report and layout; and its shape."""
+    """Yield the plots of each table: of key-value cases lines over the processes, of others bars."""
     for compared in comparison.tables:
-        if compared.table.experiment == "kv":
-            yield from _throughput(compared)
+        names = [_name(part) for part in compared.table.parts]
+        of_table = _throughput if compared.table.experiment == "kv" else comparison_work.plots
+        yield from of_table(compared, names)
 
 
-def _throughput(compared: Compared) -> Iterator[Plot]:
+def _name(part: Part) -> str:
+    system = part.report.environment.host.system
+    unknown = "published" if part.report.published is not None else "unknown"
+    return name(f"{part.letter} {SYSTEMS.get(system, system) or unknown}")
+
+
+def _throughput(compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
+    """Yield the throughput, a line for each report and layout; and its shape."""
     views = [
         View(label, data, axes)
         for label, data, axes in (
-            _view(compared, "TPS", compared.rate),
-            _view(compared, "TPS over that of 1 process", compared.shape),
+            _view(compared, names, "TPS", compared.rate),
+            _view(compared, names, "TPS over that of 1 process", compared.shape),
         )
         if data
     ]
@@ -35,17 +45,18 @@ def _throughput(compared: Compared) -> Iterator[Plot]:
         yield Plot("Throughput", note, tuple(views), len(views) - 1 if barred else 0, wide=True)
 
 
-def _view(compared: Compared, label: str, figure: Figure) -> tuple[str, list[Plain], Plain]:
+def _view(
+    compared: Compared, names: Sequence[str], label: str, figure: Figure
+) -> tuple[str, list[Plain], Plain]:
     data = []
     for place, part in enumerate(compared.table.parts):
-        system = part.report.environment.host.system
         curves: dict[int, dict[int, float]] = {}
         for row, run in enumerate(part.runs):
             value = figure(row, place)
             if run and value is not None:
                 curves.setdefault(run.case.buckets, {})[run.case.concurrency] = value
         for number, (layout, curve) in enumerate(sorted(curves.items())):
-            shown = name(f"{part.letter} {system}, {files(layout)}")
+            shown = f"{names[place]}, {files(layout)}"
             counts = sorted(curve)
             hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}<extra></extra>"
             values = [curve[count] for count in counts]

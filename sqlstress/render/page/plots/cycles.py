@@ -10,6 +10,9 @@ from sqlstress.analysis.group import Group
 from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, line, name
 from sqlstress.units import NS_PER_MS
 
+TIME_AXES = {"xaxis": axis("cycle"), "yaxis": axis("ms", type="log", dtick=1, exponentformat="none")}
+"""Of the time of each cycle."""
+
 
 def plots(group: Group) -> Iterator[Plot]:
     """Yield the time of each cycle, a line for each setting, with its checkpoints marked."""
@@ -27,9 +30,8 @@ def plots(group: Group) -> Iterator[Plot]:
         if marked:
             data.append(_marks(label, marked, pace, number))
     if data:
-        axes = {"xaxis": axis("cycle"), "yaxis": axis("ms", type="log", dtick=1, exponentformat="none")}
         note = "The slowest process's time of each cycle. Diamonds: a checkpoint was seen in it."
-        yield Plot("Each cycle", note, (View("", data, axes),), wide=True)
+        yield Plot("Each cycle", note, (View("", data, TIME_AXES),), wide=True)
 
 
 def _marks(label: str, cycles: list[int], pace: list[float], number: int) -> Plain:

@@ -13,6 +13,7 @@ SPACE: tuple[tuple[str, Callable[[Cell], float | None]], ...] = (
     ("table", lambda cell: _part(cell, "table's share")),
     ("indices", lambda cell: _part(cell, "indices' share")),
     ("the rest of the file", lambda cell: _rest(cell)),
+    ("the whole file", lambda cell: None if _is_known(cell) else cell.figure("file")),
 )
 
 
@@ -65,6 +66,7 @@ def _spaces(cells: list[Cell]) -> list[Plain]:
             f"%{{x}}, {part}: %{{y:.2f}} MB<extra></extra>",
         )
         for number, (part, size) in enumerate(SPACE)
+        if any(size(cell) is not None for cell in cells)
     ]
 
 
@@ -85,6 +87,13 @@ def _part(cell: Cell, share: str) -> float | None:
     return None if file is None or of_it is None else file * of_it
 
 
+def _is_known(cell: Cell) -> bool:
+    """Return whether it is known what has which part of the file."""
+    return cell.figure("table's share") is not None
+
+
 def _rest(cell: Cell) -> float | None:
+    if not _is_known(cell):
+        return None
     file = cell.figure("file") or 0.0
     return max(0.0, file - sum(_part(cell, share) or 0.0 for share in ("table's share", "indices' share")))
