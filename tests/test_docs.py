@@ -31,7 +31,7 @@ from sqlstress.render.views.kv_table import FIGURES
 from sqlstress.report import to_json
 from tests.example_report import example_report
 from tests.pages import anchors, blocks, columns, first_cells, links, outputs, tables, written_commands
-from tests.test_examples import EXAMPLES, ROOT, run, shortened
+from tests.test_examples import EXAMPLES, ROOT, measured, run, shortened
 
 README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -40,10 +40,11 @@ REFERENCE = ROOT / "docs" / "options.md"
 MAIN_COMMAND = "sqlstress --concurrency 1-8 --buckets 20"
 
 SHORT = "--concurrency 1,2 --duration 200ms --warmup 200ms --key-space 2000"
-AB_SHORT = "--concurrency 1 --duration 300ms --warmup 100ms --key-space 200 --verify none"
+AB_SHORT = "--concurrency 1 --duration 20ms --warmup 0ms --key-space 20 --verify none"
 ADDED = {
     MAIN_COMMAND: SHORT,
     "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": SHORT,
+    "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": "--duration 300ms",
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
     'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
     'sqlstress ab --a "" --b "" --concurrency 2': f"{AB_SHORT} --max-drop 90%",
@@ -53,8 +54,10 @@ ADDED = {
     "sqlstress cycles --concurrency 1,4 --settings wal,wal-tx --transaction cycle": "--cycles 5",
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
     "sqlstress methods": "--phase insert --scale 20 --driver sqlite3",
+    "sqlstress methods --phase insert": "--scale 100",
     "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--scale 20 --driver sqlite3",
-    "sqlstress keys": "--schema no-key --id-type uuid4,ulid",
+    "sqlstress keys": "--schema no-key --id-type uuid4,ulid --users 40 --items 200",
+    "sqlstress keys --schema no-key": "--id-type uuid4,ulid --verify none",
     "sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json": "--users 40 --items 200",
 }
 """Options added to a command, so that a test takes seconds: of an option given twice the last one counts.
@@ -74,6 +77,7 @@ ELSEWHERE = {
     "python -m benchmarks --help": "the benchmarks have tests of their own",
     ".ci/run": "it runs the tests",
     "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
+    "python -m pytest examples/test_my_settings.py": "the test of that example runs it",
 }
 """Commands that no test runs, and why."""
 
@@ -101,6 +105,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def execute(command: str, folder: Path) -> str:
     """Run a command, shortened, as a user would in a checkout; return what it prints."""
+    if plan := re.fullmatch(r"sqlstress run examples/(\S+)", command):
+        return measured(plan[1])[0]
     shown, _, file = command.partition(" > ")
     program, *words = shlex.split(shown)
     module = {"sqlstress": ["-m", "sqlstress"], "python": []}[program]
@@ -122,9 +128,9 @@ def test_the_commands_of_a_page_run_and_print_tables_of_the_shape_shown(page: Pa
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
-def test_a_comparison_of_saved_reports_is_shown_to_the_letter(page: Path, checkout: Path) -> None:
+def test_what_saved_reports_say_is_shown_to_the_letter(page: Path, checkout: Path) -> None:
     for command, output in outputs(page):
-        if command.startswith("sqlstress compare "):
+        if command.startswith(("sqlstress compare ", "sqlstress report ")):
             assert output == execute(command, checkout), f"{command} in {page.name}"
 
 
