@@ -62,7 +62,7 @@ def _wrong(check: Check) -> str:
     were = "was" if check.problems == 1 else "were"
     return {
         ACKNOWLEDGED: f"{plural(check.problems, 'transaction')} {were} not there as acknowledged",
-        WHOLE: f"{plural(check.problems, 'record')} {were} not wholly as the last transaction left them",
+        WHOLE: f"{plural(check.problems, 'record')} {were} not wholly as the log says",
         INTEGRITY: f"integrity_check complained {times}",
         SURVIVORS: f"{times} the others did not go on after a kill",
     }.get(check.name, f"{check.name} failed")

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 ERROR = 1
 BUSY = 5
+NOMEM = 7
 INTERRUPT = 9
 BUSY_SNAPSHOT = 517
 CORRUPT = 11
+FULL = 13
+CANTOPEN = 14
 NOTADB = 26
 
 LIMIT_VARIABLE_NUMBER = 9

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlstress.case import Case
-from sqlstress.drivers import Connection, load_driver
+from sqlstress.drivers import DRIVERS, Connection, codes, load_driver
 from sqlstress.report import Check, Verdict
 from sqlstress.report.crash import INTEGRITY
 from sqlstress.stores import files, walindex
 from sqlstress.workloads.crash.proof import Contents, Told, check_acknowledged, check_whole, numbers_found
 from sqlstress.workloads.crash.records import PUT, TABLES, Entry, Records
 from sqlstress.workloads.problems import Tally
+
+_OURS = (codes.NOMEM, codes.FULL, codes.CANTOPEN)
 
 
 class Remains(NamedTuple):
@@ -87,7 +89,7 @@ class Database:
                 self._held.append(connection)
                 contents, complaints = read(connection)
             except Exception as error:
-                if load_driver(self.case.driver).result_code(error) is None:
+                if self._is_ours(error):
                     raise
                 complaints = [str(error)]
             else:
@@ -96,6 +98,12 @@ class Database:
                 tally.problem(f"{path.name}: {complaint}")
         whole = found if len(found) == len(self.paths) else []
         return Examined(whole, tally.check(), time.perf_counter() - begun)
+
+    def _is_ours(self, error: Exception) -> bool:
+        """Say whether an error is about this machine or this program; else it is about the file."""
+        code = load_driver(self.case.driver).result_code(error)
+        # What a binding can't make text of has no code.
+        return code & 0xFF in _OURS if code is not None else type(error).__module__ not in DRIVERS
 
     def judge(self, examined: Examined, told: Mapping[int, Told]) -> Verdict:
         """Say whether the files held what their writers were told; `told` are those of the last round."""
@@ -113,7 +121,7 @@ class Database:
         found, _ = numbers_found(examined.files)
         there = {writer: len(found.get(writer, ())) for writer in writers}
         self.told |= {writer: Told(count, count) for writer, count in there.items()}
-        return sum(there[writer] - told.least for writer, told in writers.items())
+        return sum(max(0, there[writer] - told.least) for writer, told in writers.items())
 
     def release(self) -> None:
         """Close the connections that examined the files: the last one to be closed empties a WAL."""
