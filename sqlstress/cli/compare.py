@@ -43,6 +43,8 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> 
     written = [parse_output(text, COMPARISON_FORMATS) for text in outputs]
     reports = [read(file) for file in files]
     _refuse_twice(files)
+    if any(report.crash for report in reports):
+        raise UsageError("a crash test has a verdict of its own: compare the reports of measurements.")
     comparison = compared(list(zip(short_names(files), reports, strict=True)), anyway)
     if not comparison.tables:
         raise UsageError(

@@ -89,7 +89,7 @@ def _interruption(report: Report, saved: list[str]) -> Iterator[int]:
     kills = report.crash.kills if report.crash else None
     if report.interrupted and kills:
         kept = f"; what was proved is in {', '.join(saved)}" if saved else ""
-        complain(f"Stopped after {kills.rounds} of {kills.planned} rounds{kept}.")
+        complain(f"Stopped after {kills.rounds:,} of {kills.planned:,} rounds{kept}.")
         yield Interrupted.exit_code
 
 

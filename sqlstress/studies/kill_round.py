@@ -70,7 +70,9 @@ class Round:
         tally.checked += 1
         if not went_on:
             reason = self._look_for_fallen() or f"nothing was acknowledged for {GOES_ON_S:.0f} s"
-            tally.problem(f"after writer {self._victims.before + victim} was killed the others did not go on: {reason}")
+            tally.problem(
+                f"after writer {self._victims.before + victim} was killed the others did not go on: {reason}"
+            )
         return Verdict((tally.check(),))
 
     def _look_for_fallen(self, otherwise: str | None = None) -> str | None:

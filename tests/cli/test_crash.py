@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from sqlstress.cli.crash_measure import every
+from sqlstress.cli.crash_progress import CrashBar
 from sqlstress.report import Kills, Report, from_json, to_json
 from sqlstress.report.schema import report_schema
+from sqlstress.studies.strikes import Strike
 from tests.cli.conftest import Cli
+from tests.cli.test_progress import FakeTqdm
+from tests.crash_report import KILLS, crash_report
 
 SHORT = ("--rounds", "3", "--seed", "1")
 """In one round a writer is killed alone, in another one they are killed while they open the files."""
@@ -30,6 +36,11 @@ def kills_of(path: Path) -> Kills:
     return report.crash.kills
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="all writers killed at one moment, again and again (SIGKILL)",
+    outcome="exit code 0; all acknowledged transactions are there, none is torn",
+)
 @pytest.mark.parametrize("options", [(), ("--journal-mode", "delete", "-b", "3")], ids=["WAL", "journal"])
 def test_writers_are_killed_and_nothing_is_lost(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
     said = cli("crash", *SHORT, *options, "-o", "crash.json")
@@ -48,6 +59,11 @@ def test_writers_are_killed_and_nothing_is_lost(cli: Cli, tmp_path: Path, option
     assert [path.name for path in tmp_path.iterdir()] == ["crash.json"]
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="writers killed that keep no journal",
+    outcome="exit code 1; which records are torn, and what to use instead",
+)
 def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli, tmp_path: Path) -> None:
     options = ("--journal-mode", "off", "--synchronous", "off", "--batch", "100", "--cache-size", "10")
     said = cli("crash", "--rounds", "3", *options, "-o", "crash.json")
@@ -57,3 +73,53 @@ def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli, tmp_path: Pat
     found = kills_of(tmp_path)
     assert found.verdict.counterexamples[0].startswith("round ")
     assert found.databases > 1
+
+
+def test_the_bar_shows_the_round_what_was_found_and_the_time_that_is_left() -> None:
+    now, tqdm = [0.0], FakeTqdm()
+    bar = CrashBar(tqdm, lambda: now[0])
+    for rounds, seconds in ((1, 0.05), (10, 3.0), (100, 30.0)):
+        now[0] = seconds
+        bar(replace(KILLS, rounds=rounds, kills=3 * rounds))
+    assert tqdm.drawn == [
+        "round 10 of 100 30 kills, 0 lost, 0 torn   0:27 left",
+        "round 100 of 100 300 kills, 0 lost, 0 torn   0:00 left",
+    ]
+
+
+def test_the_report_is_saved_no_more_often_than_told() -> None:
+    now, saved_at = [0.0], list[int]()
+    act = every(10.0, lambda kills: saved_at.append(kills.rounds), lambda: now[0])
+    for rounds in range(1, 26):
+        now[0] += 1.0
+        act(replace(KILLS, rounds=rounds))
+    assert saved_at == [1, 11, 21]
+
+
+def test_a_proof_of_nothing_is_inconclusive(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = Strike(opening=True, after_s=0.0, order=(1,), alone=False, then_s=0.0, held=False)
+    monkeypatch.setattr("sqlstress.studies.crash.draw", lambda seed, number, writers: at_once)
+    said = cli("crash", "--rounds", "1", "-c", "1")
+    assert (said.code, said.err) == (3, "")
+    assert "Nothing is proved" in said.out
+
+
+def test_databases_are_kept_where_that_is_asked_for(cli: Cli, tmp_path: Path) -> None:
+    said = cli("crash", "--rounds", "1", "-c", "1", "--keep")
+    (folder,) = tmp_path.iterdir()
+    assert (folder / "kv.db").exists()
+    assert said.out.endswith(f"The databases are kept in {folder.name}.\n")
+
+
+def test_a_saved_crash_test_is_shown_again_and_neither_checked_nor_compared(cli: Cli, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.json").write_text(to_json(crash_report()), encoding="utf-8")
+    assert "Nothing was lost" in cli("report", "one.json").out
+    for arguments, told in (
+        (("report", "one.json", "-o", "one.csv"), "csv holds the figures of cases"),
+        (("check", "one.json", "other.json"), "a crash test has a verdict of its own"),
+        (("compare", "one.json", "other.json"), "a crash test has a verdict of its own"),
+    ):
+        said = cli(*arguments)
+        assert (said.code, len(said.lines)) == (2, 1)
+        assert told in said.err

@@ -69,6 +69,11 @@ def forget_the_last(path: Path) -> None:
     execute(path, "DELETE FROM log WHERE id = (SELECT max(id) FROM log)")
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="acknowledged transactions dropped between a kill and the next opening",
+    outcome="each is named, with its round; the next rounds have a new database",
+)
 @pytest.mark.usefixtures("drawn")
 def test_what_is_lost_is_told_by_round_and_the_next_one_has_a_new_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -84,6 +89,11 @@ def test_what_is_lost_is_told_by_round_and_the_next_one_has_a_new_database(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="a row changed between a kill and the next opening, with --keep",
+    outcome="its record is named; the files stay as they were found",
+)
 @pytest.mark.usefixtures("drawn")
 def test_files_in_which_something_is_wrong_are_kept_where_databases_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -115,6 +125,11 @@ def test_each_round_goes_on_with_the_files_of_the_one_before(
     assert (done.kills.databases, done.kills.verdict.status) == (2, "ok")
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="one of several writers killed (SIGKILL)",
+    outcome="the others go on, and the files are proved while they do",
+)
 def test_the_others_go_on_when_one_is_killed_and_what_they_hold_is_examined_too(
     tmp_path: Path, drawn: Callable[[Strike], None]
 ) -> None:
@@ -127,6 +142,11 @@ def test_the_others_go_on_when_one_is_killed_and_what_they_hold_is_examined_too(
     assert done.kills.verdict.status == "ok"
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="one writer killed and the others stopped (SIGSTOP)",
+    outcome="told as survivors that did not go on",
+)
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
 def test_others_that_do_not_go_on_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Callable[[Strike], None]
@@ -149,6 +169,11 @@ def test_others_that_do_not_go_on_are_told(
     )
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="a writer of a crash test killed by somebody else",
+    outcome="the test ends and says so; what was proved is kept",
+)
 @pytest.mark.usefixtures("drawn")
 def test_a_writer_that_ends_by_itself_ends_the_test_and_what_was_proved_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -26,6 +26,7 @@ COLUMNS = (
     Column("torn", ("", "torn")),
     Column("integrity", ("integ-", "rity"), align="left"),
 )
+LEAVING = ("recovered files", "undone", "finished")
 
 
 def crash_blocks(report: Report, crash: Crash) -> Iterator[Block]:
@@ -42,7 +43,7 @@ def _kill_blocks(report: Report, kills: Kills) -> Iterator[Block]:
     if kills.effective:
         about.append(describe_durability(kills.effective, report.environment.sync))
     yield Lines((*about, *heading.warnings(group, report.environment, ())))
-    yield Table(COLUMNS, (_row(kills),))
+    yield Table(COLUMNS, (_row(kills),), leaving=LEAVING)
     yield Paragraph(_legend(kills))
     yield Paragraph(kill_verdict(kills).text)
     if told := tuple(finding.text for finding in findings(kills)):
@@ -69,7 +70,11 @@ def _row(kills: Kills) -> tuple[str, ...]:
         kills.lost,
         kills.torn,
     )
-    return (*map(whole, counts), _integrity(kills))
+    return (*map(_cell, counts), _integrity(kills))
+
+
+def _cell(count: int) -> str:
+    return whole(count) if abs(count) < 10_000_000 else f"{count:.0e}"
 
 
 def _integrity(kills: Kills) -> str:

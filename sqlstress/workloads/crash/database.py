@@ -6,17 +6,19 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sqlstress.case import Case
 from sqlstress.drivers import DRIVERS, Connection, codes, load_driver
 from sqlstress.report import Check, Verdict
 from sqlstress.report.crash import INTEGRITY
 from sqlstress.stores import files, walindex
+from sqlstress.stores.connecting import waiting_of
 from sqlstress.workloads.crash.proof import Contents, Told, check_acknowledged, check_whole, numbers_found
 from sqlstress.workloads.crash.records import PUT, TABLES, Entry, Records
 from sqlstress.workloads.problems import Tally
 
+EXAMINER = 0
 _OURS = (codes.NOMEM, codes.FULL, codes.CANTOPEN)
 
 
@@ -83,11 +85,7 @@ class Database:
         for path in self.paths:
             tally.checked += 1
             try:
-                connection = load_driver(self.case.driver).connect(
-                    path, self.case.settings.busy_timeout_ms, None
-                )
-                self._held.append(connection)
-                contents, complaints = read(connection)
+                contents, complaints = self._read(path)
             except Exception as error:
                 if self._is_ours(error):
                     raise
@@ -98,6 +96,17 @@ class Database:
                 tally.problem(f"{path.name}: {complaint}")
         whole = found if len(found) == len(self.paths) else []
         return Examined(whole, tally.check(), time.perf_counter() - begun)
+
+    def _read(self, path: Path) -> tuple[Contents, list[str]]:
+        """Read a file. Writers that go on leave its lock for moments only, so they are waited for in ours."""
+        driver = load_driver(self.case.driver)
+        connection = driver.connect(path, 0, None)
+        self._held.append(connection)
+        waiting = waiting_of(self.case, EXAMINER)
+        return cast(
+            tuple[Contents, list[str]],
+            waiting.retried(read, driver.result_code, connection.rollback)(connection),
+        )
 
     def _is_ours(self, error: Exception) -> bool:
         """Say whether an error is about this machine or this program; else it is about the file."""

@@ -83,6 +83,11 @@ def verdict(database: Database, told: Told) -> Verdict:
     return found
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="a process dead at any statement of a transaction",
+    outcome="the transaction is undone by the next who opens the file, the others are there",
+)
 @pytest.mark.parametrize("journal_mode", CRASHING)
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(count=st.integers(0, 3), steps=st.integers(0, 10))
@@ -177,6 +182,11 @@ def execute(database: Database, sql: str) -> None:
         assert connection.execute(sql).rowcount > 0
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="rows dropped, changed or added after a crash",
+    outcome="found, with an example",
+)
 @pytest.mark.parametrize(
     ("sql", "check", "told"),
     [
@@ -199,6 +209,11 @@ def test_what_is_changed_in_the_files_is_found(written: Database, sql: str, chec
     assert [told in " ".join(one.counterexamples) for one in found.checks if one.name == check] == [True]
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="a file cut off, overwritten or gone after a crash",
+    outcome="the file fails, and says what SQLite answered",
+)
 @pytest.mark.parametrize("damage", ["cut", "header", "page", "gone"])
 def test_a_damaged_file_fails_and_raises_nothing(written: Database, damage: str) -> None:
     (path,) = written.paths
