@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from sqlstress.drivers import codes
 from sqlstress.drivers.base import Connection, Driver
@@ -16,7 +16,13 @@ DRIVERS = {
     "peewee": "sqlstress.drivers.peewee_driver",
 }
 
-__all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "explain", "load_driver"]
+VFSS = {
+    "recording": "sqlstress.drivers.recording_vfs",
+    "image": "sqlstress.drivers.image_vfs",
+}
+"""Stand-ins for a disk, below SQLite: only apsw can have them."""
+
+__all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "explain", "load_driver", "load_vfs"]
 
 
 def load_driver(name: str) -> Driver:
@@ -27,6 +33,16 @@ def load_driver(name: str) -> Driver:
         raise UsageError(
             f"the driver {name} is not installed ({error}): "
             f"pip install 'sqlstress[{name}]', or choose another --driver."
+        ) from error
+
+
+def load_vfs(name: str) -> Any:
+    """Import a module of VFSS by its name. Raises UsageError when apsw is not installed."""
+    try:
+        return import_module(VFSS[name])
+    except ImportError as error:
+        raise UsageError(
+            f"power cuts need apsw, which is not installed ({error}): pip install 'sqlstress[apsw]'."
         ) from error
 
 

@@ -18,8 +18,11 @@ HANDLES_BUSY = True
 class ApswConnection:
     """A connection; APSW never begins a transaction by itself."""
 
-    def __init__(self, path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> None:
-        self._connection = apsw.Connection(str(path))
+    def __init__(
+        self, path: Path, busy_timeout_ms: int, waiting: Waiting | None, vfs: str | None = None
+    ) -> None:
+        """`vfs` is the name of a registered VFS; None: the system's own."""
+        self._connection = apsw.Connection(str(path), vfs=vfs)
         if waiting:
             self._connection.set_busy_handler(waiting.busy_handler)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sqlstress.case import Case
+from sqlstress.report.power_loss import PowerLoss
 from sqlstress.report.results import Verdict
 
 ACKNOWLEDGED, WHOLE, INTEGRITY, SURVIVORS = CHECKS = (
@@ -75,3 +76,5 @@ class Crash:
 
     kills: Kills | None = None
     """Process death; None: not tried."""
+    power: PowerLoss | None = None
+    """Power cuts; None: not tried."""

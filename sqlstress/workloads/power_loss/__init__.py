@@ -1,0 +1,1 @@
+"""Transactions of several pages, and what a disk after a power cut must hold of them."""
