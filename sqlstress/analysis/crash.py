@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
+from sqlstress.analysis.power_loss import power_progress, power_verdict
 from sqlstress.analysis.wording import listing, plural, whole
 from sqlstress.report import Check, Crash, Kills, Report
 from sqlstress.report.crash import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
-
-WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Codes of a verdict."""
 
 LIMITS = (
     "That is about processes that die, and says nothing about power loss: what a dead process has written "
@@ -37,8 +35,12 @@ class Part:
 
 def parts(report: Report) -> tuple[Part, ...]:
     """Return the parts of a crash test; nothing of another report."""
-    kills = report.crash.kills if report.crash else None
-    return (Part("process death", kill_verdict(kills), kills.seconds, kills.error),) if kills else ()
+    found = []
+    if report.crash and (kills := report.crash.kills):
+        found.append(Part("process death", kill_verdict(kills), kills.seconds, kills.error))
+    if report.crash and (loss := report.crash.power):
+        found.append(Part("power cuts", power_verdict(loss), loss.seconds, loss.error))
+    return tuple(found)
 
 
 def kill_verdict(kills: Kills) -> Finding:
@@ -84,8 +86,14 @@ def findings(kills: Kills) -> Iterator[Finding]:
 
 def interruption(crash: Crash) -> Finding:
     """Return how far a crash test had come that was interrupted."""
-    after = f" after {_rounds(crash.kills)}" if crash.kills else ""
+    after = f" after {done}" if (done := progress(crash)) else ""
     return Finding("interrupted", f"Interrupted{after}: what was found by then is reported.")
+
+
+def progress(crash: Crash) -> str:
+    """Return how far a crash test has come: "3 of 100 rounds"; nothing when nothing was tried."""
+    done = [_rounds(crash.kills)] if crash.kills else []
+    return listing(done + ([power_progress(crash.power)] if crash.power else []))
 
 
 def _rounds(kills: Kills) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
+"""Codes of a crash test's verdicts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

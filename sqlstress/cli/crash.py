@@ -1,14 +1,18 @@
-"""sqlstress crash: what is left of acknowledged transactions when writers die, over and over."""
+"""sqlstress crash: what is left of acknowledged transactions when writers die, or the power is cut."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sqlstress.cli.options import GroupedCommand, case_options, crash_options
+from sqlstress.options import by_name
+
+if TYPE_CHECKING:
+    from sqlstress.report import PowerLoss
 
 
 @click.command(cls=GroupedCommand, epilog="Example: sqlstress crash --rounds 100 --concurrency 3")
@@ -25,21 +29,45 @@ def crash(
 ) -> int:
     """Kill writing processes at random moments, reopen the files, and prove what they hold.
 
-    Exits 1 when an acknowledged transaction is gone, one is torn, or a file is damaged.
+    Or cut the power of a recorded run: --power, --matrix. Exits 1 when an acknowledged transaction is
+    gone, one is torn, or a file is damaged.
     """
-    from sqlstress.plan import from_options, parse_option
+    from sqlstress.plan import from_options
 
     asked = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
-    rounds = parse_option("crash", "rounds", asked.get("rounds", 100))
-    (case,) = from_options(asked, "crash")
+    cases = from_options(asked, "crash")
 
-    from sqlstress.cli.crash_measure import Asked, measure
     from sqlstress.cli.outputs import Saver
     from sqlstress.render import DOCUMENTS
 
-    return measure(
-        Asked(case, rounds, directory, keep),
-        Saver.of(outputs, github, DOCUMENTS),
-        show=not quiet,
-        progress=not (quiet or no_progress) and sys.stderr.isatty(),
+    saver = Saver.of(outputs, github, DOCUMENTS)
+    show, progress = not quiet, not (quiet or no_progress) and sys.stderr.isatty()
+    if asked.get("power") or asked.get("matrix"):
+        from sqlstress.cli import crash_power
+
+        power = crash_power.Asked(cases, _power_loss(asked, len(cases)), directory, keep)
+        return crash_power.measure(power, saver, show=show, progress=progress)
+
+    from sqlstress.cli import crash_measure
+
+    kills = crash_measure.Asked(cases[0], _parsed(asked, "rounds"), directory, keep)
+    return crash_measure.measure(kills, saver, show=show, progress=progress)
+
+
+def _power_loss(asked: dict[str, Any], configurations: int) -> PowerLoss:
+    """Return what is asked for where power is cut."""
+    from sqlstress.report import PowerLoss
+
+    return PowerLoss(
+        images=_parsed(asked, "images"),
+        planned=configurations,
+        matrix=bool(asked.get("matrix")),
+        spoils=_parsed(asked, "disk") == "spoiling",
+        told_powersafe=_parsed(asked, "psow"),
     )
+
+
+def _parsed(asked: dict[str, Any], name: str) -> Any:
+    from sqlstress.plan import parse_option
+
+    return parse_option("crash", name, asked.get(name, by_name("crash")[name].default))

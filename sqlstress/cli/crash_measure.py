@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
-from sqlstress.analysis.crash import UNPROVED, WRONG, parts
+from sqlstress.analysis.crash import parts, progress
+from sqlstress.analysis.finding import UNPROVED, WRONG
 from sqlstress.case import Case
 from sqlstress.cli.console import complain, say
 from sqlstress.cli.crash_progress import watcher
@@ -22,6 +24,8 @@ from sqlstress.studies.crash import KillStudy
 
 FINE, INTEGRITY, UNSURE, FAILURE = 0, 1, 3, 4
 SAVE_EVERY_S = 1.0
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +40,14 @@ class Asked:
 
 def measure(asked: Asked, saver: Saver, *, show: bool, progress: bool) -> int:
     """Carry out a crash test; return the exit code."""
-    from sqlstress.render.text import report_text
-
     arguments = click.get_current_context().obj or ()
     session = Session((asked.case,), asked.directory, asked.keep, ("sqlstress", *arguments))
     with watcher(progress) as watch, session.opened(Nobody()) as (empty, runner):
-        keep_saved = every(SAVE_EVERY_S, lambda kills: saver.after_case(_with(empty, kills)))
+
+        def save(kills: Kills) -> None:
+            saver.after_case(_with(empty, kills))
+
+        keep_saved = every(SAVE_EVERY_S, save)
 
         def tell(kills: Kills) -> None:
             keep_saved(kills)
@@ -50,6 +56,13 @@ def measure(asked: Asked, saver: Saver, *, show: bool, progress: bool) -> int:
         study = KillStudy(Kills(asked.case, asked.rounds), runner, tell)
         interrupted = study.run()
     report = replace(_with(empty, study.kills), interrupted=interrupted)
+    return conclude(report, saver, session, show=show)
+
+
+def conclude(report: Report, saver: Saver, session: Session, *, show: bool) -> int:
+    """Save and show what was found; return the exit code."""
+    from sqlstress.render.text import report_text
+
     saver.after_case(report)
     if show:
         say(report_text(report))
@@ -67,14 +80,14 @@ def _with(report: Report, kills: Kills) -> Report:
 
 
 def every(
-    seconds: float, act: Callable[[Kills], None], clock: Callable[[], float] = time.monotonic
-) -> Callable[[Kills], None]:
+    seconds: float, act: Callable[[T], None], clock: Callable[[], float] = time.monotonic
+) -> Callable[[T], None]:
     """Return a function that does the same as `act`, but no more often than this."""
     last = [clock() - seconds]
 
-    def act_at_times(kills: Kills) -> None:
+    def act_at_times(found: T) -> None:
         if clock() - last[0] >= seconds:
-            act(kills)
+            act(found)
             last[0] = clock()
 
     return act_at_times
@@ -86,10 +99,9 @@ def _exit_code(report: Report, saved: list[str]) -> int:
 
 
 def _interruption(report: Report, saved: list[str]) -> Iterator[int]:
-    kills = report.crash.kills if report.crash else None
-    if report.interrupted and kills:
+    if report.interrupted and report.crash:
         kept = f"; what was proved is in {', '.join(saved)}" if saved else ""
-        complain(f"Stopped after {kills.rounds:,} of {kills.planned:,} rounds{kept}.")
+        complain(f"Stopped after {progress(report.crash)}{kept}.")
         yield Interrupted.exit_code
 
 

@@ -1,4 +1,4 @@
-"""The progress of a crash test, on stderr: which round, what was found, and the time that is left."""
+"""The progress of a crash test, on stderr: which round or image, and the time that is left."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
+from sqlstress.analysis.power_loss import name
 from sqlstress.cli.progress import LAYOUT, REDRAW_S, clock_text
-from sqlstress.report import Kills
+from sqlstress.report import Kills, PowerLoss
 
 Watch = Callable[[Kills], None]
 
@@ -39,11 +40,46 @@ class CrashBar:
             pass  # the terminal is gone; the test need not be
 
 
+class PowerBar:
+    """Draws a tqdm bar over the images."""
+
+    def __init__(self, bar: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bar, self._clock, self._drawn = bar, clock, clock()
+
+    def __call__(self, loss: PowerLoss) -> None:
+        """Draw what has been found by now; called after every so many images."""
+        now, total = self._clock(), loss.images * loss.planned
+        if not loss.checked or (now - self._drawn < REDRAW_S and loss.checked < total):
+            return
+        self._drawn = now
+        left = loss.seconds / loss.checked * (total - loss.checked)
+        self._bar.total, self._bar.n = total, loss.checked
+        self._bar.set_description_str(f"image {loss.checked:,} of {total:,}", refresh=False)
+        self._bar.unit = f"{name(loss.configurations[-1])}  {clock_text(left):>5} left"
+        try:
+            self._bar.refresh()
+        except OSError:
+            pass  # the terminal is gone; the test need not be
+
+
 @contextmanager
 def watcher(visible: bool) -> Iterator[Watch]:
     """Yield what is told after every round: a bar that is removed at the end, or nobody."""
+    with _bar(visible) as bar:
+        yield CrashBar(bar) if visible else lambda kills: None
+
+
+@contextmanager
+def power_watcher(visible: bool) -> Iterator[Callable[[PowerLoss], None]]:
+    """Yield what is told after every so many images: a bar that is removed at the end, or nobody."""
+    with _bar(visible) as bar:
+        yield PowerBar(bar) if visible else lambda loss: None
+
+
+@contextmanager
+def _bar(visible: bool) -> Iterator[Any]:
     if not visible:
-        yield lambda kills: None
+        yield None
         return
     from tqdm import tqdm
 
@@ -51,4 +87,4 @@ def watcher(visible: bool) -> Iterator[Watch]:
     with tqdm(
         desc="examining this machine", total=1.0, unit="", leave=False, bar_format=LAYOUT, dynamic_ncols=True
     ) as bar:
-        yield CrashBar(bar)
+        yield bar

@@ -8,6 +8,7 @@ from typing import Any
 from sqlstress.analysis.wording import size
 from sqlstress.case import Case, Load
 from sqlstress.errors import UsageError
+from sqlstress.plan import power_loss
 from sqlstress.plan.settings import check_locking, settings_of
 from sqlstress.workloads.crash.records import RECORDS
 
@@ -16,7 +17,14 @@ LARGEST = 64 << 20
 
 
 def cases(values: dict[str, Any], asked: Mapping[str, Any]) -> Iterator[Case]:
-    """Yield the case: `values` holds every option, parsed. Raises UsageError when options don't fit."""
+    """Yield the case: `values` holds every option, parsed. Raises UsageError when options don't fit.
+
+    Of power cuts there is a case for each configuration.
+    """
+    if values["power"] or values["matrix"]:
+        yield from power_loss.cases(values, asked)
+        return
+    _refuse_power(asked)
     check_locking({**values, "concurrency": (values["concurrency"],)})
     _check_size(values)
     yield Case(
@@ -46,3 +54,10 @@ def _check_size(values: Mapping[str, Any]) -> None:
             f"{size(needed)} of rows would be read after every kill, and {size(LARGEST)} is the most: "
             "lower --batch, --value-size or --buckets."
         )
+
+
+def _refuse_power(asked: Mapping[str, Any]) -> None:
+    """Refuse what no writer that is killed would use."""
+    for name in power_loss.OWN:
+        if name in asked:
+            raise UsageError(f"--{name} is for power cuts: add --power or --matrix.")

@@ -89,7 +89,11 @@ def test_the_bar_shows_the_round_what_was_found_and_the_time_that_is_left() -> N
 
 def test_the_report_is_saved_no_more_often_than_told() -> None:
     now, saved_at = [0.0], list[int]()
-    act = every(10.0, lambda kills: saved_at.append(kills.rounds), lambda: now[0])
+
+    def save(kills: Kills) -> None:
+        saved_at.append(kills.rounds)
+
+    act = every(10.0, save, lambda: now[0])
     for rounds in range(1, 26):
         now[0] += 1.0
         act(replace(KILLS, rounds=rounds))

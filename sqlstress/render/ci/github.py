@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.crash import UNPROVED, WRONG, parts
+from sqlstress.analysis.crash import parts
+from sqlstress.analysis.finding import UNPROVED, WRONG
 from sqlstress.gate import FAIL, PASS
 from sqlstress.render.ci.names import case_names
 from sqlstress.render.clean import brief, clean

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.crash import UNPROVED, WRONG, Part, parts
+from sqlstress.analysis.crash import Part, parts
+from sqlstress.analysis.finding import UNPROVED, WRONG
 from sqlstress.analysis.wording import finite, rounded
 from sqlstress.gate import FAIL, PASS
 from sqlstress.render import heading

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from html import escape
 
 from sqlstress.analysis.comparison.remarks import TELLING
-from sqlstress.analysis.crash import PROVED, UNPROVED, WRONG, parts
+from sqlstress.analysis.crash import parts
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG
 from sqlstress.analysis.group import group_runs
 from sqlstress.analysis.wording import files, processes, rounded, whole
 from sqlstress.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
@@ -60,6 +61,8 @@ def _crash(report: Report) -> Iterator[tuple[str, str, str]]:
     if report.crash and (kills := report.crash.kills):
         yield whole(kills.kills), "writers killed", ""
         yield whole(kills.acknowledged), "transactions acknowledged before", ""
+    if report.crash and (loss := report.crash.power):
+        yield whole(loss.checked), "images of the disk", ""
 
 
 def _best(report: Report) -> Iterator[tuple[str, str, str]]:

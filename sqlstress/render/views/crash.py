@@ -11,6 +11,7 @@ from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.render import heading
 from sqlstress.render.blocks import Block, Bullets, Column, Lines, Paragraph, Table
 from sqlstress.render.figures import MISSING
+from sqlstress.render.views.power_loss import power_blocks
 from sqlstress.render.views.verified import FAILED
 from sqlstress.report import Crash, Kills, Report, Run
 from sqlstress.report.crash import INTEGRITY
@@ -33,6 +34,8 @@ def crash_blocks(report: Report, crash: Crash) -> Iterator[Block]:
     """Yield everything that a crash test shows."""
     if crash.kills:
         yield from _kill_blocks(report, crash.kills)
+    if crash.power:
+        yield from power_blocks(report, crash.power)
     if report.interrupted:
         yield Bullets((interruption(crash).text,))
 

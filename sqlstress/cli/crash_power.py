@@ -1,0 +1,54 @@
+"""Carrying out a test of power cuts: measure, save now and then, show, and the exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from sqlstress.case import Case
+from sqlstress.cli.crash_measure import SAVE_EVERY_S, conclude, every
+from sqlstress.cli.crash_progress import power_watcher
+from sqlstress.cli.outputs import Saver
+from sqlstress.drivers import load_vfs
+from sqlstress.engine.observer import Nobody
+from sqlstress.engine.session import Session
+from sqlstress.report import Crash, PowerLoss, Report
+from sqlstress.studies.power_loss import PowerStudy
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be done."""
+
+    cases: tuple[Case, ...]
+    loss: PowerLoss
+    directory: Path
+    keep: bool
+
+
+def measure(asked: Asked, saver: Saver, *, show: bool, progress: bool) -> int:
+    """Carry out a test of power cuts; return the exit code."""
+    load_vfs("recording")
+    arguments = click.get_current_context().obj or ()
+    session = Session(asked.cases, asked.directory, asked.keep, ("sqlstress", *arguments))
+    with power_watcher(progress) as watch, session.opened(Nobody()) as (empty, runner):
+
+        def save(loss: PowerLoss) -> None:
+            saver.after_case(_with(empty, loss))
+
+        keep_saved = every(SAVE_EVERY_S, save)
+
+        def tell(loss: PowerLoss) -> None:
+            keep_saved(loss)
+            watch(loss)
+
+        check = runner.signals.check
+        study = PowerStudy(asked.loss, asked.cases, runner.folder, check, tell, keep=asked.keep)
+        interrupted = study.run()
+    return conclude(replace(_with(empty, study.loss), interrupted=interrupted), saver, session, show=show)
+
+
+def _with(report: Report, loss: PowerLoss) -> Report:
+    return replace(report, planned=0, crash=Crash(power=loss))

@@ -1,0 +1,100 @@
+"""Tests of `sqlstress crash --power`, through the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from sqlstress.cli.crash_progress import PowerBar
+from sqlstress.disk.disk import Disk
+from sqlstress.disk.operations import Operation, WriteBack
+from sqlstress.report import PowerLoss, Report, from_json, to_json
+from sqlstress.report.schema import report_schema
+from tests.cli.conftest import Cli
+from tests.cli.test_progress import FakeTqdm
+from tests.power_report import power_cuts, power_loss
+
+SHORT = ("--images", "100", "--seed", "1")
+
+
+def saved(path: Path) -> tuple[Report, PowerLoss]:
+    text = path.read_text(encoding="utf-8")
+    jsonschema.validate(json.loads(text), report_schema())
+    report = from_json(text)
+    assert to_json(report) == text
+    assert report.crash
+    assert report.crash.power
+    return report, report.crash.power
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--synchronous", "normal"), 1)])
+def test_power_is_cut_and_what_was_acknowledged_is_there_or_not(
+    cli: Cli, tmp_path: Path, options: tuple[str, ...], code: int
+) -> None:
+    said = cli("crash", "--power", *SHORT, *options, "-o", "power.json")
+    _, loss = saved(tmp_path / "power.json")
+    assert (said.code, len(said.lines)) == (code, code)
+    assert (loss.checked, loss.is_proved) == (100, True)
+    assert loss.configurations[0].effective["journal_mode"] == "wal"
+    assert [path.name for path in tmp_path.iterdir()] == ["power.json"]
+    wanted = "use FULL" if code else "Nothing was lost: all of 100 images"
+    assert wanted in " ".join((said.out + said.err).split())
+
+
+def test_the_matrix_has_a_row_for_every_configuration(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sqlstress.plan.power_loss.JOURNAL_MODES", ("wal", "memory"))
+    said = cli("crash", "--matrix", *SHORT, "-o", "matrix.json", "-o", "matrix.md")
+    _, loss = saved(tmp_path / "matrix.json")
+    assert (said.code, said.err) == (0, "")
+    assert len(loss.configurations) == loss.planned == 8
+    assert "Use WAL with FULL" in (tmp_path / "matrix.md").read_text(encoding="utf-8")
+
+
+def test_a_test_whose_control_does_not_fail_is_failed_itself(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = Disk.apply
+
+    def write_at_once(disk: Disk, operation: Operation) -> None:
+        apply(disk, operation)
+        apply(disk, WriteBack())
+
+    monkeypatch.setattr(Disk, "apply", write_at_once)
+    said = cli("crash", "--power", *SHORT)
+    assert said.code == 1
+    assert "nothing is proved of any configuration" in said.err
+
+
+def test_without_apsw_the_extra_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlstress.drivers.recording_vfs", None)
+    said = cli("crash", "--power", *SHORT)
+    assert (said.code, len(said.lines)) == (2, 1)
+    assert "pip install 'sqlstress[apsw]'" in said.err
+
+
+def test_a_disk_that_spoils_sectors_and_what_sqlite_is_told_are_reported(cli: Cli, tmp_path: Path) -> None:
+    said = cli("crash", "--power", *SHORT, "--disk", "spoiling", "--psow", "off", "-o", "power.json")
+    _, loss = saved(tmp_path / "power.json")
+    assert said.code == 0
+    assert (loss.spoils, loss.told_powersafe) == (True, False)
+    assert "may hold anything, as SQLite was told (psow=0)" in " ".join(said.out.split())
+
+
+def test_the_bar_shows_how_many_images_there_are_and_the_time_that_is_left() -> None:
+    now, tqdm = [0.0], FakeTqdm()
+    bar = PowerBar(tqdm, lambda: now[0])
+    loss = power_loss(replace(power_cuts(), images=500))
+    for seconds, images in ((0.05, 100), (10.0, 500), (40.0, 2000)):
+        now[0] = seconds
+        bar(replace(loss, configurations=(replace(power_cuts(), images=images),), seconds=seconds))
+    assert tqdm.drawn == [
+        "image 500 of 2,000 WAL with FULL   0:30 left",
+        "image 2,000 of 2,000 WAL with FULL   0:00 left",
+    ]

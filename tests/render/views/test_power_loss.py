@@ -1,0 +1,59 @@
+"""Tests of how power cuts are shown, in every format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from hypothesis import given
+
+from sqlstress.render import DOCUMENTS, FORMATS
+from sqlstress.render.ci.github import workflow_commands
+from sqlstress.render.ci.junit import report_junit
+from sqlstress.render.markdown import report_markdown
+from sqlstress.render.page.document import report_html
+from sqlstress.render.text import WIDTH, report_text
+from sqlstress.report import PowerLoss
+from tests.example_report import assert_golden
+from tests.power_report import CONTROL, power_cuts, power_loss, power_report
+from tests.strategies import by_type
+
+LOST = power_report(power_loss(power_cuts("wal", "normal")))
+
+
+def test_the_text_of_the_matrix_is_the_golden_one() -> None:
+    assert_golden("crash-matrix.txt", report_text(power_report(power_loss())))
+
+
+def test_the_markdown_of_the_matrix_is_the_golden_one() -> None:
+    assert_golden("crash-matrix.md", report_markdown(power_report(power_loss())))
+
+
+def test_the_text_of_what_was_lost_is_the_golden_one() -> None:
+    assert_golden("crash-power-lost.txt", report_text(LOST))
+
+
+@given(by_type(PowerLoss))
+def test_any_test_of_power_cuts_is_shown_within_80_columns(loss: PowerLoss) -> None:
+    report = power_report(loss)
+    assert max(map(len, report_text(report).splitlines())) <= WIDTH
+    for form in DOCUMENTS:
+        assert FORMATS[form](report)
+
+
+def test_the_page_shows_how_many_images_there_were_and_what_was_found() -> None:
+    page = report_html(LOST)
+    assert "2,000" in page
+    assert "FAILED" in page
+
+
+def test_what_was_lost_is_a_failure_in_ci_and_what_was_not_passes() -> None:
+    def outcomes(loss: PowerLoss) -> list[str]:
+        (test,) = ElementTree.fromstring(report_junit(power_report(loss))).iter("testcase")
+        return [element.tag for element in test]
+
+    assert outcomes(power_loss(power_cuts("wal", "normal"))) == ["failure"]
+    assert outcomes(power_loss(power_cuts())) == []
+    assert outcomes(replace(power_loss(power_cuts()), control=replace(CONTROL, torn=0))) == ["failure"]
+    assert outcomes(replace(power_loss(), configurations=(), control=None)) == ["skipped"]
+    assert workflow_commands(LOST)[0].startswith("::error title=Crash test%3A power cuts::FAILED")
