@@ -8,9 +8,14 @@ import sys
 def main() -> int:
     """Run the command line; return the exit code."""
     try:
+        from sqlstress.engine.interrupt import stop_no_more, stop_once
+
+        stop_once()
         from sqlstress.cli.run_command import run
 
-        return run(sys.argv[1:])
+        code = run(sys.argv[1:])
+        stop_no_more()
+        return code
     except KeyboardInterrupt:
         return 130  # before, or after, the command line was there to answer
 

@@ -27,22 +27,24 @@ GRACE_S = 2.0
 def start(process: SpawnProcess) -> None:
     """Start a process that no Ctrl-C can reach while it is importing. Raises OSError."""
     if sys.platform != "win32":
-        # Otherwise the first start would do it, and let SIGINT through while it does.
-        resource_tracker.ensure_running()
-    with held_back():
+        # Otherwise the first start would do it, and let SIGINT through while it does. A closed terminal
+        # would end it before us, and multiprocessing complain of that.
+        with held_back("SIGHUP"):
+            resource_tracker.ensure_running()
+    with held_back("SIGINT"):
         process.start()
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Hold back SIGINT for this thread and for the processes started meanwhile (not on Windows).
+def held_back(name: str) -> Iterator[None]:
+    """Hold back a signal for this thread, and for good for the processes started meanwhile (not on Windows).
 
     A child that is still importing would otherwise answer Ctrl-C with a traceback of its own.
     """
     if sys.platform == "win32":
         yield
     else:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.Signals[name]})
         try:
             yield
         finally:

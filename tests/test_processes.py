@@ -43,7 +43,7 @@ def test_a_death_is_told_by_the_name_of_its_signal(exitcode: int | None, expecte
 def test_an_interrupt_is_held_back_and_comes_afterwards() -> None:
     if sys.platform != "win32":
         with StopSignals() as signals:
-            with held_back():
+            with held_back("SIGINT"):
                 signal.raise_signal(signal.SIGINT)
                 assert signal.SIGINT in signal.sigpending()
                 signals.check()
@@ -55,7 +55,7 @@ def test_an_interrupt_is_held_back_and_comes_afterwards() -> None:
 def test_signals_are_let_through_again_after_an_error() -> None:
     if sys.platform != "win32":
         before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
-        with pytest.raises(OSError, match="full"), held_back():
+        with pytest.raises(OSError, match="full"), held_back("SIGINT"):
             raise OSError("full")
         assert signal.pthread_sigmask(signal.SIG_BLOCK, set()) == before
 

@@ -51,9 +51,8 @@ def ab(
         _test(gate, cases[0][0].seed),
         cases,
         _bench(gate, arms, cases, directory),
-        Saver.of(outputs, github),
+        Saver.of(outputs, github, quiet),
         strict=bool(gate.get("strict")),
-        show=not quiet,
         progress=not (quiet or no_progress) and sys.stderr.isatty(),
     )
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.case import Case
 from sqlstress.cli.ab_progress import watcher
-from sqlstress.cli.console import complain, say
+from sqlstress.cli.console import complain
 from sqlstress.cli.outputs import Saver
 from sqlstress.errors import Interrupted
 from sqlstress.gate import FAIL, INCONCLUSIVE, LOOKS
@@ -26,34 +26,29 @@ def measure(
     saver: Saver,
     *,
     strict: bool,
-    show: bool,
     progress: bool,
 ) -> int:
     """Measure an A/B test; return the exit code."""
-    with watcher(progress) as watch, bench as opened:
+    with saver.told_when_stopped():
+        with watcher(progress) as watch, bench as opened:
 
-        def tell(report: Report) -> None:
-            saver.after_case(report)
-            watch(report)
+            def tell(report: Report) -> None:
+                saver.after_case(report)
+                watch(report)
 
-        report = AbStudy(opened, cases, test, tell, LOOKS).measure()
-    if show and report.runs:
-        from sqlstress.render.text import report_text
-
-        say(report_text(report))
-    saver.at_end(report)
-    code = _exit_code(report, saver.saved(), strict)
+            report = AbStudy(opened, cases, test, tell, LOOKS).measure()
+        saver.at_end(report)
+    code = _exit_code(report, saver.kept(), strict)
     if saver.problem:
         complain(f"Error: {saver.problem}")
     return code or (FAILURE if saver.problem else FINE)
 
 
-def _exit_code(report: Report, saved: list[str], strict: bool) -> int:
+def _exit_code(report: Report, kept: str, strict: bool) -> int:
     """Say what went wrong in a line; return the exit code."""
     assert report.ab
     failed = next((run for run in report.runs if run.error), None)
     if report.interrupted:
-        kept = f"; what was measured is in {', '.join(saved)}" if saved and report.runs else ""
         complain(f"Stopped after {sum(len(run.trials) for run in report.runs)} slices{kept}.")
         return Interrupted.exit_code
     if report.ab.verdict == FAIL:

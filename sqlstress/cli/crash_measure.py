@@ -61,11 +61,7 @@ def measure(asked: Asked, saver: Saver, *, show: bool, progress: bool) -> int:
 
 def conclude(report: Report, saver: Saver, session: Session, *, show: bool) -> int:
     """Save and show what was found; return the exit code."""
-    from sqlstress.render.text import report_text
-
     saver.after_case(report)
-    if show:
-        say(report_text(report))
     saver.at_end(report)
     if session.kept_folder and show:
         say(f"The databases are kept in {session.kept_folder}.")

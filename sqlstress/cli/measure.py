@@ -29,27 +29,24 @@ def measure(
     progress: bool,
 ) -> int:
     """Measure the cases; return the exit code."""
-    from sqlstress.render.text import report_text
-
     arguments = click.get_current_context().obj or ()
     session = Session(cases, directory, keep, ("sqlstress", *arguments))
-    with watcher(cases, progress and sys.stderr.isatty()) as observer:
-        report = session.measure(saver.after_case, observer)
-    if show and report.runs:
-        say(report_text(report))
-    saver.at_end(report)
+    with saver.told_when_stopped():
+        with watcher(cases, progress and sys.stderr.isatty()) as observer:
+            report = session.measure(saver.after_case, observer)
+        saver.at_end(report)
     if session.kept_folder and show:
         say(f"The databases are kept in {session.kept_folder}.")
-    code = _exit_code(report, saver.saved())
+    code = _exit_code(report, saver.kept())
     if saver.problem:
         complain(f"Error: {saver.problem}")
     return code or (FAILURE if saver.problem else FINE)
 
 
-def _exit_code(report: Report, saved: list[str]) -> int:
+def _exit_code(report: Report, kept: str) -> int:
     """Say what went wrong, a line each; return the exit code of the first of them."""
     codes = [
-        *_interruption(report, saved),
+        *_interruption(report, kept),
         *_integrity(report),
         *_failures([run for run in report.runs if run.error]),
         FINE,
@@ -57,9 +54,8 @@ def _exit_code(report: Report, saved: list[str]) -> int:
     return codes[0]
 
 
-def _interruption(report: Report, saved: list[str]) -> Iterator[int]:
+def _interruption(report: Report, kept: str) -> Iterator[int]:
     if report.interrupted:
-        kept = f"; what was measured is in {', '.join(saved)}" if saved and report.runs else ""
         complain(f"Stopped after {len(report.runs)} of {report.planned} cases{kept}.")
         yield Interrupted.exit_code
 

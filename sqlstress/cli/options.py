@@ -165,5 +165,5 @@ def run_cases(
     from sqlstress.cli.measure import measure
     from sqlstress.cli.outputs import Saver
 
-    saver = Saver.of(outputs, github)
+    saver = Saver.of(outputs, github, quiet)
     return measure(cases, directory, keep, saver, show=not quiet, progress=not (quiet or no_progress))

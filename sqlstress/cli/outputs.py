@@ -1,14 +1,16 @@
-"""Where the report is saved: -o FILE, by suffix, or -o FORMAT:FILE."""
+"""Where the report goes: the terminal, and -o FILE, by suffix, or -o FORMAT:FILE."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlstress.cli.console import say
 from sqlstress.cli.github import Step
-from sqlstress.errors import SqlstressError, UsageError
+from sqlstress.errors import Interrupted, SqlstressError, UsageError
 from sqlstress.render import BESIDE, FORMATS, check_installed
 from sqlstress.report import Report, write_atomically
 from sqlstress.report.document import is_stream
@@ -35,21 +37,41 @@ class Output:
         return self.path.with_name(f"{self.path.stem}{BESIDE[self.format][0]}{self.path.suffix}")
 
 
+class Terminal:
+    """Standard output, as one of the places where a report goes."""
+
+    def save(self, report: Report) -> None:
+        """Print a report. Raises EnvironmentFailure."""
+        from sqlstress.render.text import report_text
+
+        say(report_text(report))
+
+
 class Saver:
     """Saves a report to every file after each case. A file that can't be written stops no measurement."""
 
-    def __init__(self, outputs: Sequence[Output], step: Step | None = None) -> None:
-        self._step = step
+    def __init__(
+        self, outputs: Sequence[Output], terminal: Terminal | None = None, step: Step | None = None
+    ) -> None:
+        self._terminal = [terminal] if terminal else []
+        self._step = [step] if step else []
+        self._written: dict[str, None] = {}  # a set that keeps its order
         self._files = [output for output in outputs if not is_stream(output.path)]
         self._streams = [output for output in outputs if is_stream(output.path)]
         self.problem: SqlstressError | None = None
         """Why the report as it was last could not be saved."""
 
     @classmethod
-    def of(cls, outputs: Sequence[str], github: bool, formats: Collection[str] = FORMATS) -> Saver:
-        """Return what saves as -o and --github say. Raises UsageError before anything has been measured."""
+    def of(
+        cls, outputs: Sequence[str], github: bool, quiet: bool, formats: Collection[str] = FORMATS
+    ) -> Saver:
+        """Return what saves as -o, --github and --quiet say.
+
+        Raises UsageError before anything has been measured.
+        """
+        terminal = None if quiet else Terminal()
         step = Step.here() if github else None
-        return cls([parse_output(text, formats) for text in outputs], step)
+        return cls([parse_output(text, formats) for text in outputs], terminal, step)
 
     def after_case(self, report: Report) -> None:
         """Save what there is by now."""
@@ -57,22 +79,36 @@ class Saver:
         self._save(self._files, report)
 
     def at_end(self, report: Report) -> None:
-        """Write what can be written once only: pipes and devices, and what GitHub shows."""
+        """Write what can be written once only: the terminal, pipes and devices, and what GitHub shows."""
         if report.holds_something:
-            self._save(self._streams, report)
-        if self._step:
-            self._save([self._step], report)
+            self._save([*self._terminal, *self._streams], report)
+        self._save(self._step, report)
 
     def saved(self) -> list[str]:
-        """Return the names of the files."""
-        return [str(output.path) for output in (*self._files, *self._streams)]
+        """Return the names of the files that have been written by now."""
+        return list(self._written)
 
-    def _save(self, outputs: Sequence[Output | Step], report: Report) -> None:
+    def kept(self) -> str:
+        """Return the end of a sentence that says where the report is by now; "" when it is nowhere."""
+        return f"; what was measured is in {', '.join(self._written)}" if self._written else ""
+
+    @contextmanager
+    def told_when_stopped(self) -> Iterator[None]:
+        """Raise Interrupted, which says what is kept, in the place of KeyboardInterrupt."""
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            raise Interrupted(f"stopped{self.kept()}.") from stop
+
+    def _save(self, outputs: Sequence[Output | Terminal | Step], report: Report) -> None:
         for output in outputs:
             try:
                 output.save(report)
             except SqlstressError as error:
                 self.problem = error
+                continue
+            if isinstance(output, Output):
+                self._written[str(output.path)] = None
 
 
 def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:

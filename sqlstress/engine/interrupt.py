@@ -1,6 +1,8 @@
-"""Stopping at the user's word: a signal sets a flag, and whoever waits asks for it.
+"""Stopping at the user's word.
 
-Raising from a signal handler could strike anywhere, also inside a clean-up. A flag can't.
+While something is measured a signal sets a flag, and whoever waits asks for it: raising from a signal
+handler could strike anywhere, also inside a clean-up. Before and after, the first signal raises
+KeyboardInterrupt, whichever it is, and those that follow it do nothing.
 """
 
 from __future__ import annotations
@@ -12,20 +14,48 @@ from types import FrameType, TracebackType
 from sqlstress.errors import Interrupted
 
 
+def stop_once() -> None:
+    """Let the first of the signals to stop raise KeyboardInterrupt, and nobody disturb the way out."""
+    for number in _heard():
+        signal.signal(number, _raise)
+
+
+def stop_no_more() -> None:
+    """Ignore the signals to stop from now on: all is done, and Python's own end would show a traceback."""
+    for number in _heard():
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _raise(_number: int, _frame: FrameType | None) -> None:
+    stop_no_more()
+    raise KeyboardInterrupt
+
+
+def _heard() -> list[signal.Signals]:
+    """Return the signals to stop that can be caught here.
+
+    One that was ignored from outside (nohup) stays ignored.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    return [number for number in known if signal.getsignal(number) != signal.SIG_IGN]
+
+
 class StopSignals:
-    """Catches SIGINT, SIGTERM and (where there is one) SIGHUP while it is entered."""
+    """Catches SIGINT, SIGTERM and (where there is one) SIGHUP while it is entered.
+
+    One that nobody has asked for by the end is handed on then, to whoever would have heard it.
+    """
 
     def __init__(self) -> None:
         self.caught: int | None = None
+        self._heeded = False
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> StopSignals:
-        if threading.current_thread() is threading.main_thread():
-            for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-                number = getattr(signal, name, None)
-                # A signal that was ignored from outside (nohup) stays ignored.
-                if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-                    self._before[number] = signal.signal(number, self._catch)
+        for number in _heard():
+            self._before[number] = signal.signal(number, self._catch)
         return self
 
     def __exit__(
@@ -33,6 +63,8 @@ class StopSignals:
     ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
+        if self.caught is not None and not self._heeded and kind is None:
+            signal.raise_signal(self.caught)
 
     def _catch(self, number: int, _frame: FrameType | None) -> None:
         self.caught = number
@@ -40,4 +72,5 @@ class StopSignals:
     def check(self) -> None:
         """Raise Interrupted once a signal has come."""
         if self.caught is not None:
+            self._heeded = True
             raise Interrupted(f"stopped by {signal.Signals(self.caught).name}")

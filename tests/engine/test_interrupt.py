@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sqlstress.engine.interrupt import StopSignals
+from sqlstress.engine.interrupt import StopSignals, stop_once
 from sqlstress.errors import Interrupted
 
 STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -28,6 +28,40 @@ def test_a_signal_strikes_only_where_it_is_asked_for(number: signal.Signals) -> 
         signal.raise_signal(number)
         with pytest.raises(Interrupted, match=f"stopped by {number.name}"):
             signals.check()
+
+
+@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
+def test_a_signal_that_nobody_asked_for_is_handed_on_in_the_end(number: signal.Signals) -> None:
+    heard: list[int] = []
+    before = signal.signal(number, lambda number, _: heard.append(number))
+    try:
+        with StopSignals():
+            signal.raise_signal(number)
+            assert heard == []
+    finally:
+        signal.signal(number, before)
+    assert heard == [number]
+
+
+def test_a_signal_that_was_heeded_is_not_handed_on() -> None:
+    with StopSignals() as signals:
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(Interrupted):
+            signals.check()
+
+
+@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
+def test_the_first_signal_raises_and_those_that_follow_do_nothing(number: signal.Signals) -> None:
+    before = {each: signal.getsignal(each) for each in STOPPING}
+    try:
+        stop_once()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        for each in STOPPING:
+            signal.raise_signal(each)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 @pytest.mark.fault(

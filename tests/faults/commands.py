@@ -1,0 +1,87 @@
+"""Commands that stand still at a moment, to be struck there, in a folder in which files of the user lie."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+
+from tests.engine.processes import Command
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
+
+HELD = Path(__file__).with_name("held.py")
+SHORT = ("--key-space", "500", "--warmup", "50ms", "--duration", "100ms")
+EXPERIMENTS = {
+    "methods": ("methods", "--phase", "insert", "--scale", "20", "--driver", "sqlite3"),
+    "keys": ("keys", "--schema=no-key", "--id-type=uuid4", "--users=20", "--picks=10", "--items=60"),
+    "cycles": ("cycles", "--cycles", "3", "--settings", "wal"),
+    "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "-c", "2", *SHORT),
+}
+"""Small measurements of the commands other than kv and run."""
+OF_THE_USER = ("kv.db", "kv.db-wal", "sqlstress-notes.txt")
+
+
+class Held(Command):
+    """A command that stands still at a moment, from `with` until it is to finish."""
+
+    def __init__(self, place: Path, moment: str, *arguments: str, count: int = 1, **options: Any) -> None:
+        for name in OF_THE_USER:
+            (place / name).write_text("mine", encoding="utf-8")
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server.settimeout(0.05)
+        self._waiting: socket.socket | None = None
+        port = self._server.getsockname()[1]
+        program = (sys.executable, str(HELD), moment, str(count), str(port))
+        super().__init__(place, *arguments, program=program, **options)
+
+    def __enter__(self) -> Held:
+        try:
+            self._waiting = self.until(self._reached, "such moment")
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def _reached(self) -> socket.socket | None:
+        try:
+            return self._server.accept()[0]
+        except TimeoutError:
+            return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.close()
+        self.let_go()
+        super().__exit__(kind, error, trace)
+
+    def let_go(self) -> None:
+        """Let it go on."""
+        if self._waiting:
+            self._waiting.close()
+            self._waiting = None
+
+    def finish(self) -> tuple[int, str, str]:
+        """Let it go on to its end; return (exit code, standard output, standard error)."""
+        self.let_go()
+        return super().finish()
+
+
+def strike(command: Command, name: str) -> None:
+    """Send a signal to the command and to everything that it has started, as a terminal does."""
+    if sys.platform != "win32":
+        os.killpg(command.process.pid, signal.Signals[name])
+
+
+def left(place: Path) -> list[str]:
+    """Return what lies there besides the user's files, which must be as they were."""
+    for name in OF_THE_USER:
+        assert (place / name).read_text(encoding="utf-8") == "mine"
+    return sorted(path.name for path in place.iterdir() if path.name not in OF_THE_USER)

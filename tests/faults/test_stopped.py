@@ -1,0 +1,213 @@
+"""Somebody stops it: Ctrl-C, SIGTERM, a closed terminal, at every moment and for every command."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.processes import Command, gone, saved_report
+from tests.faults.commands import EXPERIMENTS, SHORT, Held, left, posix, strike
+from tests.faults.held import MOMENTS
+
+pytestmark = posix
+
+PLAN = """
+workload = "kv"
+key-space = 500
+warmup = "50ms"
+concurrency = 2
+[[case]]
+duration = "100ms"
+[[case]]
+duration = "{duration}"
+"""
+REPORT = ("-o", "report.json")
+DONE = "Error: stopped; what was measured is in report.json.\n"
+ENDS = {
+    "examining": (0, "Stopped after 0 of 2 cases.\n"),
+    "saving": (2, DONE),
+    "showing": (2, DONE),
+}
+"""Moment → the cases that are kept, and what is said; after the first case at all other moments."""
+BETWEEN = (1, "Stopped after 1 of 2 cases; what was measured is in report.json.\n")
+
+
+def second_case(place: Path, moment: str, **options: Any) -> Held:
+    """Return a run of a plan of two cases that stands still at a moment, of the second one if it has it."""
+    duration = "60s" if moment in ("preparing", "starting", "measuring") else "100ms"
+    (place / "plan.toml").write_text(PLAN.format(duration=duration), encoding="utf-8")
+    count = 1 if moment in ("examining", "showing") else 2
+    return Held(place, moment, "run", "plan.toml", *REPORT, count=count, **options)
+
+
+def each_of(rows: list[tuple[str, str]], quick: set[tuple[str, str]]) -> list[Any]:
+    """Return parameters of a test, of which all but some take too long for every day."""
+    return [pytest.param(*row, marks=[] if row in quick else pytest.mark.long) for row in rows]
+
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+ALL = [(moment, name) for moment in MOMENTS for name in SIGNALS]
+IN_TURN = {(moment, SIGNALS[number % 3]) for number, moment in enumerate(MOMENTS)}
+
+
+@pytest.mark.parametrize(("moment", "name"), each_of(ALL, IN_TURN))
+def test_a_signal_at_any_moment_keeps_the_finished_cases_and_leaves_nothing(
+    tmp_path: Path, moment: str, name: str
+) -> None:
+    with second_case(tmp_path, moment) as command:
+        children = command.children()
+        strike(command, name)
+        code, _, errors = command.finish()
+    kept, said = ENDS.get(moment, BETWEEN)
+    assert (code, errors) == (130, said)
+    assert gone(children)
+    assert left(tmp_path) == ["plan.toml", *(["report.json"] if kept else [])]
+    if kept:
+        report = saved_report(tmp_path)
+        assert [run.verdict.status for run in report.runs] == ["ok"] * kept
+        assert report.interrupted == (kept < report.planned)
+
+
+def hammer(command: Command) -> threading.Thread:
+    """Press Ctrl-C over and over, until the command has ended."""
+
+    def press() -> None:
+        while command.process.poll() is None:
+            try:
+                strike(command, "SIGINT")
+            except ProcessLookupError:
+                return
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        moment if moment in ("starting", "showing") else pytest.param(moment, marks=pytest.mark.long)
+        for moment in MOMENTS
+    ],
+)
+def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
+    with second_case(tmp_path, moment) as command:
+        children = command.children()
+        strike(command, "SIGINT")
+        thread = hammer(command)
+        code, _, errors = command.finish()
+        thread.join()
+    kept, said = ENDS.get(moment, BETWEEN)
+    assert code == 130
+    # Struck while it shows what there is, it says so in the place of all else.
+    assert errors.strip().splitlines()[0] in (said.strip(), DONE.strip(), "Error: stopped.")
+    assert gone(children)
+    assert left(tmp_path) == ["plan.toml", *(["report.json"] if kept else [])]
+    assert not kept or len(saved_report(tmp_path).runs) == kept
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str) -> None:
+    with Held(tmp_path, "measuring", *EXPERIMENTS[experiment], *REPORT) as command:
+        children = command.children()
+        strike(command, "SIGINT")
+        code, output, errors = command.finish()
+    assert (code, output) == (130, "")
+    assert errors.startswith("Stopped after 0 ")
+    assert gone(children)
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.long)])
+def test_a_slice_of_another_python_is_stopped_along(tmp_path: Path, name: str) -> None:
+    pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
+    arguments = ("ab", *pythons, "-c", "2", "--duration", "60s", "--key-space", "500", *REPORT)
+    with Command(tmp_path, *arguments) as command:
+        children = command.await_load(2)
+        strike(command, name)
+        code, output, errors = command.finish()
+    assert (code, output) == (130, "")
+    # Both are tried before they are measured.
+    assert re.fullmatch(r"Stopped after 0 slices\.\n|Error: stopped by SIG\w+\n", errors)
+    assert gone(children)
+    assert list(tmp_path.iterdir()) == []
+
+
+@contextmanager
+def terminal() -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield our end of a terminal, to be closed, and what makes it the terminal of a process."""
+    if sys.platform == "win32":
+        yield 0, {}
+    else:
+        import fcntl
+        import pty
+        import termios
+
+        ours, theirs = pty.openpty()
+        # Only to those whose controlling terminal it is does it tell that it was closed.
+        control = {"preexec_fn": lambda: fcntl.ioctl(0, termios.TIOCSCTTY)}
+        try:
+            yield ours, {"stdin": theirs, "stdout": theirs, "stderr": theirs, **control}
+        finally:
+            os.close(theirs)
+
+
+def test_a_closed_terminal_stops_it_and_its_progress_bar(tmp_path: Path) -> None:
+    with (
+        terminal() as (ours, streams),
+        Command(tmp_path, "kv", "-c", "2", "--key-space", "500", "--duration", "60s", **streams) as command,
+    ):
+        workers = command.await_load(2)
+        os.close(ours)
+        code, _, _ = command.finish()
+    assert code == 130
+    assert gone(workers)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [moment if moment == "saving" else pytest.param(moment, marks=pytest.mark.long) for moment in MOMENTS],
+)
+def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path, moment: str) -> None:
+    with terminal() as (ours, streams), second_case(tmp_path, moment, **streams) as command:
+        children = command.children()
+        os.close(ours)
+        code, _, _ = command.finish()
+    kept, _ = ENDS.get(moment, BETWEEN)
+    assert code == 130
+    assert gone(children)
+    assert left(tmp_path) == ["plan.toml", *(["report.json"] if kept else [])]
+    assert not kept or len(saved_report(tmp_path).runs) == kept
+
+
+def test_nohup_is_respected(tmp_path: Path) -> None:
+    ignoring: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.Signals["SIGHUP"], signal.SIG_IGN)}
+    with Held(tmp_path, "measuring", "kv", "-c", "1", *SHORT, *REPORT, **ignoring) as command:
+        strike(command, "SIGHUP")
+        code, _, errors = command.finish()
+    assert (code, errors) == (0, "")
+    assert left(tmp_path) == ["report.json"]
+
+
+def test_a_pipe_that_nobody_reads_can_be_left(tmp_path: Path) -> None:
+    if sys.platform != "win32":
+        os.mkfifo(tmp_path / "pipe.csv")
+    arguments = ("kv", "-c", "1", *SHORT, *REPORT, "-o", "pipe.csv", "--no-progress")
+    with Command(tmp_path, *arguments) as command:
+        command.until(lambda: (tmp_path / "report.json").exists() and not command.folders(), "end of it")
+        strike(command, "SIGINT")
+        code, _, errors = command.finish()
+    assert (code, errors) == (130, DONE)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe.csv", "report.json"]

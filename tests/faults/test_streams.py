@@ -1,0 +1,69 @@
+"""Nobody reads what it prints, or what it complains of: that is no error, and hides none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.processes import saved_report
+from tests.faults.commands import EXPERIMENTS, SHORT, Held, left, posix, strike
+from tests.faults.held import MOMENTS
+
+pytestmark = posix
+
+KV = ("kv", "-c", "1", *SHORT)
+REPORT = ("-o", "report.json")
+SEVERAL = [experiment for experiment in EXPERIMENTS if experiment != "ab"]
+
+
+def close(command: Held, name: str) -> None:
+    """Stop reading a standard stream, as `| head` does."""
+    getattr(command.process, name).close()
+    setattr(command.process, name, None)
+
+
+def mostly_long(moment: str) -> list[object]:
+    """Return all moments; but for one they take too long for every day."""
+    return [each if each == moment else pytest.param(each, marks=pytest.mark.long) for each in MOMENTS]
+
+
+@pytest.mark.parametrize("moment", mostly_long("showing"))
+def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) -> None:
+    with Held(tmp_path, moment, *KV, *REPORT) as command:
+        close(command, "stdout")
+        code, _, errors = command.finish()
+    assert (code, errors) == (0, "")
+    assert saved_report(tmp_path).runs[0].verdict.status == "ok"
+    assert left(tmp_path) == ["report.json"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("experiment", SEVERAL)
+def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str) -> None:
+    with Held(tmp_path, "measuring", *EXPERIMENTS[experiment], *REPORT) as command:
+        close(command, "stdout")
+        code, _, errors = command.finish()
+    assert (code, errors) == (0, "")
+    assert {run.verdict.status for run in saved_report(tmp_path).runs} == {"ok"}
+    assert left(tmp_path) == ["report.json"]
+
+
+def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
+    with Held(tmp_path, "measuring", *EXPERIMENTS["ab"], *REPORT, count=3) as command:
+        close(command, "stdout")
+        strike(command, "SIGINT")
+        code, _, errors = command.finish()
+    assert (code, errors) == (130, "Stopped after 2 slices; what was measured is in report.json.\n")
+    assert [len(run.trials) for run in saved_report(tmp_path).runs] == [1, 1]
+    assert left(tmp_path) == ["report.json"]
+
+
+@pytest.mark.parametrize("moment", mostly_long("starting"))
+def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment: str) -> None:
+    with Held(tmp_path, moment, *KV, *REPORT) as command:
+        close(command, "stderr")
+        strike(command, "SIGTERM")
+        code, _, _ = command.finish()
+    assert code == 130
+    assert left(tmp_path) == (["report.json"] if moment in ("saving", "showing") else [])
