@@ -22,7 +22,11 @@ from sqlstress.errors import EnvironmentFailure
 
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
-_OURS = re.compile(r"kv(_\d+)?\.db(-wal|-shm|-journal)?|sync-[0-9a-f]+\.tmp")
+SLICE = "slice.json"
+"""The report of another process that measures for us; beside it, what it is written into at first."""
+_OURS = re.compile(
+    r"kv(_\d+)?\.db(-wal|-shm|-journal)?|sync-[0-9a-f]+\.tmp|slice\.json|\.slice\.json\.sqlstress-tmp"
+)
 _LOCK_AT = 1 << 30
 _DELETE_TRIES = 20
 _LOCK_TRIES = 50

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from sqlstress.case import Case
+from sqlstress.engine.folder import SLICE, RunFolder
 from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.session import Session
@@ -24,6 +25,23 @@ POLL_S = 0.1
 END_S = 10.0
 TASTE = ("--duration=50ms", "--warmup=0", "--verify=none")
 """A slice that only shows whether an arm can be measured, and with what."""
+PROGRAM = """
+import os, signal, sys, threading, time, _thread
+
+def end_with_parent():
+    os.read(0, 1)
+    while True:
+        _thread.interrupt_main(signal.SIGTERM)
+        time.sleep(0.05)
+
+threading.Thread(target=end_with_parent, daemon=True).start()
+from sqlstress.__main__ import main
+sys.exit(main())
+"""
+"""sqlstress that stops as if by SIGTERM once nobody holds the other end of its standard input.
+
+Until its command line is there, a SIGTERM of this kind does nothing.
+"""
 
 Measure = Callable[[int, Case, int], Trial]
 """(arm, 0 or 1; case; pair) → the trial, its index that of the pair. Raises SqlstressError."""
@@ -72,12 +90,12 @@ class Python:
         return [word for name, value in given.items() for word in _words(name, value)]
 
     def run(self, words: Sequence[str], check: Callable[[], None]) -> Report:
-        """Return the report of `PYTHON -m sqlstress kv WORDS`; calls `check` often, which may raise."""
-        with TemporaryDirectory(prefix="sqlstress-ab-") as own:
-            file = Path(own) / "report.json"
+        """Return the report of `sqlstress kv WORDS` by that Python; calls `check` often, which may raise."""
+        with RunFolder(self.directory, keep=False) as own:
+            file = own.path / SLICE
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
             # Without -P, a folder named sqlstress that we happen to stand in would be run for both arms.
-            code, said = self._call(["-P", "-m", "sqlstress", "kv", *words, *fixed], check)
+            code, said = self._call(["-P", "-c", PROGRAM, "kv", *words, *fixed], check)
             if code in (130, -2, -15):
                 raise Interrupted(f"{self.name} was stopped")
             text = file.read_text(encoding="utf-8") if file.is_file() else None
@@ -88,23 +106,26 @@ class Python:
 
     def _call(self, arguments: list[str], check: Callable[[], None]) -> tuple[int, str]:
         """Return the exit code of the interpreter and what it complained of."""
-        try:
-            process = subprocess.Popen(
-                [self.name, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except OSError as error:
-            raise UsageError(f"cannot start {self.name}: {error.strerror}. Name an interpreter.") from error
-        with process:
+        theirs, ours = os.pipe()
+        with os.fdopen(ours, "wb"), os.fdopen(theirs, "rb") as held:
             try:
-                return _finished(process, check)
-            except BaseException:
-                _end(process)
-                raise
+                process = subprocess.Popen(
+                    [self.name, *arguments],
+                    stdin=held,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    encoding="utf-8",
+                    errors="replace",
+                )
+            except OSError as error:
+                told = f"cannot start {self.name}: {error.strerror}. Name an interpreter."
+                raise UsageError(told) from error
+            with process:
+                try:
+                    return _finished(process, check)
+                except BaseException:
+                    _end(process)
+                    raise
 
 
 def _finished(process: subprocess.Popen[str], check: Callable[[], None]) -> tuple[int, str]:

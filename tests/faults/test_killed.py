@@ -1,0 +1,82 @@
+"""SIGKILL to the program itself: its processes end, and the next start clears up."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from sqlstress.engine.folder import MARKER
+from tests.engine.processes import Command, gone, sqlstress
+from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
+from tests.faults.held import MOMENTS
+
+BESIDE = ("--checkpointer", "restart", "--pinned-reader")
+KV = ("kv", "-c", "3", *SHORT, *BESIDE, "-o", "report.json")
+KILLS = 100
+AT_MOST_S = 2.5
+"""A measurement of KV's takes about so long: kills are spread over it."""
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start(
+    tmp_path: Path, moment: str
+) -> None:
+    with Held(tmp_path, moment, *KV) as command:
+        children = command.children()
+        markers = [folder / MARKER for folder in command.folders()]
+        command.process.kill()
+        assert gone(children)
+        command.finish()
+    assert len(markers) == (moment != "showing")
+    assert len(children) >= {"starting": 0, "measuring": 6}.get(moment, 0)
+    assert all(marker.exists() for marker in markers)
+    code, _, errors = sqlstress(tmp_path, "kv", "-c", "1", "--driver", "dry", *SHORT, "-o", "report.json")
+    assert (code, errors) == (0, "")
+    assert left(tmp_path) == ["report.json"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: str) -> None:
+    with Held(tmp_path, "measuring", *EXPERIMENTS[experiment]) as command:
+        children = command.children()
+        command.process.kill()
+        assert gone(children)
+        command.finish()
+    assert sqlstress(tmp_path, "doctor")[0] == 0
+    assert left(tmp_path) == []
+
+
+def test_a_kill_of_a_comparison_stops_the_other_python(tmp_path: Path) -> None:
+    pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
+    with Command(tmp_path, "ab", *pythons, "-c", "2", "--duration", "60s", "--key-space", "500") as command:
+        command.await_load(2)
+        children = command.children()
+        command.process.kill()
+        assert gone(children)
+        command.finish()
+    assert sqlstress(tmp_path, "doctor")[0] == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+def test_a_hundred_kills_leave_no_process_and_one_folder_at_most(tmp_path: Path) -> None:
+    draw = Random("kills")
+    longest_s = 0.0
+    for _ in range(KILLS):
+        with Command(tmp_path, *KV, "-c", "1-3") as command:
+            time.sleep(draw.uniform(0.1, AT_MOST_S))
+            children = command.children()
+            command.process.kill()
+            killed = time.monotonic()
+            assert gone(children)
+            longest_s = max(longest_s, time.monotonic() - killed)
+            command.finish()
+        assert len(command.folders()) <= 1
+    assert longest_s < 1.0
+    assert sqlstress(tmp_path, *KV)[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
