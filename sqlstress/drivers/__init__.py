@@ -50,5 +50,8 @@ def explain(name: str, error: Exception) -> str:
     """Return what went wrong, with SQLite's own name for it where the driver of that name met it."""
     if isinstance(error, SqlstressError):
         return str(error)
+    if isinstance(error, MemoryError):
+        return "out of memory"
     code = load_driver(name).result_code(error) if name in DRIVERS else None
-    return f"{type(error).__name__}: {error}" if code is None else f"{codes.name(code)}: {error}"
+    kind = type(error).__name__ if code is None else codes.name(code)
+    return f"{kind}: {error}".removesuffix(": ")

@@ -11,7 +11,7 @@ from typing import Any
 from sqlstress.case import Case
 from sqlstress.drivers import explain
 from sqlstress.engine.tally import Window
-from sqlstress.engine.worker import DISMISSED, STOP, Failed, Ready, wait_until
+from sqlstress.engine.worker import DISMISSED, STOP, Ready, fail, wait_until
 from sqlstress.processes import begin_child
 from sqlstress.series import Series
 from sqlstress.workloads import open_companion
@@ -50,9 +50,9 @@ def main(errand: Errand, pipe: connection.Connection) -> None:
         series = companion.run(window.opens_ns, lambda: bool(words[STOP] or words[DISMISSED]))
         companion.close()
         pipe.send(Observed(series))
-    except (EOFError, BrokenPipeError):
+    except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except Exception as error:
-        pipe.send(Failed(explain(errand.case.driver, error)))
+        fail(pipe, explain(errand.case.driver, error))
     finally:
         pipe.close()

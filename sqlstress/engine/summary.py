@@ -142,4 +142,5 @@ def trouble(workers: Sequence[WorkerResult]) -> str | None:
     if not failed:
         return None
     others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return f"worker {failed[0].worker} {clause(failed[0].error)}{others}; the others' figures are kept"
+    kept = "; the others' figures are kept" if len(failed) < len(workers) else ""
+    return f"worker {failed[0].worker} {clause(failed[0].error)}{others}{kept}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from contextlib import suppress
 from multiprocessing import connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,12 +75,18 @@ def main(job: Job, pipe: connection.Connection) -> None:
         pipe.send(Ready(time.perf_counter_ns()))
         window: Window = pipe.recv()
         pipe.send(_work(job, source, window))
-    except (EOFError, BrokenPipeError):
+    except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except Exception as error:
-        pipe.send(Failed(explain(job.case.driver, error)))
+        fail(pipe, explain(job.case.driver, error))
     finally:
         pipe.close()
+
+
+def fail(pipe: connection.Connection, reason: str) -> None:
+    """Tell why, if there is still somebody to be told."""
+    with suppress(OSError):
+        pipe.send(Failed(reason))
 
 
 def _work(job: Job, source: Source, window: Window) -> Done:

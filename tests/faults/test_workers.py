@@ -1,0 +1,111 @@
+"""Workers that fail in every way: the others' figures are kept, the next case is measured."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.engine.processes import Command, gone, saved_report
+from tests.faults.commands import SHORT, Held, left, posix
+from tests.faults.failing import VARIABLE
+
+FAILING = (sys.executable, str(Path(__file__).with_name("failing.py")))
+ARGUMENTS = ("kv", "-c", "3,1", *SHORT, "-o", "report.json")
+SAID = {
+    "MemoryError": "failed: out of memory",
+    "RuntimeError": "failed: RuntimeError: injected",
+    "OSError": "failed: OSError: injected",
+    "death": "was killed by SIGKILL",
+}
+QUICK = {("starting", "MemoryError"), ("window", "RuntimeError"), ("reporting", "death")}
+
+
+def failures() -> list[Any]:
+    """Return moments and failures; on most days a few are enough."""
+    return [
+        pytest.param(
+            moment,
+            failure,
+            marks=[*([posix] if failure == "death" else []), *([] if (moment, failure) in QUICK else [slow])],
+        )
+        for slow in [pytest.mark.long]
+        for moment in ("starting", "window", "reporting")
+        for failure in SAID
+    ]
+
+
+@pytest.mark.parametrize(("moment", "failure"), failures())
+def test_a_worker_that_fails_fails_its_case_only_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, failure: str
+) -> None:
+    monkeypatch.setenv(VARIABLE, f"{moment} {failure}")
+    with Command(tmp_path, *ARGUMENTS, program=FAILING) as command:
+        code, _, errors = command.finish()
+    failed, following = saved_report(tmp_path).runs
+    assert code == 4
+    assert len(errors.splitlines()) == 1
+    assert (following.error, following.verdict.status) == (None, "ok")
+    if moment == "starting":
+        assert f"worker 2 could not start: {SAID[failure].removeprefix('failed: ')}." in errors
+        assert failed.trials == ()
+    else:
+        (trial,) = failed.trials
+        assert f"worker 2 {SAID[failure]}; the others' figures are kept." in errors
+        assert [one.error is None for one in trial.workers] == [True, False, True]
+        assert failed.verdict.status == "ok"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None:
+    with Held(tmp_path, "measuring", *ARGUMENTS) as command:
+        for worker in command.workers():
+            worker.kill()
+        code, output, errors = command.finish()
+    failed, following = saved_report(tmp_path).runs
+    assert code == 4
+    assert re.search(r"worker 1 (was killed|ended with) .*, and 2 more\.$", errors)
+    assert [one.transactions for one in failed.trials[0].workers] == [0, 0, 0]
+    assert failed.verdict.status == "ok"
+    assert (following.error, following.verdict.status) == (None, "ok")
+    assert "Best: 0 " not in output
+    assert left(tmp_path) == ["report.json"]
+
+
+@posix
+@pytest.mark.long
+@pytest.mark.parametrize(("moment", "fault"), [("starting", "did not get ready"), ("measuring", "hung")])
+def test_a_stopped_worker_is_ended_after_the_time_out(tmp_path: Path, moment: str, fault: str) -> None:
+    with Held(tmp_path, moment, *ARGUMENTS, "--busy-timeout", "1s") as command:
+        if moment == "starting":
+            command.let_go()
+            command.until(command.workers, "worker")
+        workers = command.workers()
+        workers[0].suspend()
+        code, _, errors = command.finish()
+    failed, following = saved_report(tmp_path).runs
+    assert code == 4
+    assert re.search(rf"worker \d .*{fault} within the time-out, and was ended", errors)
+    assert (moment == "measuring") == bool(failed.trials)
+    assert (following.error, following.verdict.status) == (None, "ok")
+    assert gone(workers)
+    assert left(tmp_path) == ["report.json"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is Linux's")
+def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
+    large = ("--value-size", "500000", "--key-space", "50", "--read-ratio", "0", "--synchronous", "off")
+    with Held(tmp_path, "measuring", *ARGUMENTS, *large, "--duration", "2s") as command:
+        if sys.platform == "linux":
+            command.workers()[0].rlimit(psutil.RLIMIT_AS, (1 << 20, 1 << 20))
+        code, _, errors = command.finish()
+    _, following = saved_report(tmp_path).runs
+    assert code == 4
+    assert len(errors.splitlines()) == 1
+    assert re.search(r"worker \d failed: (out of memory|SQLITE_NOMEM)", errors)
+    assert (following.error, following.verdict.status) == (None, "ok")
+    assert left(tmp_path) == ["report.json"]
