@@ -159,17 +159,15 @@ def read(text: str) -> dict[Fault, str]:
 
 
 def merged(wanted: Counter[Fault], ran: Watch, before: Results, where: str) -> dict[Fault, str]:
-    """Return a result for every wanted fault: of the tests that ran now, else of when they last did.
+    """Return a result for every wanted fault that has one: of now, else of when its tests last ran.
 
-    Raises SystemExit when there is none.
+    Of those that did not all run now it has none of now.
     """
     new = {
         fault: f"{result} ({where})" for fault, result in ran.results() if ran.cases()[fault] == wanted[fault]
     }
     known = {**before, **new}
-    if unknown := sorted({fault.test for fault in wanted if fault not in known}):
-        raise SystemExit(f"{PAGE.name} is not written: run also " + " ".join(unknown))
-    return {fault: known[fault] for fault in wanted}
+    return {fault: known[fault] for fault in wanted if fault in known}
 
 
 def difference(wanted: Counter[Fault], text: str) -> list[str]:
@@ -181,15 +179,17 @@ def difference(wanted: Counter[Fault], text: str) -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page, or check it; return the exit code."""
-    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     wanted = watch(marked(), "--collect-only", "-qq").cases()
     if list(arguments) == ["--check"]:
-        lines = difference(wanted, text)
+        lines = difference(wanted, PAGE.read_text(encoding="utf-8"))
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         return 1 if lines else 0
     where = f"{platform.system()}, {datetime.now(UTC):%Y-%m-%d}"
-    results = merged(wanted, watch(arguments or marked()), read(text), where)
+    ran = watch(arguments or marked())
+    results = merged(wanted, ran, read(PAGE.read_text(encoding="utf-8")), where)
     PAGE.write_text(page(results), encoding="utf-8", newline="\n")
+    if missing := sorted({fault.test for fault in wanted if fault not in results}):
+        raise SystemExit(f"{PAGE.name} lacks rows: run also {' '.join(missing)}")
     return 0
 
 
