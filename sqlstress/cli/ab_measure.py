@@ -55,6 +55,7 @@ def _exit_code(report: Report, kept: str, strict: bool) -> int:
         complain(f"Error: {conclusion(report, report.ab)}")
         return REGRESSION
     if failed:
-        complain(f"Error: {failed.arm}, {failed.case.label}, could not be measured: {failed.error}.")
+        reason = (failed.error or "").removesuffix(".")
+        complain(f"Error: {failed.arm}, {failed.case.label}, could not be measured: {reason}.")
         return FAILURE
     return UNSURE if strict and report.ab.verdict == INCONCLUSIVE else FINE

@@ -72,6 +72,7 @@ def _integrity(report: Report) -> Iterator[int]:
 def _failures(failed: Sequence[Run]) -> Iterator[int]:
     if failed:
         more = len(failed) - 1
+        reason = (failed[0].error or "").removesuffix(".")
         others = f" (and {more} {'case' if more == 1 else 'cases'} more)" if more else ""
-        complain(f"Error: {failed[0].case.label} could not be measured: {failed[0].error}{others}.")
+        complain(f"Error: {failed[0].case.label} could not be measured: {reason}{others}.")
         yield FAILURE

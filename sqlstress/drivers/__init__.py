@@ -47,11 +47,12 @@ def load_vfs(name: str) -> Any:
 
 
 def explain(name: str, error: Exception) -> str:
-    """Return what went wrong, with SQLite's own name for it where the driver of that name met it."""
+    """Return what went wrong, and what to do about it, with SQLite's name for what that driver met."""
     if isinstance(error, SqlstressError):
         return str(error)
     if isinstance(error, MemoryError):
         return "out of memory"
     code = load_driver(name).result_code(error) if name in DRIVERS else None
     kind = type(error).__name__ if code is None else codes.name(code)
-    return f"{kind}: {error}".removesuffix(": ")
+    advice = None if code is None else codes.advice(code)
+    return f"{kind}: {error}".removesuffix(": ") + (f" ({advice})" if advice else "")

@@ -6,14 +6,21 @@ Source: https://www.sqlite.org/rescode.html
 from __future__ import annotations
 
 ERROR = 1
+PERM = 3
 BUSY = 5
 NOMEM = 7
+READONLY = 8
 INTERRUPT = 9
-BUSY_SNAPSHOT = 517
+IOERR = 10
 CORRUPT = 11
 FULL = 13
 CANTOPEN = 14
 NOTADB = 26
+IOERR_READ = 266
+BUSY_SNAPSHOT = 517
+IOERR_SHORT_READ = 522
+IOERR_DATA = 8202
+IOERR_CORRUPTFS = 8458
 
 LIMIT_VARIABLE_NUMBER = 9
 """Category of the limit on a statement's parameters. Source: https://www.sqlite.org/c3ref/c_limit_attached.html"""
@@ -34,6 +41,16 @@ _NAMES = {
     26: "SQLITE_NOTADB",
 }
 
+_ADVICE = {
+    PERM: "choose a --dir that can be written",
+    NOMEM: "close other programs, or lower --concurrency",
+    READONLY: "choose a --dir that can be written",
+    IOERR: "the disk failed, or a limit on the size of files was met (ulimit -f): choose another --dir",
+    FULL: "free some space there, or choose another --dir",
+    CANTOPEN: "is the folder still there, its path under 500 bytes, and ulimit -n high enough?",
+}
+_OF_DATA = (IOERR_READ, IOERR_SHORT_READ, IOERR_DATA, IOERR_CORRUPTFS)
+
 
 def is_busy(code: int | None) -> bool:
     """Return whether a result code, extended or not, says that a lock was not free."""
@@ -43,6 +60,16 @@ def is_busy(code: int | None) -> bool:
 def is_damage(code: int | None) -> bool:
     """Return whether a result code, extended or not, says that a file is not a sound database."""
     return code is not None and code & 0xFF in (CORRUPT, NOTADB)
+
+
+def is_lack(code: int | None) -> bool:
+    """Return whether a result code says what SQLite lacked, such as space, and nothing of the data."""
+    return code is not None and code & 0xFF in _ADVICE and code not in _OF_DATA
+
+
+def advice(code: int) -> str | None:
+    """Return what can be done about a result code; None where that depends."""
+    return _ADVICE[code & 0xFF] if is_lack(code) else None
 
 
 def name(code: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,13 +12,14 @@ from sqlstress.case import Case
 from sqlstress.drivers.build import describe
 from sqlstress.engine import limits
 from sqlstress.engine.ceiling import harness_ns
+from sqlstress.engine.failure import as_failure
 from sqlstress.engine.folder import RunFolder
 from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.environment import fingerprint
-from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
+from sqlstress.errors import Interrupted
 from sqlstress.report import Environment, Report, Run, Trial
 from sqlstress.stores import DRY
 from sqlstress.workloads import needless
@@ -104,17 +104,7 @@ class Session:
         except Exception as problem:
             # What stops the first case would stop the others; a worker that fails stops its own case only.
             if first and not trials and not isinstance(problem, WorkerFailure):
-                raise as_failure(problem) from problem
-            error = str(as_failure(problem))
+                raise as_failure(problem, case.driver) from problem
+            error = str(as_failure(problem, case.driver))
         failed = next((trial.error for trial in trials if trial.error), None)
         return Run(case, tuple(trials), (), ceiling, error or failed), interrupted
-
-
-def as_failure(problem: Exception) -> SqlstressError:
-    """Return any exception as one of ours, which says what happened."""
-    if isinstance(problem, SqlstressError):
-        return problem
-    kind = type(problem)
-    known = isinstance(problem, OSError) or kind.__module__ in ("sqlite3", "apsw")
-    hint = "" if known else f" (unexpected: please report it, with Python {sys.version.split()[0]})"
-    return EnvironmentFailure(f"{kind.__name__}: {problem}{hint}")

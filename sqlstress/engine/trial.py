@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.case import Case
+from sqlstress.engine.failure import as_failure
 from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.pool import Ended, Pool, WorkerFailure
 from sqlstress.engine.summary import summarise
 from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.report import Trial
+from sqlstress.errors import Interrupted
+from sqlstress.report import Check, Trial, Verdict
 from sqlstress.units import NS_PER_S
 from sqlstress.workloads import open_work
 from sqlstress.workloads.base import Outcome, Work
@@ -65,12 +67,28 @@ class TrialRunner:
             if late_s:
                 return trial, late_s
             self.observer.phase("verifying")
-            trial = replace(trial, verdict=work.verify(outcomes(ended), self._wait))
-            return work.complete(trial, self._wait), 0.0
+            return self._examined(case, work, trial, ended), 0.0
         finally:
             work.connected()
             if not self.keep:
                 work.discard()
+
+    def _examined(self, case: Case, work: Work, trial: Trial, ended: Sequence[Ended]) -> Trial:
+        """Add the verdict, and what else is learned when the workers have ended.
+
+        Where that fails, what was measured is kept, as a trial that is not valid.
+        """
+        try:
+            trial = replace(trial, verdict=work.verify(outcomes(ended), self._wait))
+            return work.complete(trial, self._wait)
+        except Interrupted:
+            raise
+        except Exception as problem:
+            why = str(as_failure(problem, case.driver)).removesuffix(".")
+            if not trial.verdict.checks:
+                trial = replace(trial, verdict=Verdict((Check("verification", "unknown", note=why),)))
+                why = f"the data could not be verified: {why}"
+            return replace(trial, error=trial.error or why)
 
     def _place(self, case: Case) -> Path:
         """Return where the files go; files that are kept go into a folder for each case."""

@@ -10,9 +10,10 @@ from itertools import chain, islice
 from pathlib import Path
 
 from sqlstress.case import Case
-from sqlstress.drivers import Connection, load_driver
+from sqlstress.drivers import Connection, codes, explain, load_driver
 from sqlstress.drivers import settings as pragmas
 from sqlstress.drivers.base import Row
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.pulse import Pulse
 from sqlstress.stores.base import COUNTERS
 from sqlstress.stores.partition import file_names
@@ -46,12 +47,21 @@ def remove(case: Case, folder: Path) -> None:
 
 @contextmanager
 def opened(case: Case, path: Path) -> Iterator[Connection]:
-    """Open one file with the case's driver, SQLite's own busy handler and its default settings."""
-    connection = load_driver(case.driver).connect(path, case.settings.busy_timeout_ms, None)
+    """Open one file with the case's driver, SQLite's own busy handler and its default settings.
+
+    Raises EnvironmentFailure for what SQLite lacks there, such as space: that says nothing of the data.
+    """
+    driver = load_driver(case.driver)
     try:
-        yield connection
-    finally:
-        connection.close()
+        connection = driver.connect(path, case.settings.busy_timeout_ms, None)
+        try:
+            yield connection
+        finally:
+            connection.close()
+    except Exception as error:
+        if codes.is_lack(driver.result_code(error)):
+            raise EnvironmentFailure(f"cannot use {path.name}: {explain(case.driver, error)}.") from error
+        raise
 
 
 def create(case: Case, path: Path, rows: Iterable[Row]) -> Connection:
@@ -172,7 +182,10 @@ def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
     It runs in a thread of its own: a signal is heard by the main thread only, and not inside SQLite.
     """
     with ThreadPoolExecutor(1) as executor:
-        answer = executor.submit(connection.rows, sql)
+        try:
+            answer = executor.submit(connection.rows, sql)
+        except RuntimeError as error:
+            raise EnvironmentFailure(f"{error}: close other programs.") from error
         try:
             while wait([answer], _TICK_S).not_done:
                 pulse()

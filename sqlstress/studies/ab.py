@@ -8,7 +8,7 @@ from random import Random
 
 from sqlstress.analysis.ab import figure, look
 from sqlstress.case import Case
-from sqlstress.engine.session import as_failure
+from sqlstress.engine.failure import as_failure
 from sqlstress.errors import Interrupted
 from sqlstress.gate import FAIL, LOOKS, UNDECIDED, Look
 from sqlstress.report import AbTest, Report, Run, Trial
@@ -92,8 +92,8 @@ class AbStudy:
             raise
         except Exception as problem:
             if not self._runs:
-                raise as_failure(problem) from problem
-            self._runs[cell, arm] = replace(run, error=str(as_failure(problem)))
+                raise as_failure(problem, run.case.driver) from problem
+            self._runs[cell, arm] = replace(run, error=str(as_failure(problem, run.case.driver)))
         else:
             self._runs[cell, arm] = replace(run, trials=(*run.trials, trial), error=self._problem(trial))
             if trial.verdict.status == "failed":

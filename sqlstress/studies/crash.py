@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 
-from sqlstress.engine.session import as_failure
+from sqlstress.engine.failure import as_failure
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.engine.victims import Victims
 from sqlstress.errors import EnvironmentFailure, Interrupted
@@ -47,8 +47,8 @@ class KillStudy:
             return True
         except Exception as problem:
             if not self.kills.rounds:
-                raise as_failure(problem) from problem
-            self.kills = replace(self.kills, error=str(as_failure(problem)))
+                raise as_failure(problem, self._case.driver) from problem
+            self.kills = replace(self.kills, error=str(as_failure(problem, self._case.driver)))
         finally:
             self._database.release()
             if not self._runner.keep:

@@ -12,7 +12,7 @@ from sqlstress.case import Case, Settings
 from sqlstress.disk.device import Device
 from sqlstress.disk.operations import Operation, Sync, SyncFolder
 from sqlstress.drivers import Connection, load_vfs
-from sqlstress.engine.session import as_failure
+from sqlstress.engine.failure import as_failure
 from sqlstress.errors import Interrupted
 from sqlstress.report.power_loss import GOOD, PowerCuts, PowerLoss
 from sqlstress.stores import files
@@ -77,8 +77,8 @@ class PowerStudy:
             return True
         except Exception as problem:
             if not self.loss.configurations:
-                raise as_failure(problem) from problem
-            self.loss = replace(self.loss, error=str(as_failure(problem)))
+                raise as_failure(problem, self._cases[0].driver) from problem
+            self.loss = replace(self.loss, error=str(as_failure(problem, self._cases[0].driver)))
         return False
 
     def _take_control(self, found: PowerCuts) -> None:

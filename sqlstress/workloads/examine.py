@@ -22,10 +22,13 @@ def unverified(case: Case) -> Verdict:
 
 
 def examined(name: str, check: Callable[[], Check]) -> Check:
-    """Run a check that reads the database; one that SQLite refuses to read has failed."""
+    """Run a check that reads the database; one that SQLite refuses to read has failed.
+
+    Raises what says nothing of the database: errors of ours, of the system, and of memory.
+    """
     try:
         return check()
-    except SqlstressError:
+    except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as error:
         return Check(name, "failed", 0, 1, (f"the database can't be read: {error}",))

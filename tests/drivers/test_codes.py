@@ -31,6 +31,25 @@ def test_damage_is_told_from_what_has_to_do_with_the_surroundings(code: int | No
 
 
 @pytest.mark.parametrize(
+    ("code", "lack"),
+    [
+        (codes.FULL, True),
+        (codes.NOMEM, True),
+        (CANTOPEN, True),
+        (IOERR_FSYNC, True),
+        (codes.IOERR_SHORT_READ, False),
+        (codes.CORRUPT, False),
+        (codes.BUSY, False),
+        (codes.ERROR, False),
+        (None, False),
+    ],
+)
+def test_what_sqlite_lacks_is_told_from_what_it_read(code: int | None, lack: bool) -> None:
+    assert codes.is_lack(code) is lack
+    assert code is None or (codes.advice(code) is not None) is lack
+
+
+@pytest.mark.parametrize(
     ("code", "name"),
     [
         (5, "SQLITE_BUSY"),

@@ -19,7 +19,6 @@ from sqlstress.workloads.crash.records import PUT, TABLES, Entry, Records
 from sqlstress.workloads.problems import Tally
 
 EXAMINER = 0
-_OURS = (codes.NOMEM, codes.FULL, codes.CANTOPEN)
 
 
 class Remains(NamedTuple):
@@ -112,7 +111,7 @@ class Database:
         """Say whether an error is about this machine or this program; else it is about the file."""
         code = load_driver(self.case.driver).result_code(error)
         # What a binding can't make text of has no code.
-        return code & 0xFF in _OURS if code is not None else type(error).__module__ not in DRIVERS
+        return codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS
 
     def judge(self, examined: Examined, told: Mapping[int, Told]) -> Verdict:
         """Say whether the files held what their writers were told; `told` are those of the last round."""

@@ -1,0 +1,17 @@
+"""Any exception, as one of ours that says what happened."""
+
+from __future__ import annotations
+
+import sys
+
+from sqlstress.drivers import DRIVERS, explain
+from sqlstress.errors import EnvironmentFailure, SqlstressError
+
+
+def as_failure(problem: Exception, driver: str) -> SqlstressError:
+    """Return an exception that came while a driver of that name was in use."""
+    if isinstance(problem, SqlstressError):
+        return problem
+    known = isinstance(problem, OSError | MemoryError) or type(problem).__module__.split(".")[0] in DRIVERS
+    hint = "" if known else f" (unexpected: please report it, with Python {sys.version.split()[0]})"
+    return EnvironmentFailure(f"{explain(driver, problem)}{hint}")
