@@ -52,9 +52,15 @@ def held_back(name: str) -> Iterator[None]:
 
 
 def begin_child() -> None:
-    """To be called first in a child: it ignores Ctrl-C, and ends when its parent does, however that ends."""
+    """To be called first in a child: it ignores Ctrl-C, and ends when its parent does, however that ends.
+
+    Raises EnvironmentFailure when the system allows no thread for that.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    except RuntimeError as error:
+        raise EnvironmentFailure(f"{error} (close other programs)") from error
 
 
 def _end_with_parent() -> None:
@@ -115,8 +121,8 @@ def call_apart(pulse: Callable[[], None], function: Callable[P, T], *args: P.arg
 
 
 def _answer(pipe: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    begin_child()
     try:
+        begin_child()
         pipe.send(function(*args, **kwargs))
     except Exception as error:
         pipe.send(error)

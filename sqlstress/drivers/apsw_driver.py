@@ -11,6 +11,7 @@ import apsw
 
 from sqlstress.drivers.base import Row
 from sqlstress.drivers.waiting import Waiting
+from sqlstress.errors import UsageError
 
 HANDLES_BUSY = True
 
@@ -67,7 +68,14 @@ class ApswConnection:
 
 
 def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> ApswConnection:
-    """Open a database; with `waiting`, its handler runs inside SQLite."""
+    """Open a database; with `waiting`, its handler runs inside SQLite. Raises UsageError for some names."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"apsw takes no name that is not UTF-8, as {str(path)!r:.200} is: "
+            "choose another --dir or --driver."
+        ) from error
     return ApswConnection(path, busy_timeout_ms, waiting)
 
 

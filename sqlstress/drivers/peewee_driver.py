@@ -12,7 +12,7 @@ from pathlib import Path
 import peewee
 
 from sqlstress.drivers import sqlite3_driver
-from sqlstress.drivers.sqlite3_driver import StdlibConnection
+from sqlstress.drivers.sqlite3_driver import StdlibConnection, file_name
 from sqlstress.drivers.waiting import Waiting
 
 HANDLES_BUSY = False
@@ -22,7 +22,7 @@ class PeeweeConnection(StdlibConnection):
     """A connection that was opened by Peewee, in true autocommit, as Peewee has it."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
-        self.database = peewee.SqliteDatabase(str(path), timeout=timeout_s, check_same_thread=False)
+        self.database = peewee.SqliteDatabase(file_name(path), timeout=timeout_s, check_same_thread=False)
         self._connection = self.database.connection()  # type: ignore[no-untyped-call]
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ class StdlibConnection:
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self._connection = sqlite3.connect(
-            path, timeout=timeout_s, isolation_level=None, check_same_thread=False
+            file_name(path), timeout=timeout_s, isolation_level=None, check_same_thread=False
         )
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
@@ -60,6 +60,12 @@ class StdlibConnection:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def file_name(path: Path) -> str:
+    """Return a path such that SQLite never takes it for a URI."""
+    name = str(path)
+    return f"./{name}" if name.startswith("file:") else name
 
 
 def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> StdlibConnection:

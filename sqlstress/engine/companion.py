@@ -40,9 +40,9 @@ class Observed:
 
 def main(errand: Errand, pipe: connection.Connection) -> None:
     """Run a companion's process."""
-    begin_child()
     words = memoryview(errand.counters).cast("B").cast("q")
     try:
+        begin_child()
         companion = open_companion(errand.name, errand.case, errand.folder, errand.shared)
         pipe.send(Ready(time.perf_counter_ns()))
         window: Window = pipe.recv()

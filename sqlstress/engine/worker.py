@@ -67,9 +67,9 @@ class Failed(NamedTuple):
 
 def main(job: Job, pipe: connection.Connection) -> None:
     """Run a worker process."""
-    begin_child()
     gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
     try:
+        begin_child()
         source = open_source(job.case, job.folder, job.worker, job.salt, job.shared)
         gc.freeze()
         pipe.send(Ready(time.perf_counter_ns()))

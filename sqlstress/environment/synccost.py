@@ -105,8 +105,9 @@ class _Blocks:
     def _write(self, block: int) -> None:
         self._writes += 1
         os.lseek(self._descriptor, block * BLOCK, os.SEEK_SET)
-        if os.write(self._descriptor, self._writes.to_bytes(8, "little") + self._padding) != BLOCK:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        left = self._writes.to_bytes(8, "little") + self._padding
+        while left:  # of a full disk only the write after the last that fits says so
+            left = left[os.write(self._descriptor, left) :]
 
 
 def _samples(write: Callable[[], None], sync: Callable[[], None], clock: Callable[[], int]) -> list[int]:
