@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
+from tempfile import gettempdir
 
 from sqlstress.cli.console import say
 from sqlstress.cli.github import Step
-from sqlstress.errors import Interrupted, SqlstressError, UsageError
+from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.render import BESIDE, FORMATS, check_installed
-from sqlstress.report import Report, write_atomically
+from sqlstress.report import Report, to_json, write_atomically
 from sqlstress.report.document import is_stream
 
 
@@ -56,6 +58,7 @@ class Saver:
         self._terminal = [terminal] if terminal else []
         self._step = [step] if step else []
         self._written: dict[str, None] = {}  # a set that keeps its order
+        self._lost: set[Output] = set()
         self._files = [output for output in outputs if not is_stream(output.path)]
         self._streams = [output for output in outputs if is_stream(output.path)]
         self.problem: SqlstressError | None = None
@@ -83,6 +86,10 @@ class Saver:
         if report.holds_something:
             self._save([*self._terminal, *self._streams], report)
         self._save(self._step, report)
+        # Whatever else was asked for can be made of JSON.
+        kept = any(output.format == "json" for output in self._files if output not in self._lost)
+        if self._lost and not kept:
+            self._rescue(report)
 
     def saved(self) -> list[str]:
         """Return the names of the files that have been written by now."""
@@ -106,9 +113,23 @@ class Saver:
                 output.save(report)
             except SqlstressError as error:
                 self.problem = error
+                if isinstance(output, Output):
+                    self._lost.add(output)
                 continue
             if isinstance(output, Output):
                 self._written[str(output.path)] = None
+                self._lost.discard(output)
+
+    def _rescue(self, report: Report) -> None:
+        """Keep a report that could not be saved where it was to be, as JSON, in the temporary folder."""
+        try:
+            name = Path(gettempdir()) / f"sqlstress-report-{token_hex(4)}.json"
+            write_atomically(name, to_json(report))
+        except (OSError, SqlstressError):
+            rescued = "no copy could be kept in the temporary folder either"
+        else:
+            rescued = f"the report is kept in {name}"
+        self.problem = EnvironmentFailure(f"{self.problem}; {rescued}.")
 
 
 def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
@@ -132,17 +153,22 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
 def _check(text: str, path: Path) -> None:
     """Refuse what can't be written, as far as can be seen now: before anything has been measured."""
     try:
-        is_folder, has_folder, written = path.is_dir(), path.parent.is_dir(), _written(path)
+        is_folder, written = path.is_dir(), _written(path)
+        has_folder = written[0].exists()
     except OSError as error:
         raise UsageError(f"-o {text!r:.60}: {error.strerror}. Choose another file.") from error
     if not path.name or is_folder:
         raise UsageError(f"-o {text!r}: this is not the name of a file.")
     if not has_folder:
-        raise UsageError(f"-o {text!r}: the folder {path.parent} does not exist. Make it first.")
-    if not os.access(written, os.W_OK):
-        raise UsageError(f"-o {text!r}: {written} can't be written. Choose another file.")
+        raise UsageError(f"-o {text!r}: the folder {written[0]} does not exist. Make it first.")
+    for place in written:
+        if not os.access(place, os.W_OK):
+            raise UsageError(f"-o {text!r}: {place} can't be written. Choose another file.")
 
 
-def _written(path: Path) -> Path:
-    """Return what must be writable: a file is replaced as a whole, so its folder; a stream itself."""
-    return path if is_stream(path) else path.parent
+def _written(path: Path) -> list[Path]:
+    """Return what must be writable: a stream itself; a file is replaced as a whole, so its folder too."""
+    if is_stream(path):
+        return [path]
+    target = path.resolve()  # a symbolic link is followed
+    return [target.parent, target] if target.exists() else [target.parent]

@@ -15,7 +15,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +41,8 @@ FORMAT_VERSION = "1.1"
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 _NUMBERS = re.compile(r"\[\s+-?\d[\d.e+-]*(?:,\s+-?\d[\d.e+-]*)*\s+\]")
 """A list of numbers: no string of JSON holds a line break, so nothing else looks like one."""
+_LONG_NAME = 200
+"""Bytes of a file's name; 255 is the most on usual systems."""
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
 _STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
@@ -182,13 +186,24 @@ def _write_into(path: Path, data: bytes) -> None:
         stream.write(data)
 
 
+def _temporary_name(name: str) -> str:
+    """Return a name that is the same at every save, so that the next one clears away what a killed one left.
+
+    With that of a long name, which must not become longer, goes a number that tells it from the others.
+    """
+    if len(os.fsencode(name)) <= _LONG_NAME:
+        return f".{name}.sqlstress-tmp"
+    return f".{zlib.crc32(os.fsencode(name)):08x}.sqlstress-tmp"
+
+
 def _replace(target: Path, data: bytes) -> None:
-    # The name is fixed, so that the next save clears away what a killed one left.
-    temporary = target.parent / f".{target.name}.sqlstress-tmp"
+    temporary = target.with_name(_temporary_name(target.name))
     temporary.unlink(missing_ok=True)
     try:
         with temporary.open("xb") as file:
             file.write(data)
+        if target.exists():  # what nobody else may read stays so
+            shutil.copymode(target, temporary)
         temporary.replace(target)
     except BaseException:
         with suppress(OSError):

@@ -81,6 +81,14 @@ def test_a_stale_temporary_file_is_cleared_away_by_the_next_save(tmp_path: Path)
     assert not stale.exists()
 
 
+@pytest.mark.parametrize("length", [200, 201, 250])
+def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path, length: int) -> None:
+    target = tmp_path / ("x" * length)
+    for text in ("old", "new"):
+        write_atomically(target, text)
+    assert [(path, path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()] == [(target, "new")]
+
+
 @posix
 def test_a_stale_temporary_name_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
