@@ -76,6 +76,7 @@ ELSEWHERE = {
     "python -m benchmarks all --output benchmarks/results/NAME.md": "it takes hours",
     "python -m benchmarks --help": "the benchmarks have tests of their own",
     ".ci/run": "it runs the tests",
+    "sqlstress crash --rounds 100 --journal-mode off --cache-size 10": "it must fail, as a test sees",
     "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
     "python -m pytest examples/test_my_settings.py": "the test of that example runs it",
 }

@@ -6,9 +6,11 @@ from random import Random
 from typing import NamedTuple
 
 LONGEST_S = 0.1
-"""Writers are killed within this time from when they begin, or from their first acknowledged transaction."""
+"""Writers are killed within this time from their first acknowledged transaction."""
 OPENING_SHARE = 0.25
 """Share of the rounds whose moment counts from when the writers begin to open the files."""
+OPENING_S = 0.02
+"""Within this time they are killed then: to open files, and to recover them, takes milliseconds."""
 ALONE_SHARE = 0.35
 """Share of the rounds in which one writer is killed before the others."""
 HELD_SHARE = 0.5
@@ -40,9 +42,10 @@ class Strike(NamedTuple):
 def draw(seed: int, number: int, writers: int) -> Strike:
     """Draw how so many writers are killed in a round."""
     random = Random(f"{seed}:strike:{number}")
+    opening = random.random() < OPENING_SHARE
     return Strike(
-        opening=random.random() < OPENING_SHARE,
-        after_s=random.uniform(0.0, LONGEST_S),
+        opening=opening,
+        after_s=random.uniform(0.0, OPENING_S if opening else LONGEST_S),
         order=tuple(random.sample(range(1, writers + 1), writers)),
         alone=random.random() < ALONE_SHARE and writers > 1,
         then_s=random.uniform(0.0, LONGEST_S),

@@ -36,6 +36,21 @@ def kills_of(path: Path) -> Kills:
     return report.crash.kills
 
 
+OTHERS = (
+    ("--driver", "apsw", "--busy", "fair", "--batch", "1", "--value-size", "8", "--begin", "deferred"),
+    ("-c", "1", "--pragma", "locking_mode=exclusive", "--value-size", "20000", "--page-size", "1024"),
+    ("--journal-mode", "truncate", "--synchronous", "extra", "--busy-timeout", "5s", "-c", "5"),
+)
+
+
+@pytest.mark.parametrize("options", OTHERS, ids=["apsw", "exclusive", "truncate"])
+def test_any_settings_can_be_tried(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
+    pytest.importorskip("apsw")
+    said = cli("crash", *SHORT, *options, "-o", "crash.json")
+    assert (said.code, said.err) == (0, "")
+    assert kills_of(tmp_path).acknowledged > 0
+
+
 @pytest.mark.fault(
     area="crash",
     injected="all writers killed at one moment, again and again (SIGKILL)",

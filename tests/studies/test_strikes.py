@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.studies.strikes import LONGEST_S, draw
+from sqlstress.studies.strikes import LONGEST_S, OPENING_S, draw
 
 
 @given(st.integers(0, 2**32), st.integers(0, 10**6), st.integers(1, 256))
@@ -17,7 +17,7 @@ def test_every_writer_is_killed_once_and_the_moments_are_within_bounds(
     assert [one for group in strike.groups for one in group] == list(strike.order)
     assert len(strike.groups) == 1 + strike.alone
     assert strike.alone <= (writers > 1)
-    assert 0 <= strike.after_s <= LONGEST_S
+    assert 0 <= strike.after_s <= (OPENING_S if strike.opening else LONGEST_S)
     assert 0 <= strike.then_s <= LONGEST_S
     assert strike == draw(seed, number, writers)
 
