@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -16,11 +17,12 @@ from sqlstress.render.ci.junit import report_junit
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
 from sqlstress.render.text import WIDTH, report_text
-from sqlstress.report import Crash, Kills, Report
+from sqlstress.report import Crash, Kills, Report, read
 from tests.crash_report import EXAMPLE, KILLS, crash_report, empty_report, lost_report
 from tests.example_report import assert_golden
 from tests.strategies import by_type
 
+ROOT = Path(__file__).parents[3]
 ENDED = crash_report(replace(KILLS, rounds=7, error="worker 1: SQLITE_FULL: disk full"))
 
 
@@ -99,3 +101,25 @@ def test_the_page_says_first_whether_something_was_lost() -> None:
     page = report_html(lost_report())
     assert "<strong>FAILED</strong><span>process death</span>" in page
     assert "<strong>300</strong><span>writers killed</span>" in page
+
+
+def row(name: str, settings: str) -> str:
+    """Return the row of a saved report on the page about crash tests."""
+    crash = read(ROOT / "reports" / f"{name}.json").crash
+    kills = crash.kills if crash else None
+    assert kills
+    struck = (kills.kills, kills.alone, kills.opening, kills.checkpoints)
+    recovered = kills.wals + kills.hot_journals
+    found = (kills.acknowledged, kills.finished, kills.undone, recovered, kills.lost, kills.torn)
+    return f"| [{settings}](../reports/{name}.md) | {' | '.join(f'{one:,}' for one in (*struck, *found))} |"
+
+
+def test_the_figures_of_the_page_are_those_of_the_saved_reports() -> None:
+    page = (ROOT / "docs" / "crash.md").read_text(encoding="utf-8")
+    for name, settings in (
+        ("linux-crash-kills", "WAL, FULL"),
+        ("linux-crash-kills-4-files", "WAL, FULL, 4 files"),
+        ("linux-crash-kills-off", "WAL, OFF"),
+        ("linux-crash-kills-delete", "DELETE, FULL"),
+    ):
+        assert row(name, settings) in page
