@@ -48,7 +48,7 @@ ADDED = {
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
     'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
     'sqlstress ab --a "" --b "" --concurrency 2': f"{AB_SHORT} --max-drop 90%",
-    "sqlstress crash --rounds 100 --concurrency 3": "--rounds 2",
+    "sqlstress crash --rounds 100 --concurrency 3": "--rounds 2 --seed 1",
     "sqlstress cycles": "--cycles 5",
     "sqlstress cycles --settings wal,wal-tx --synchronous normal": "--cycles 5",
     "sqlstress cycles --concurrency 1,4 --settings wal,wal-tx --transaction cycle": "--cycles 5",
