@@ -25,6 +25,12 @@ def under_way(command: Command) -> None:
     command.until(lambda: len(command.workers()) == 3, "writers")
 
 
+def strike(command: Command, name: str) -> None:
+    """Send a signal to the command and to all its writers, as a terminal does."""
+    if sys.platform != "win32":
+        os.killpg(command.process.pid, signal.Signals[name])
+
+
 @pytest.mark.fault(
     area="crash",
     injected="Ctrl-C or SIGTERM to a crash test and all its writers",
@@ -38,7 +44,7 @@ def test_a_crash_test_that_is_stopped_keeps_what_it_proved_and_leaves_nothing(
     with Command(tmp_path, *ENDLESS) as command:
         under_way(command)
         children = command.children()
-        os.killpg(command.process.pid, signal.Signals[name])
+        strike(command, name)
         code, output, errors = command.finish()
     crash = saved_report(tmp_path).crash
     assert crash

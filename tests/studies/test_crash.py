@@ -156,7 +156,7 @@ def test_others_that_do_not_go_on_are_told(
     def kill_and_stop(self: Victims, numbers: Collection[int]) -> None:
         kill(self, numbers)
         for number in self.alive:
-            os.kill(self._processes[number - 1].pid or 0, signal.SIGSTOP)
+            os.kill(self._processes[number - 1].pid or 0, signal.Signals["SIGSTOP"])
 
     drawn(ALONE._replace(then_s=0.0))
     monkeypatch.setattr(Victims, "kill", kill_and_stop)
