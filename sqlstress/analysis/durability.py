@@ -26,7 +26,7 @@ _ON_POWER_FAILURE = {
     ("wal", "normal"): "a power failure can lose the last commits",
     ("delete", "normal"): "a power failure can undo the last commit",
     ("delete", "full"): "a power failure can undo the last commit",
-    ("truncate", "normal"): "a power failure can undo the last commit",
+    ("truncate", "normal"): "a power failure can undo the last commit, or a part of it: a damaged file",
 }
 
 
