@@ -32,6 +32,11 @@ def saved(path: Path) -> tuple[Report, PowerLoss]:
     return report, report.crash.power
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="power cut: unsynced writes dropped, kept, reordered, torn; folder entries undone",
+    outcome="exit code 0 where nothing acknowledged is lost, else 1 with an example",
+)
 @pytest.mark.parametrize(("options", "code"), [((), 0), (("--synchronous", "normal"), 1)])
 def test_power_is_cut_and_what_was_acknowledged_is_there_or_not(
     cli: Cli, tmp_path: Path, options: tuple[str, ...], code: int
@@ -57,6 +62,11 @@ def test_the_matrix_has_a_row_for_every_configuration(
     assert "Use WAL with FULL" in (tmp_path / "matrix.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.fault(
+    area="crash",
+    injected="a disk on which a configuration that must fail does not",
+    outcome="exit code 1: nothing is proved",
+)
 def test_a_test_whose_control_does_not_fail_is_failed_itself(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,11 @@ from sqlstress.studies.power_loss import PowerStudy
 CASE = Case(workload="crash", driver="apsw", concurrency=3, seed=1, settings=Settings(wal_autocheckpoint=20))
 
 
+@pytest.fixture(autouse=True)
+def _short_control(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sqlstress.studies.power_loss.CONTROL_IMAGES", 400)
+
+
 def case(journal_mode: str, synchronous: str, **fields: object) -> Case:
     settings = replace(CASE.settings, journal_mode=journal_mode, synchronous=synchronous)
     return replace(CASE, settings=settings, **fields)  # type: ignore[arg-type]

@@ -64,6 +64,10 @@ def _row(cuts: PowerCuts) -> tuple[str, ...]:
     return (
         settings.journal_mode.upper(),
         (settings.synchronous or "default").upper(),
-        rounded(syncs_each(cuts), 2),
+        _tenths(syncs_each(cuts)),
         *map(whole, counts),
     )
+
+
+def _tenths(number: float) -> str:
+    return f"{number:.1f}" if abs(number) < 100 else rounded(number, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from sqlstress.render import DOCUMENTS, FORMATS
 from sqlstress.render.ci.github import workflow_commands
@@ -33,6 +33,7 @@ def test_the_text_of_what_was_lost_is_the_golden_one() -> None:
     assert_golden("crash-power-lost.txt", report_text(LOST))
 
 
+@settings(max_examples=25)
 @given(by_type(PowerLoss))
 def test_any_test_of_power_cuts_is_shown_within_80_columns(loss: PowerLoss) -> None:
     report = power_report(loss)
