@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from sqlstress.engine.tally import Tally, Totals, Window
-from sqlstress.workloads.base import Chunk, Source
+from sqlstress.workloads.base import FAILED, Chunk, Source
 
 FIRST_CHUNK = 8
 SHORT_NS = 8_000_000
@@ -30,7 +30,7 @@ def timed_loop(
 ) -> Totals:
     """Work until the window closes, `limit` operations are done, the source is dry, or stop[0] is set.
 
-    progress[0] is raised by the operations done, after every chunk.
+    progress[0] is raised by the operations done, not by those given up, after every chunk.
     """
     tally = Tally(window, source.kinds, source.row_weights)
     run = run_acknowledged if source.acknowledges else run_unacknowledged
@@ -46,7 +46,7 @@ def timed_loop(
         tally.add(chunk.kinds, stamps, chunk.sizes)
         settling = clock()
         source.settle(chunk, done, results, stamps)
-        progress[0] += done
+        progress[0] += done - chunk.kinds[:done].count(FAILED)
         left = None if left is None else left - done
         size = next_size(size, done, stamps[-1] - stamps[0], source.largest_chunk)
         busy_before, busy = busy, source.busy_counts()

@@ -131,7 +131,7 @@ class Pool:
                 pass  # it died meanwhile; gathering the results says so
 
     def gather(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
-        """Wait for all results. A worker is given up when no worker has done anything for `timeout_s`."""
+        """Wait for all results. They are given up when no worker has got anything done for `timeout_s`."""
         ended = []
         for number, message in self._messages(self._numbered(workers=True), None, pulse, "hung", timeout_s):
             ended.append(message if isinstance(message, Ended) else Ended(number, message))

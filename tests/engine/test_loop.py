@@ -113,6 +113,13 @@ def test_progress_is_told_after_every_chunk() -> None:
     assert progress == [24]
 
 
+def test_what_was_given_up_is_no_progress() -> None:
+    progress = [0]
+    source = source_of([*gets(2, 1), *[(REPLACE, 1, raising(Busy()))] * 5, *gets(3, 1)])
+    timed_loop(source, NO_END, None, progress, [0], source.clock)
+    assert progress == [5]
+
+
 def test_short_operations_make_the_chunks_grow_up_to_the_largest() -> None:
     source = source_of(gets(8 + 16 + 32 + 64 + 64, 1))
     run(source, NO_END)

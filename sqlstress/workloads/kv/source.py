@@ -13,18 +13,21 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.stores import Operation, open_store
 from sqlstress.workloads.base import FAILED, Chunk, Findings
 from sqlstress.workloads.kv import acks
 from sqlstress.workloads.kv.checks import ReadCheck
 from sqlstress.workloads.kv.keys import drawer, encoder
-from sqlstress.workloads.kv.kinds import GET, KINDS, REPLACE
+from sqlstress.workloads.kv.kinds import GET, KINDS, REPLACE, UPDATE
 from sqlstress.workloads.kv.placement import Placement
 from sqlstress.workloads.kv.values import Values
 
 if TYPE_CHECKING:
     from sqlstress.case import Case
 
+PATIENCE_S = 60.0
+"""So long a worker may wait for locks, all attempts together, without a write between that was done."""
 _IS_GET = bytes(kind == GET for kind in range(256))
 
 
@@ -58,6 +61,7 @@ class KeyValueSource:
         self.proves = case.verify != "none"
         self.check = ReadCheck(self.values, case.load.batch)
         self.sequence = 1
+        self._given_up = 0
         self._make_value = self.values.maker(worker)
         self._make_values = self.values.series(worker)
         self.acknowledges = self.proves
@@ -125,6 +129,15 @@ class KeyValueSource:
         if self.acknowledges:
             self.area.fold(chunk.rows, stamps)
             self.area.settled()
+        if self.case.ops is not None:
+            self._check_patience(chunk.kinds[:done])
+
+    def _check_patience(self, kinds: bytearray) -> None:
+        """Raise when no write has been possible for long: a fixed amount of work would wait for ever."""
+        wrote = REPLACE in kinds or UPDATE in kinds
+        self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)
+        if self._given_up * self.case.settings.busy_timeout_ms / 1000 > PATIENCE_S:
+            raise EnvironmentFailure(f"{self._given_up} writes in a row were given up, and none was done")
 
     def _check_reads(self, chunk: Chunk, done: int, results: list[Any]) -> None:
         params = zip(chunk.rows, strict=False) if self.only_reads else chunk.params

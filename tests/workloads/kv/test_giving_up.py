@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.case import Case, Load, Settings
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.stores import files, open_store
 from tests.stores.filled import create, locked
 from tests.workloads.kv.dry import Recorder, do
@@ -24,6 +25,30 @@ def test_a_get_given_up_by_a_worker_that_only_reads_is_no_wrong_read(monkeypatch
     do(recorder.source, chunk, {3: BusyForLong()})
     findings = recorder.source.findings()
     assert (findings.reads_checked, findings.bad_reads) == (7, 0)
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("ops", [1000, None])
+def test_a_fixed_amount_of_work_ends_when_no_write_is_possible_for_a_minute(
+    monkeypatch: pytest.MonkeyPatch, ops: int | None, batch: int
+) -> None:
+    settings = Settings(busy_timeout_ms=5_000)
+    recorder = Recorder(Load(read_ratio=0.0, batch=batch), settings=settings, ops=ops)
+    source = recorder.source
+    monkeypatch.setattr(source.store, "was_busy", lambda error: isinstance(error, BusyForLong))
+
+    def chunk_of_six(given_up: int) -> None:
+        do(source, source.next_chunk(6), {index: BusyForLong() for index in range(given_up)})
+
+    chunk_of_six(6)
+    chunk_of_six(5)  # one was done
+    chunk_of_six(6)
+    chunk_of_six(6)  # a minute, and no longer
+    if ops is None:
+        chunk_of_six(6)
+    else:
+        with pytest.raises(EnvironmentFailure, match="18 writes in a row were given up"):
+            chunk_of_six(6)
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
