@@ -81,12 +81,17 @@ def _canonical(name: str, value: str) -> str:
     return words[int(value)] if value.isdecimal() and int(value) < len(words) else value
 
 
+def differences(settings: Settings, effective: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield (pragma, value asked for, answer) where an answer is another one."""
+    for name, asked in wanted(settings):
+        answer = effective.get(name)
+        if answer not in (None, _canonical(name, asked)):
+            yield name, asked, answer
+
+
 def check(settings: Settings, effective: dict[str, str]) -> None:
     """Raise when SQLite did not take a setting: UsageError, or EnvironmentFailure for WAL mode."""
-    for name, asked in wanted(settings):
-        answer = effective[name]
-        if answer == _canonical(name, asked):
-            continue
+    for name, asked, answer in differences(settings, effective):
         if name == "journal_mode":
             raise EnvironmentFailure(
                 f"journal_mode={asked} is not to be had here: SQLite answers {answer!r}. "

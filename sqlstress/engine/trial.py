@@ -7,13 +7,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlstress.case import Case
 from sqlstress.engine.failure import as_failure
+from sqlstress.engine.guard import Guard
 from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.pool import Ended, Pool, WorkerFailure
+from sqlstress.engine.standstill import Standstill
 from sqlstress.engine.summary import summarise
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.errors import Interrupted
@@ -31,6 +33,30 @@ READY_EACH_S = 0.5
 STALL_S = 30.0
 
 
+class Flaw(NamedTuple):
+    """Why a trial is not valid although nothing failed."""
+
+    late_s: float
+    """How long the window was open when the last worker reached its loop; 0: all were in time."""
+    still_s: float
+    """How long nothing ran; 0: everything did."""
+
+    def told(self, attempts: int) -> str:
+        """Say what happened in the last of so many attempts, and what to do."""
+        times = f" {attempts} times" if attempts > 1 else ""
+        if self.still_s:
+            return (
+                f"the machine slept, or this program was stopped, while it measured{times} "
+                f"(for {self.still_s:.1f} s): let it run undisturbed"
+            )
+        return f"a worker came late to the window{times}: give a longer --warmup"
+
+
+def flaw_of(late_s: float, still_s: float) -> Flaw | None:
+    """Return the flaw of a trial, if it has one."""
+    return Flaw(late_s, still_s) if late_s or still_s else None
+
+
 class TrialRunner:
     """Runs the trials of one measurement: it knows the folder, and gives each trial a salt of its own."""
 
@@ -44,43 +70,54 @@ class TrialRunner:
         self._carry: dict[Any, Any] = {}
 
     def run(self, case: Case, index: int) -> Trial:
-        """Run one trial; one in which a worker came late is run again, at most three times."""
+        """Run one trial; one with a flaw is run again, at most three times in all."""
         attempt, extra_s = 1, 0.0
-        trial, late_s = self._attempt(case, index, extra_s)
-        while late_s and attempt < ATTEMPTS:
+        trial, flaw = self._attempt(case, index, extra_s)
+        while flaw and attempt < self._attempts(case):
             attempt += 1
             # Many busy workers need some time until each has had its turn at a processor.
-            extra_s += 2 * late_s
-            trial, late_s = self._attempt(case, index, extra_s)
-        error = f"a worker came late to the window {ATTEMPTS} times: give a longer --warmup"
-        return replace(trial, attempts=attempt, error=error if late_s else trial.error)
+            extra_s += 2 * flaw.late_s
+            trial, flaw = self._attempt(case, index, extra_s)
+        return replace(trial, attempts=attempt, error=flaw.told(attempt) if flaw else trial.error)
 
-    def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, float]:
-        """Return a trial, and by how many seconds a worker came late: then it is not valid."""
+    @staticmethod
+    def _attempts(case: Case) -> int:
+        # The published script's files serve its whole sweep: what was done to them can't be done again.
+        return 1 if case.unit == "pair" else ATTEMPTS
+
+    def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:
+        """Return a trial, and why it is not valid although nothing failed: then it may be run again."""
         self.salt += 1
         folder = self._place(case)
         work = open_work(case, folder, self.salt, self._carry)
         try:
             self.observer.phase("preparing")
             work.prepare(self._wait)
-            trial, late_s, ended = self._measure(case, index, work, folder, extra_s)
-            if late_s:
-                return trial, late_s
+            guard = Guard(case, folder, self._wait)
+            trial, flaw, ended = self._measure(case, index, work, folder, extra_s)
+            if flaw and self._attempts(case) > 1:
+                return trial, flaw
             self.observer.phase("verifying")
-            return self._examined(case, work, trial, ended), 0.0
+            return self._examined(case, work, guard, trial, ended), flaw
         finally:
             work.connected()
             if not self.keep:
                 work.discard()
 
-    def _examined(self, case: Case, work: Work, trial: Trial, ended: Sequence[Ended]) -> Trial:
+    def _examined(self, case: Case, work: Work, guard: Guard, trial: Trial, ended: Sequence[Ended]) -> Trial:
         """Add the verdict, and what else is learned when the workers have ended.
 
         Where that fails, what was measured is kept, as a trial that is not valid.
         """
         try:
+            disturbance = guard.disturbance(ended)
+            if disturbance:
+                self._carry.clear()  # no further trial begins with these files
+                trial = replace(trial, error=disturbance.text)
+                if disturbance.unread:
+                    return replace(trial, verdict=disturbance.verdict())
             trial = replace(trial, verdict=work.verify(outcomes(ended), self._wait))
-            return work.complete(trial, self._wait)
+            return trial if disturbance else work.complete(trial, self._wait)
         except Interrupted:
             raise
         except Exception as problem:
@@ -101,7 +138,7 @@ class TrialRunner:
 
     def _measure(
         self, case: Case, index: int, work: Work, folder: Path, extra_s: float
-    ) -> tuple[Trial, float, list[Ended]]:
+    ) -> tuple[Trial, Flaw | None, list[Ended]]:
         with Pool(case, folder, self.salt, work.shared, work.companions) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
@@ -117,13 +154,14 @@ class TrialRunner:
                 window = plan_window(case, time.perf_counter_ns(), extra_s)
                 pool.go(window)
             self.observer.phase("measuring")
-            ended = pool.gather(stall_s(case), lambda: self._pulse(pool))
+            standstill = Standstill()
+            ended = pool.gather(stall_s(case), lambda: self._pulse(pool, standstill))
             series, problem = pool.dismiss(STALL_S, self._wait)
             pool.join(STALL_S)
             whole_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
         trial = summarise(case, index, window, ended, whole_s, start_s)
         trial = replace(trial, series=(*trial.series, *series), error=trial.error or problem)
-        return trial, lateness_s(case, window, ended), ended
+        return trial, flaw_of(lateness_s(case, window, ended), standstill.seconds()), ended
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
         failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)
@@ -134,8 +172,9 @@ class TrialRunner:
         self.signals.check()
         self.observer.waiting()
 
-    def _pulse(self, pool: Pool) -> None:
+    def _pulse(self, pool: Pool, standstill: Standstill) -> None:
         self.signals.check()
+        standstill.look()
         self.observer.tick(pool.done_so_far())
 
 

@@ -18,6 +18,7 @@ from sqlstress.drivers import explain
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.processes import begin_child
+from sqlstress.stores.seal import Seal, held_open
 from sqlstress.workloads import open_source
 from sqlstress.workloads.base import Findings, Source
 
@@ -71,10 +72,11 @@ def main(job: Job, pipe: connection.Connection) -> None:
     try:
         begin_child()
         source = open_source(job.case, job.folder, job.worker, job.salt, job.shared)
+        seal = Seal(held_open(job.folder, job.case.buckets))
         gc.freeze()
         pipe.send(Ready(time.perf_counter_ns()))
         window: Window = pipe.recv()
-        pipe.send(_work(job, source, window))
+        pipe.send(_work(job, source, seal, window))
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except Exception as error:
@@ -89,7 +91,7 @@ def fail(pipe: connection.Connection, reason: str) -> None:
         pipe.send(Failed(reason))
 
 
-def _work(job: Job, source: Source, window: Window) -> Done:
+def _work(job: Job, source: Source, seal: Seal, window: Window) -> Done:
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
@@ -97,6 +99,7 @@ def _work(job: Job, source: Source, window: Window) -> Done:
     totals = timed_loop(source, window, limit, words[place : place + SLOT_WORDS], words[:SLOT_WORDS])
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
+    findings.broken_seal = seal.broken()  # before it closes: until then nobody has a reason to remove a file
     source.close()
     return Done(totals, findings)
 

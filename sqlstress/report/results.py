@@ -172,7 +172,7 @@ class Trial:
     start_s: float | None = None
     """From starting the first process to the last one being ready, in seconds; None: not observed."""
     attempts: int = 1
-    """How often the trial was started, because a worker came late."""
+    """How often the trial was started, because a worker came late or the machine slept meanwhile."""
     outcome: str = "done"
     """How a fixed amount of work ended: done, timeout (given up), or limit (refused by SQLite)."""
     note: str = ""

@@ -80,6 +80,8 @@ def create(case: Case, path: Path, rows: Iterable[Row]) -> Connection:
         if case.load.update_ratio:
             _create_counters(connection)
         _fill(case, connection, rows)
+        # The last page, to which nobody writes: if the file is cut off, SQLite does not put it back unseen.
+        connection.rows("CREATE TABLE last_page (unused)")
         if case.settings.journal_mode == "wal":
             _grow_wal(case, path, connection)
             _checkpoint(connection)

@@ -11,7 +11,7 @@ from sqlstress.case import Case
 from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.engine.trial import ATTEMPTS, TrialRunner, lateness_s, outcomes, plan_window
+from sqlstress.engine.trial import ATTEMPTS, Flaw, TrialRunner, flaw_of, lateness_s, outcomes, plan_window
 from sqlstress.report import Trial
 from sqlstress.units import NS_PER_MS, NS_PER_S
 from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
@@ -94,21 +94,25 @@ def test_a_verdict_is_told_who_died_and_what_the_others_found() -> None:
 
 
 class Scripted(TrialRunner):
-    """Answers each attempt with a lateness from a list."""
+    """Answers each attempt with a flaw, or none, from a list."""
 
-    def __init__(self, lateness: list[float], trial: Trial = TRIAL) -> None:
+    def __init__(self, flaws: list[Flaw | None], trial: Trial = TRIAL) -> None:
         super().__init__(Path(), False, StopSignals(), Nobody(), 0)
-        self.lateness, self.trial = iter(lateness), trial
+        self.flaws, self.trial = iter(flaws), trial
         self.extras: list[float] = []
 
-    def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, float]:
+    def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:
         self.extras.append(extra_s)
-        return self.trial, next(self.lateness)
+        return self.trial, next(self.flaws)
 
 
 def run(*lateness: float) -> tuple[Trial, list[float]]:
-    runner = Scripted(list(lateness))
+    runner = Scripted([flaw_of(late_s, 0.0) for late_s in lateness])
     return runner.run(Case(), 0), runner.extras
+
+
+def frozen(case: Case, *seconds: float) -> Trial:
+    return Scripted([flaw_of(0.0, still_s) for still_s in seconds]).run(case, 0)
 
 
 def test_a_trial_in_time_is_run_once() -> None:
@@ -128,5 +132,27 @@ def test_a_trial_that_is_late_every_time_is_not_valid_and_says_what_to_do() -> N
 
 
 def test_what_was_wrong_with_a_trial_in_time_is_kept() -> None:
-    runner = Scripted([0.0], replace(TRIAL, error="worker 1 was killed"))
+    runner = Scripted([None], replace(TRIAL, error="worker 1 was killed"))
     assert runner.run(Case(), 0).error == "worker 1 was killed"
+
+
+def test_a_trial_during_which_nothing_ran_is_run_again_with_the_same_warm_up() -> None:
+    runner = Scripted([flaw_of(0.0, 2.5), None])
+    trial = runner.run(Case(), 0)
+    assert (trial.attempts, trial.error, runner.extras) == (2, None, [0.0, 0.0])
+
+
+def test_a_trial_during_which_nothing_ran_every_time_is_not_valid_and_says_so() -> None:
+    trial = frozen(Case(), *[2.5] * 9)
+    assert trial.attempts == ATTEMPTS
+    assert trial.error == (
+        "the machine slept, or this program was stopped, while it measured 3 times (for 2.5 s): "
+        "let it run undisturbed"
+    )
+
+
+def test_the_published_script_whose_files_serve_a_whole_sweep_is_not_run_again() -> None:
+    trial = frozen(Case(workload="classic", ops=10), 2.5)
+    assert trial.attempts == 1
+    assert trial.error is not None
+    assert trial.error.startswith("the machine slept, or this program was stopped, while it measured (for")

@@ -40,7 +40,8 @@ def test_counters_are_there_only_for_cases_with_updates(
 ) -> None:
     create(replace(case, load=replace(case.load, update_ratio=update_ratio)), tmp_path, {})
     tables = contents(case, tmp_path, "SELECT name, type FROM sqlite_schema")
-    assert tables == [{"kv": "table", **({"counter": "table"} if update_ratio else {})}] * case.buckets
+    counter = {"counter": "table"} if update_ratio else {}
+    assert tables == [{"kv": "table", **counter, "last_page": "table"}] * case.buckets
     if update_ratio:
         counters = contents(case, tmp_path, "SELECT id, n FROM counter")
         assert counters == [dict.fromkeys(range(COUNTERS), 0)] * case.buckets

@@ -1,0 +1,166 @@
+"""Tests of what is seen of a stranger's hand in a trial's databases, on real files."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sqlstress.case import Case, Load, Settings
+from sqlstress.engine.guard import Disturbance, Guard
+from sqlstress.engine.pool import Ended
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.stores import files
+from tests.engine.hand_made import dead, done
+
+BUCKETS = 2
+VICTIM = "kv_1.db"
+Act = Callable[[Path], object]
+
+
+def case_of(journal_mode: str) -> Case:
+    settings = Settings(synchronous="off", wal_autocheckpoint=8, journal_mode=journal_mode)
+    return Case(buckets=BUCKETS, settings=settings, load=Load(key_space=30))
+
+
+@pytest.fixture(params=["wal", "delete"])
+def case(request: pytest.FixtureRequest) -> Case:
+    return case_of(request.param)
+
+
+def prepared(case: Case, folder: Path) -> Guard:
+    files.remove(case, folder)
+    for path in files.paths(case, folder):
+        files.create(case, path, ((key, key) for key in range(30))).close()
+        files.first_write(case, path)
+    return Guard(case, folder, lambda: None)
+
+
+def told(case: Case, folder: Path, act: Act, *ended: Ended) -> Disturbance | None:
+    guard = prepared(case, folder)
+    act(folder / VICTIM)
+    return guard.disturbance(ended)
+
+
+def sql(*statements: str) -> Act:
+    def act(path: Path) -> None:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    return act
+
+
+def replace_by_a_copy(path: Path) -> None:
+    shutil.copyfile(path, path.with_name("copy"))
+    path.with_name("copy").replace(path)
+
+
+def damage(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"something else")
+
+
+def test_a_database_that_only_workers_used_is_undisturbed(case: Case, tmp_path: Path) -> None:
+    work = sql("REPLACE INTO kv VALUES (1, 2)", "INSERT INTO kv VALUES (100, 1)", "PRAGMA wal_checkpoint")
+    assert told(case, tmp_path, work, done(1), dead(2)) is None
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (Path.unlink, "kv_1.db was deleted while it was measured"),
+        (lambda path: shutil.rmtree(path.parent), "kv_0.db was deleted while it was measured"),
+        (replace_by_a_copy, "kv_1.db was replaced by another file while it was measured"),
+    ],
+    ids=["deleted", "with its folder", "replaced"],
+)
+def test_a_file_that_is_not_the_same_leaves_nothing_to_prove(
+    case: Case, tmp_path: Path, act: Act, text: str
+) -> None:
+    (tmp_path / "own").mkdir()
+    found = told(case, tmp_path / "own", act)
+    assert found is not None
+    assert (found.text, found.verdict().status, found.verdict().counterexamples) == (text, "failed", (text,))
+
+
+@pytest.mark.parametrize(
+    ("statements", "mark"),
+    [
+        (("CREATE INDEX i ON kv (value)",), "schema_version"),
+        (("CREATE TRIGGER t AFTER INSERT ON kv BEGIN SELECT 1; END",), "schema_version"),
+        (("VACUUM",), "schema_version"),
+        (("PRAGMA user_version=77",), "user_version"),
+        (("PRAGMA application_id=77",), "application_id"),
+    ],
+)
+def test_what_a_stranger_changes_beside_the_rows_is_told(
+    case: Case, tmp_path: Path, statements: tuple[str, ...], mark: str
+) -> None:
+    found = told(case, tmp_path, sql(*statements))
+    assert found is not None
+    assert found.text.startswith(f"another program changed kv_1.db while it was measured: its {mark} was ")
+    assert found.unread is None
+
+
+@pytest.mark.parametrize(("before", "after"), [("wal", "delete"), ("delete", "wal")])
+def test_another_journal_mode_is_told(tmp_path: Path, before: str, after: str) -> None:
+    found = told(case_of(before), tmp_path, sql(f"PRAGMA journal_mode={after}"))
+    assert found is not None
+    assert found.text.endswith(f"its journal_mode was {before} and is {after}")
+
+
+def test_a_worker_whose_settings_are_not_those_asked_for_is_told(case: Case, tmp_path: Path) -> None:
+    answers = {"journal_mode": case.settings.journal_mode, "synchronous": "off"}
+    one, other = done(1, effective=answers), done(2, effective={**answers, "synchronous": "off / full"})
+    found = told(case, tmp_path, lambda _: None, one, other)
+    assert found == Disturbance("synchronous was off and became off / full while it was measured")
+    assert told(case, tmp_path, lambda _: None, one) is None
+
+
+def test_a_worker_that_held_a_file_which_is_gone_is_heard(case: Case, tmp_path: Path) -> None:
+    one = done(1)
+    assert one.done is not None
+    one.done.findings.broken_seal = "kv_1.db-wal was deleted"
+    found = told(case, tmp_path, lambda _: None, dead(2), one)
+    assert found == Disturbance("kv_1.db-wal was deleted while it was measured")
+
+
+def test_a_database_that_cannot_be_read_is_told_with_sqlites_name_for_it(case: Case, tmp_path: Path) -> None:
+    found = told(case, tmp_path, damage)
+    assert found == Disturbance("kv_1.db can't be read: SQLITE_NOTADB: file is not a database")
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, case: Case) -> Iterator[sqlite3.Connection]:
+    prepared(case, tmp_path)
+    with closing(sqlite3.connect(tmp_path / VICTIM, isolation_level=None)) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("kind", ["IMMEDIATE", "EXCLUSIVE"])
+def test_a_lock_that_stays_is_told_and_leaves_the_proof_open(
+    case: Case, tmp_path: Path, stranger: sqlite3.Connection, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sqlstress.engine.guard.PATIENCE_MS", 0)
+    guard = Guard(case, tmp_path, lambda: None)
+    stranger.execute(f"BEGIN {kind}")
+    found = guard.disturbance([])
+    assert found is not None
+    assert found.text == "kv_1.db is locked by another program: end it and measure again"
+    assert found.verdict().status == "unknown"
+    stranger.execute("ROLLBACK")
+    assert guard.disturbance([]) is None
+
+
+def test_a_database_that_is_gone_before_it_begins_says_so(case: Case, tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"kv_0\.db can't be read: SQLITE_CANTOPEN"):
+        Guard(case, tmp_path / "gone", lambda: None)
+
+
+def test_the_dry_driver_has_nothing_to_guard(tmp_path: Path) -> None:
+    assert Guard(Case(driver="dry"), tmp_path, lambda: None).disturbance([done(1)]) is None

@@ -1,0 +1,362 @@
+"""What happens when somebody else lays hands on a database while it is measured."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from sqlstress.report import Run
+from tests.engine.processes import PATIENCE_S, Command, saved_report
+
+TELLING = (sys.executable, str(Path(__file__).with_name("telling.py")))
+COMMON = ("-c", "2", "--synchronous", "off", "--busy-timeout", "300ms", "-o", "report.json", "--quiet")
+KV = ("kv", "--warmup", "100ms", "--duration", "300ms", "--key-space", "2000")
+READING = (*KV, "--read-ratio", "1")
+"""What a stranger writes is not written over."""
+FIXED = {
+    "keys": ("keys", "--users", "1000", "--items", "200", "--schema", "no-key", "--id-type", "int"),
+    "cycles": ("cycles", "--settings", "wal", "--cycles", "400"),
+    "methods": ("methods", "--phase", "insert", "--method", "1b1", "--driver", "sqlite3", "--scale", "1000"),
+}
+GIVEN = {
+    "keys": "INSERT INTO picks (user, item) VALUES (4711, 1)",
+    "cycles": "CREATE TABLE stranger (a)",
+    "methods": "INSERT INTO sample (path) VALUES ('4711')",
+}
+PAGE = 4096
+
+Act = Callable[[Path], object]
+
+in_use = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows lets nobody delete a file that is in use"
+)
+
+
+def disturbed(place: Path, act: Act, *arguments: str, victim: str = "kv.db") -> tuple[int, str, Run]:
+    """Run a command, act on one of its databases when the load begins; return exit code, errors and run."""
+    with Command(place, *arguments, *COMMON, program=TELLING) as command:
+        phases = iter(command.process.stdout or ())
+        while next(phases) != "measuring\n":
+            pass
+        act(command.files(victim)[0])
+        code, _, errors = command.finish()
+    assert sorted(path.name for path in place.iterdir()) == ["report.json"]
+    return code, errors, saved_report(place).runs[0]
+
+
+def truncate_to(size: Callable[[int], int]) -> Act:
+    return lambda path: os.truncate(path, size(path.stat().st_size))
+
+
+def flip(offset: int) -> Act:
+    """Return what inverts the byte at a place."""
+
+    def act(path: Path) -> None:
+        with path.open("r+b") as file:
+            file.seek(offset)
+            (byte,) = file.read(1)
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte ^ 0xFF]))
+
+    return act
+
+
+def replace_by_a_copy(path: Path) -> None:
+    copy = path.parent.parent / "copy.db"
+    shutil.copyfile(path, copy)
+    copy.replace(path)
+
+
+def beside(suffix: str, act: Act) -> Act:
+    return lambda path: act(path.with_name(path.name + suffix))
+
+
+def sql(statement: str) -> Act:
+    """Return what runs a statement on a connection of a stranger's."""
+
+    def act(path: Path) -> None:
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+            insist(connection, statement)
+
+    return act
+
+
+def insist(connection: sqlite3.Connection, statement: str) -> None:
+    """Run a statement as soon as a lock can be had: SQLite's own handler may sleep until all is over."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            connection.execute(statement).fetchall()
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+
+
+@pytest.fixture
+def held() -> Iterator[Callable[[str], Act]]:
+    """Return what makes a stranger who takes a lock and keeps it until the test is over."""
+    with ExitStack() as connections:
+
+        def locking(kind: str) -> Act:
+            def act(path: Path) -> None:
+                connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+                connections.enter_context(closing(connection))
+                insist(connection, f"BEGIN {kind}")
+
+            return act
+
+        yield locking
+
+
+# The file itself
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="the database deleted, with its folder too, or replaced by a copy, under load",
+    outcome="exit code 1; it says so, and the trial is not valid",
+)
+@in_use
+@pytest.mark.parametrize(
+    ("act", "happened"),
+    [
+        (Path.unlink, "was deleted"),
+        (lambda path: shutil.rmtree(path.parent), "was deleted"),
+        (replace_by_a_copy, "was replaced by another file"),
+    ],
+    ids=["deleted", "with its folder", "replaced"],
+)
+def test_a_run_that_went_on_without_its_database_has_no_figures(
+    tmp_path: Path, act: Act, happened: str
+) -> None:
+    code, errors, run = disturbed(tmp_path, act, *KV)
+    text = f"kv.db {happened} while it was measured"
+    assert (code, run.error, run.valid) == (1, text, ())
+    assert run.verdict.counterexamples == (text,)
+    assert f"Error: the data is not what the workers were told it is: {text}.\n" in errors
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="the database cut off: to nothing, to half, by its last page",
+    outcome="exit code 1; the proof fails with what SQLite says of the file",
+)
+@in_use
+@pytest.mark.parametrize(
+    "size",
+    [lambda _: 0, lambda size: size // 2 // PAGE * PAGE, lambda size: size - PAGE],
+    ids=["nothing", "half", "a page"],
+)
+def test_a_database_that_was_cut_off_fails_its_proof_although_sqlite_writes_on(
+    tmp_path: Path, size: Callable[[int], int]
+) -> None:
+    code, errors, run = disturbed(tmp_path, truncate_to(size), *KV)
+    assert (code, run.verdict.status) == (1, "failed")
+    assert any(words in errors for words in ("not a database", "malformed", "no such table"))
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="a byte of the database inverted: in the file's header, in the header of a page that is read",
+    outcome="exit code 1; the proof fails with what SQLite says of the file",
+)
+@pytest.mark.parametrize("offset", [16, 3 * PAGE], ids=["file header", "page header"])
+def test_an_inverted_byte_fails_the_proof(tmp_path: Path, offset: int) -> None:
+    code, errors, run = disturbed(tmp_path, flip(offset), *READING, "--journal-mode", "delete")
+    assert (code, run.verdict.status) == (1, "failed")
+    assert "file is not a database" in errors or "malformed" in errors
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="the WAL or its index deleted under load",
+    outcome="exit code 4; it says so, and the trial is not valid",
+)
+@in_use
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_run_that_went_on_without_its_wal_has_no_figures(tmp_path: Path, suffix: str) -> None:
+    code, errors, run = disturbed(tmp_path, beside(suffix, Path.unlink), *KV)
+    text = f"kv.db{suffix} was deleted while it was measured"
+    assert (code, run.error, run.valid) == (4, text, ())
+    assert text in errors
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="the WAL truncated to nothing under load, when it holds what no checkpoint has copied",
+    outcome="exit code 1 or 4, by who meets it first: a worker or the proof",
+)
+@in_use
+def test_a_wal_that_was_emptied_is_told(tmp_path: Path) -> None:
+    def act(path: Path) -> None:
+        wal = path.with_name("kv.db-wal")
+        while wal.stat().st_size < 1_000_000:
+            time.sleep(0.005)
+        os.truncate(wal, 0)
+
+    code, errors, run = disturbed(tmp_path, act, *KV, "--wal-autocheckpoint", "0", "--batch", "20")
+    assert code in (1, 4)
+    assert run.verdict.status == "failed" or run.error
+    assert errors.startswith("Error: ")
+
+
+# Rows and settings, through SQLite
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="a row inserted or changed by another program",
+    outcome="exit code 1; the proof fails and names the key",
+)
+@pytest.mark.parametrize(
+    ("statement", "key"),
+    [("INSERT INTO kv VALUES (4711, 1)", "key 4711"), ("UPDATE kv SET value = 7 WHERE key = 13", "key 13")],
+    ids=["inserted", "changed"],
+)
+def test_a_strangers_row_fails_the_proof(tmp_path: Path, statement: str, key: str) -> None:
+    code, errors, run = disturbed(tmp_path, sql(statement), *READING)
+    assert (code, run.verdict.status) == (1, "failed")
+    assert key in errors
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="the journal mode switched to WAL by another program",
+    outcome="exit code 4; it says so, and the trial is not valid",
+)
+def test_another_journal_mode_makes_the_trial_invalid(tmp_path: Path) -> None:
+    arguments = (*READING, "--journal-mode", "delete")
+    code, errors, run = disturbed(tmp_path, sql("PRAGMA journal_mode=wal"), *arguments)
+    text = "another program changed kv.db while it was measured: its journal_mode was delete and is wal"
+    assert (code, run.error, run.valid) == (4, text, ())
+    assert text in errors
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="the journal mode switched away from WAL by another program",
+    outcome="SQLite refuses it while anybody is connected; nothing changes",
+)
+def test_nobody_switches_away_from_wal_under_load(tmp_path: Path) -> None:
+    refused: list[str] = []
+
+    def act(path: Path) -> None:
+        with closing(sqlite3.connect(path, timeout=0.1)) as connection:
+            try:
+                connection.execute("PRAGMA journal_mode=delete")
+            except sqlite3.OperationalError as error:
+                refused.append(str(error))
+
+    code, errors, run = disturbed(tmp_path, act, *READING)
+    assert refused == ["database is locked"]
+    assert (code, errors, run.verdict.status) == (0, "", "ok")
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="an index added by another program",
+    outcome="exit code 4; it says so, and the trial is not valid",
+)
+def test_a_strangers_index_makes_the_trial_invalid(tmp_path: Path) -> None:
+    code, errors, run = disturbed(tmp_path, sql("CREATE INDEX i ON kv (value)"), *KV)
+    text = "another program changed kv.db while it was measured: its schema_version was 2 and is 3"
+    assert (code, run.error, run.valid) == (4, text, ())
+    assert text in errors
+
+
+# A lock that nobody gives back
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="a write lock, or an exclusive lock, that another program never gives back",
+    outcome="exit code 4 when the last operations have waited out their time-out; the trial is not valid",
+)
+@pytest.mark.parametrize(("kind", "journal_mode"), [("IMMEDIATE", "wal"), ("EXCLUSIVE", "delete")])
+def test_a_lock_for_ever_ends_with_a_message_within_the_time_out(
+    tmp_path: Path, held: Callable[[str], Act], kind: str, journal_mode: str
+) -> None:
+    begun: list[float] = []
+
+    def act(path: Path) -> None:
+        held(kind)(path)
+        begun.append(time.monotonic())
+
+    code, errors, run = disturbed(tmp_path, act, *KV, "--journal-mode", journal_mode)
+    text = "kv.db is locked by another program: end it and measure again"
+    assert (code, run.error, run.valid, run.verdict.status) == (4, text, (), "unknown")
+    assert text in errors
+    assert time.monotonic() - begun[0] < 30, "the window, a time-out, and the program's own end"
+
+
+@pytest.mark.long
+@pytest.mark.fault(
+    area="database",
+    injected="a lock that another program never gives back, in a run of a fixed amount of work",
+    outcome="exit code 4 when no write was possible for a minute of waiting; it says so",
+)
+def test_a_fixed_amount_of_work_does_not_wait_for_ever_for_a_lock(
+    tmp_path: Path, held: Callable[[str], Act]
+) -> None:
+    arguments = ("kv", "--ops", "1000000", "--key-space", "2000")
+    code, errors, run = disturbed(tmp_path, held("IMMEDIATE"), *arguments)
+    assert (code, run.valid) == (4, ())
+    assert "kv.db is locked by another program: end it and measure again" in errors
+
+
+# One of several files
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="one of three files deleted, locked for ever, given a row by another program",
+    outcome="exit code 1, 4, 1; the file is named",
+)
+@pytest.mark.parametrize("fault", [pytest.param("deleted", marks=in_use), "locked", "a row"])
+def test_of_several_files_the_one_that_was_harmed_is_named(
+    tmp_path: Path, held: Callable[[str], Act], fault: str
+) -> None:
+    acts: dict[str, tuple[Act, int]] = {
+        "deleted": (Path.unlink, 1),
+        "locked": (held("IMMEDIATE"), 4),
+        "a row": (sql("INSERT INTO kv VALUES (4711, 1)"), 1),
+    }
+    act, expected = acts[fault]
+    code, errors, _ = disturbed(tmp_path, act, *KV, "-b", "3", victim="kv_1.db")
+    assert code == expected
+    assert "kv_1.db" in errors
+
+
+# The other workloads
+
+
+@pytest.mark.fault(
+    area="database",
+    injected="in keys, cycles and methods: the database deleted, locked for ever, given a row",
+    outcome="exit code 1, 4, 1; it says so (in cycles, whose rows are all deleted again, a table given: 4)",
+)
+@pytest.mark.parametrize("workload", FIXED)
+@pytest.mark.parametrize("fault", [pytest.param("deleted", marks=in_use), "locked", "a row"])
+def test_every_workload_tells_what_was_done_to_its_database(
+    tmp_path: Path, held: Callable[[str], Act], workload: str, fault: str
+) -> None:
+    acts: dict[str, tuple[Act, int, str]] = {
+        "deleted": (Path.unlink, 1, "kv.db was deleted while it was measured"),
+        "locked": (held("IMMEDIATE"), 4, "kv.db is locked by another program: end it and measure again"),
+        "a row": (sql(GIVEN[workload]), 1, "4711"),
+    }
+    if (workload, fault) == ("cycles", "a row"):
+        acts[fault] = sql(GIVEN[workload]), 4, "another program changed kv.db while it was measured"
+    act, expected, text = acts[fault]
+    code, errors, _ = disturbed(tmp_path, act, *FIXED[workload])
+    assert code == expected
+    assert text in errors

@@ -1,0 +1,110 @@
+"""What happens when the clock is set, or time passes in which nothing runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine.standstill import NOTICED_S
+from tests.engine.processes import Command, saved_report, sqlstress
+
+TELLING = (sys.executable, str(Path(__file__).with_name("telling.py")))
+KV = (
+    "kv",
+    "-c",
+    "2",
+    "--key-space",
+    "500",
+    "--duration",
+    "200ms",
+    "--warmup",
+    "100ms",
+    "--synchronous",
+    "off",
+)
+DRY = ("kv", "-c", "1", "--driver", "dry", "--duration", "50ms", "--warmup", "50ms")
+SAVED = ("-o", "report.json", "--quiet")
+
+STEPPING = """
+import itertools, os, pathlib, time
+
+true, steps = time.time, itertools.count()
+time.time = lambda: true() + (next(steps) * 86_400 if os.getpid() % 2 else -next(steps) * 86_400)
+time.time_ns = lambda: int(time.time() * 1e9)
+pathlib.Path({place!r}, f"stepping-{{os.getpid()}}").touch()
+"""
+"""Every look at the wall clock of a process finds it a day further ahead, or behind."""
+
+
+@pytest.mark.fault(
+    area="time",
+    injected="the wall clock stepped by a day at every look, in every process",
+    outcome="exit code 0; nothing changes: no figure depends on it",
+)
+def test_a_wall_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, place = tmp_path / "own", tmp_path / "place"
+    own.mkdir()
+    place.mkdir()
+    (own / "sitecustomize.py").write_text(STEPPING.format(place=str(own)), encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(own))
+    begun = time.monotonic()
+    code, _, errors = sqlstress(place, *KV, *SAVED)
+    (run,) = saved_report(place).runs
+    (trial,) = run.trials
+    assert len(list(own.glob("stepping-*"))) >= 3, "the clock jumps in the program and in both workers"
+    assert (code, errors, run.verdict.status, trial.attempts) == (0, "", "ok", 1)
+    assert trial.seconds == 0.2
+    longest_ns = max(latency.max_ns for latency in trial.latency.values())
+    assert 0 < longest_ns < (time.monotonic() - begun) * 1e9
+
+
+def freeze(command: Command, phases: Iterator[str]) -> None:
+    """Stop everything when the next load begins, as a suspended virtual machine does, and let it go on."""
+    if sys.platform != "win32":
+        while next(phases) != "measuring\n":
+            pass
+        time.sleep(0.1)  # it says so shortly before it begins to look at the clock
+        os.killpg(command.process.pid, signal.SIGSTOP)
+        time.sleep(NOTICED_S + 0.3)
+        os.killpg(command.process.pid, signal.SIGCONT)
+
+
+@pytest.mark.fault(
+    area="time",
+    injected="all processes stopped during a window and let go on, as of a machine that was suspended",
+    outcome="exit code 0; that trial does not count and is run again",
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
+    with Command(tmp_path, *KV, *SAVED, program=TELLING) as command:
+        freeze(command, iter(command.process.stdout or ()))
+        code, _, errors = command.finish()
+    (run,) = saved_report(tmp_path).runs
+    assert (code, errors, run.verdict.status) == (0, "", "ok")
+    assert [(trial.attempts, trial.error) for trial in run.trials] == [(2, None)]
+    assert (run.trials[0].longest_wait_ns or 0) < NOTICED_S * 1e9
+
+
+@pytest.mark.fault(
+    area="time",
+    injected="all processes stopped in every window and let go on",
+    outcome="exit code 4 after three attempts; it says so, and the trial is not valid",
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_trial_during_which_nothing_ran_three_times_is_not_valid(tmp_path: Path) -> None:
+    with Command(tmp_path, *DRY, *SAVED, program=TELLING) as command:
+        phases = iter(command.process.stdout or ())
+        for _ in range(3):
+            freeze(command, phases)
+        code, _, errors = command.finish()
+    (run,) = saved_report(tmp_path).runs
+    text = "the machine slept, or this program was stopped, while it measured 3 times"
+    assert (code, run.valid) == (4, ())
+    assert (run.error or "").startswith(text)
+    assert text in errors
