@@ -6,6 +6,8 @@
     python -m benchmarks fair                                    --busy fair against the default
     python -m benchmarks memory                                  memory and time to start
     python -m benchmarks profile                                 where an operation's time goes
+    python -m benchmarks endurance --output benchmarks/results/endurance.md
+                                                                 many workers, files, keys; ten minutes
     python -m benchmarks gate --output benchmarks/results/gate.md
                                                                  how often `sqlstress ab` is wrong
     python -m benchmarks all --output benchmarks/results/NAME.md
@@ -32,7 +34,7 @@ import psutil
 from benchmarks import climit_build, text
 from benchmarks.bench import Bench
 from benchmarks.loops import LoopFailure
-from benchmarks.options import STUDIES, options, parser
+from benchmarks.options import APART, STUDIES, options, parser
 from benchmarks.results import Document, Plan, Row, Section, Task
 from benchmarks.surroundings import revision
 from benchmarks.tool import Tool, ToolFailure
@@ -46,7 +48,7 @@ def main(arguments: list[str]) -> int:
         return subprocess.call([sys.executable, "-m", "benchmarks.gate", *arguments[1:]])
     given = parser().parse_args(arguments)
     asked = options(given)
-    names = tuple(STUDIES) if given.study == "all" else (given.study,)
+    names = tuple(name for name in STUDIES if name not in APART) if given.study == "all" else (given.study,)
     try:
         with TemporaryDirectory(
             dir=given.dir, prefix="sqlstress-benchmarks-", ignore_cleanup_errors=True

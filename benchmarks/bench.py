@@ -13,6 +13,15 @@ DRIVERS = ("apsw", "sqlite3")
 
 
 @dataclass(frozen=True, slots=True)
+class Scale:
+    """What is large in the runs of `endurance`."""
+
+    workers: int = 256
+    buckets: int = 1_000
+    keys: int = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What was asked for; an empty choice leaves it to the sub-command."""
 
@@ -25,6 +34,7 @@ class Options:
     synchronous: tuple[str, ...] = ()
     concurrency: tuple[int, ...] = ()
     arms: tuple[str, ...] = ()
+    scale: Scale = Scale()
 
 
 @dataclass(frozen=True, slots=True)

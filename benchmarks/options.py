@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks import fair, harness, limit, memory, published, stages
-from benchmarks.bench import DRIVERS, LOADS, Bench, Options
+from benchmarks import endurance, fair, harness, limit, memory, published, stages
+from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Scale
 from benchmarks.results import Plan
 from sqlstress.units import parse_duration
 
@@ -21,7 +21,10 @@ STUDIES: dict[str, Callable[[Bench], Plan]] = {
     "fair": fair.plan,
     "memory": memory.plan,
     "profile": stages.plan,
+    "endurance": endurance.plan,
 }
+APART = ("endurance",)
+"""Not among `all`: it takes a quarter of an hour."""
 _TITLES = {
     "limit": limit.TITLE,
     "published": published.TITLE,
@@ -29,6 +32,7 @@ _TITLES = {
     "fair": fair.TITLE,
     "memory": memory.TITLE,
     "profile": stages.TITLE,
+    "endurance": endurance.TITLE,
 }
 
 
@@ -41,8 +45,9 @@ def parser() -> argparse.ArgumentParser:
     commands = found.add_subparsers(dest="study", required=True, metavar="COMMAND")
     made = {name: commands.add_parser(name, help=title, description=title) for name, title in _TITLES.items()}
     made["all"] = commands.add_parser(
-        "all", help="all of them", description="all of them, one after the other"
+        "all", help="all of them but endurance", description="all of them, one after the other"
     )
+    _endurance(made.pop("endurance"))
     for name, command in made.items():
         _common(command)
         if name not in ("published", "profile"):
@@ -62,8 +67,21 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
+def _endurance(command: argparse.ArgumentParser) -> None:
+    _everywhere(command)
+    command.add_argument("--duration", type=duration, default=600.0, help="the long run (default: 10m)")
+    scale = Scale()
+    for name in ("workers", "buckets", "keys"):
+        default = getattr(scale, name)
+        command.add_argument(f"--{name}", type=positive, default=default, help=f"(default: {default:,})")
+
+
 def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--repeats", type=positive, default=5, help="pairs for each cell (default: 5)")
+    _everywhere(command)
+
+
+def _everywhere(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=1, help="of the first round (default: 1)")
     command.add_argument("--dir", type=folder, default=Path(), help="where the databases go (default: here)")
     command.add_argument("--output", type=Path, metavar="NAME.md", help="write NAME.md and NAME.json too")
@@ -83,7 +101,7 @@ def _choice(command: argparse.ArgumentParser, name: str, choices: tuple[str, ...
 def options(given: argparse.Namespace) -> Options:
     """Return what was asked for; what a sub-command has no option for is left to it."""
     return Options(
-        repeats=given.repeats,
+        repeats=getattr(given, "repeats", 1),
         duration_s=getattr(given, "duration", 1.0),
         warmup_s=getattr(given, "warmup", 0.3),
         seed=given.seed,
@@ -92,6 +110,7 @@ def options(given: argparse.Namespace) -> Options:
         synchronous=tuple(getattr(given, "synchronous", ())),
         concurrency=getattr(given, "concurrency", ()),
         arms=tuple(getattr(given, "arm", ())),
+        scale=_scale(given),
     )
 
 
@@ -125,3 +144,7 @@ def positive(text: str) -> int:
 def counts(text: str) -> tuple[int, ...]:
     """Read a list such as 1,2,8."""
     return tuple(positive(part) for part in text.split(","))
+
+
+def _scale(given: argparse.Namespace) -> Scale:
+    return Scale(given.workers, given.buckets, given.keys) if "workers" in given else Scale()

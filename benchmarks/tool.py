@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.loops import CHECKOUT, Sample
-from benchmarks.watch import PeakMemory
+from benchmarks.watch import Watcher
 from sqlstress.report import Environment, Report, Run, Trial, from_json
 
 
@@ -57,6 +57,8 @@ class Outcome:
     trial: Trial
     wall_s: float
     """From starting the command to its end."""
+    report_bytes: int
+    """Size of the saved report."""
 
     @property
     def sample(self) -> Sample:
@@ -75,8 +77,8 @@ class Tool:
         """Measure one case. Raises ToolFailure."""
         return self.kv(case.arguments(seed))
 
-    def kv(self, arguments: list[str], memory: PeakMemory | None = None) -> Outcome:
-        """Run the command with one case, its memory watched on request. Raises ToolFailure."""
+    def kv(self, arguments: list[str], watcher: Watcher | None = None) -> Outcome:
+        """Run the command with one case, watched on request. Raises ToolFailure."""
         with TemporaryDirectory(dir=self._folder, prefix="tool-") as own:
             file = Path(own) / "report.json"
             fixed = ["--dir", own, "--quiet", "--no-progress", "-o", f"json:{file}"]
@@ -88,15 +90,16 @@ class Tool:
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            with process, memory.watching(process.pid) if memory else nullcontext():
+            with process, watcher.watching(process.pid) if watcher else nullcontext():
                 said = process.communicate()
             wall_s = time.perf_counter() - begun
             if process.returncode:
                 words = next((text for text in reversed(said) if text.strip()), "it said nothing")
                 raise ToolFailure(f"sqlstress ended with exit code {process.returncode}: {words.strip()}")
+            report_bytes = file.stat().st_size
             report = from_json(file.read_text(encoding="utf-8"))
         self._remember(report)
-        return Outcome(report.runs[0], _valid_trial(report.runs[0]), wall_s)
+        return Outcome(report.runs[0], _valid_trial(report.runs[0]), wall_s, report_bytes)
 
     def fingerprint(self, drivers: tuple[str, ...]) -> Environment:
         """Return the environment as the reports have it, with the builds of all these drivers."""

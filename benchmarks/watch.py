@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
+from typing import Protocol
 
 import psutil
 
 EVERY_S = 0.1
+
+
+class Watcher(Protocol):
+    """Looks at a command while it runs."""
+
+    def watching(self, pid: int) -> AbstractContextManager[None]:
+        """Look at a process and its children meanwhile."""
 
 
 @dataclass(slots=True)
@@ -44,8 +52,12 @@ class PeakMemory:
 
     def _sample(self, child: psutil.Process) -> None:
         try:
-            # multiprocessing has a helper of its own beside the workers.
-            if child.pid in self.workers or "spawn_main" in " ".join(child.cmdline()):
+            if child.pid in self.workers or is_worker(child):
                 self.workers[child.pid] = max(self.workers.get(child.pid, 0), child.memory_info().rss)
         except psutil.Error:
             return  # it has ended meanwhile
+
+
+def is_worker(child: psutil.Process) -> bool:
+    """Return whether a child is one that was spawned: multiprocessing has a helper of its own beside them."""
+    return "spawn_main" in " ".join(child.cmdline())

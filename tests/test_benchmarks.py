@@ -14,6 +14,7 @@ import pytest
 from benchmarks import climit_build, text
 from benchmarks.database import WAL_FRAMES, preloaded
 from benchmarks.loops import CHECKOUT, Cell, LoopFailure, python_worker, run_workers
+from benchmarks.options import APART
 from benchmarks.pairs import Spread, abba, measure, ratios
 from benchmarks.results import AT_MOST, Comparison, Row, Section
 
@@ -183,6 +184,7 @@ SMOKE = {
     "fair": (*TINY, "--driver", "sqlite3", "--load", "50/50", "--concurrency", "2"),
     "memory": (*TINY, "--driver", "sqlite3", "--concurrency", "2"),
     "profile": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
+    "endurance": ("--duration", "1s", "--workers", "3", "--buckets", "5", "--keys", "20000"),
 }
 
 
@@ -200,7 +202,10 @@ def test_each_sub_command_measures_and_writes_its_results(
     assert written["environment"]["sync"]["append_p50_ns"] > 0
     (section,) = written["sections"]
     assert section["rows"] and all(row["error"] is None and row["samples"] for row in section["rows"])
-    assert study == "profile" or all(row["comparisons"] for row in section["rows"])
+    if study == "endurance":
+        assert [bool(row["comparisons"]) for row in section["rows"]] == [False, True, False, False, False]
+    elif study != "profile":
+        assert all(row["comparisons"] for row in section["rows"])
     assert all(c["low"] <= c["median"] <= c["high"] for row in section["rows"] for c in row["comparisons"])
     assert f"## {study}" in output.read_text(encoding="utf-8")
     assert [entry.name for entry in tmp_path.iterdir()] == ["results"], "the databases' folder is removed"
@@ -213,7 +218,9 @@ def test_all_runs_every_study_into_one_document(tmp_path: Path, built: dict[str,
     done = run_benchmarks("all", *TINY, *chosen, "--dir", str(tmp_path), "--output", str(output))
     assert done.returncode == 0, done.stderr
     written = json.loads(output.with_suffix(".json").read_text(encoding="utf-8"))
-    assert [section["name"] for section in written["sections"]] == list(SMOKE)
+    assert [section["name"] for section in written["sections"]] == [
+        name for name in SMOKE if name not in APART
+    ]
     assert written["compiler"]
 
 
