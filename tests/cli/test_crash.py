@@ -142,3 +142,17 @@ def test_a_saved_crash_test_is_shown_again_and_neither_checked_nor_compared(cli:
         said = cli(*arguments)
         assert (said.code, len(said.lines)) == (2, 1)
         assert told in said.err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--buckets", "4"), ("--synchronous", "off"), ("--journal-mode", "delete")],
+    ids=["WAL", "4 files", "OFF", "DELETE"],
+)
+def test_a_thousand_kills_lose_nothing(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
+    said = cli("crash", "--rounds", "334", *options, "-o", "crash.json")
+    assert (said.code, said.err) == (0, "")
+    found = kills_of(tmp_path)
+    assert (found.kills, found.lost, found.torn) == (1002, 0, 0)
+    assert found.wals + found.hot_journals > 0
