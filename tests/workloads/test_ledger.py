@@ -20,13 +20,14 @@ def test_it_counts_every_operation_as_soon_as_it_has_its_stamp(told: list[tuple[
     done = 0
     for announced, finished in told:
         ledger.announce(done, announced)
-        assert reader.acknowledged() == done
+        assert (reader.acknowledged(), reader.under_way()) == (done, True)
         for index in range(finished):
             ledger.stamps[index + 1] = 1000 + index
             assert reader.acknowledged() == done + index + 1
+            assert reader.under_way() == (index + 1 < announced)
         ledger.settled(finished)
         done += finished
-        assert reader.acknowledged() == done
+        assert (reader.acknowledged(), reader.under_way()) == (done, False)
     assert Ledger(words, 1).acknowledged() == 0
 
 
