@@ -1,0 +1,49 @@
+"""What is large still works and is verified. What it takes: `python -m benchmarks endurance`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqlstress.report import Trial
+from tests.engine.processes import saved_report, sqlstress
+
+COMMON = ("--synchronous", "off", "--quiet", "-o", "report.json")
+
+
+def measured(place: Path, *arguments: str) -> Trial:
+    """Run a command that must succeed; return its trial."""
+    code, _, errors = sqlstress(place, "kv", *arguments, *COMMON)
+    assert (code, errors) == (0, "")
+    assert [path.name for path in place.iterdir()] == ["report.json"]
+    ((trial,),) = (run.trials for run in saved_report(place).runs)
+    assert trial.verdict.status == "ok"
+    return trial
+
+
+@pytest.mark.long
+@pytest.mark.fault(area="scale", injected="256 workers", outcome="all of them work; verified")
+def test_256_workers_all_work(tmp_path: Path) -> None:
+    trial = measured(tmp_path, "-c", "256", "--ops", "20", "--key-space", "2000")
+    assert [one.transactions for one in trial.workers] == [20] * 256
+
+
+@pytest.mark.long
+@pytest.mark.fault(
+    area="scale", injected="1,000 files, read and written by 4 workers", outcome="all are used; verified"
+)
+def test_a_thousand_files_are_used_and_verified(tmp_path: Path) -> None:
+    trial = measured(tmp_path, "-c", "4", "-b", "1000", "--key-space", "100000", "--duration", "1s")
+    assert trial.verdict.checks[1].checked == 1000
+    assert trial.transactions > 0
+
+
+@pytest.mark.long
+@pytest.mark.fault(
+    area="scale", injected="10 million keys", outcome="all are preloaded, and every one is verified"
+)
+def test_ten_million_keys_are_preloaded_and_verified(tmp_path: Path) -> None:
+    trial = measured(tmp_path, "-c", "1", "--key-space", "10000000", "--duration", "1s")
+    (last_write,) = (check for check in trial.verdict.checks if check.name == "last write")
+    assert last_write.checked == 10_000_000
