@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sqlstress.report import TreeSpace
 from sqlstress.stores.pagefile import HEADER, PageFile
 from sqlstress.stores.pages import INTERNAL, LEAF, OVERFLOW, DamagedFile, Page, Tree, tree_space
+from sqlstress.stores.records import contradicts_itself, varint
 
 _KINDS = {(True, 0x02): INTERNAL, (True, 0x0A): LEAF, (False, 0x05): INTERNAL, (False, 0x0D): LEAF}
 """Kinds of pages by whether their b-tree is ordered by keys, and by their first byte."""
@@ -39,6 +40,38 @@ def walk(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
         found = tuple(tree_space(tree, pages(database, tree)) for tree in trees)
         database.check_all_taken()
         return found
+
+
+def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
+    """Return what is wrong with some b-trees of a file, as far as a walk goes; nothing when nothing is seen.
+
+    Not in a process that has a connection to the file. Raises OSError.
+    """
+    with path.open("rb") as file:
+        try:
+            database = PageFile(file)
+            for tree in trees:
+                for page in pages(database, tree):
+                    if page.kind != OVERFLOW and (tree.keyed or page.kind == LEAF):
+                        _check_records(database, page, tree)
+        except DamagedFile as error:
+            return [str(error)]
+    return []
+
+
+def _check_records(file: PageFile, page: Page, tree: Tree) -> None:
+    """Raise DamagedFile if a record on a page is not what its header says."""
+    data = file.read(page.number)
+    start = HEADER if page.number == 1 else 0
+    child = 4 if page.kind == INTERNAL else 0
+    places = struct.unpack_from(f">{page.cells}H", data, start + (12 if child else 8))
+    for cell, place in enumerate(places):
+        size, begin = varint(data, place + child)
+        if not tree.keyed:
+            _, begin = varint(data, begin)
+        stored = data[begin : begin + stored_here(size, file.usable, tree.keyed)]
+        if contradicts_itself(stored, size):
+            raise DamagedFile(f"cell {cell} of page {page.number} of {tree.name} holds no record")
 
 
 def pages(file: PageFile, tree: Tree) -> Iterator[Page]:
@@ -82,24 +115,37 @@ def _read(file: PageFile, number: int, tree: Tree) -> tuple[Page, list[int], lis
 
 def _payload(data: bytes, entries: Sequence[int], usable: int, keyed: bool) -> tuple[int, list[_Chain]]:
     """Return the bytes of records on a page, and the overflow of its entries."""
-    most = (usable - 12) * 64 // 255 - 23 if keyed else usable - 35
-    least = (usable - 12) * 32 // 255 - 23
+    most = _most_stored(usable, keyed)
     total = 0
     chains = []
     for place in entries:
         size = data[place]
         if size > 0x7F:
-            size, _ = _varint(data, place)
+            size, _ = varint(data, place)
         if size > most:
-            _, begin = _varint(data, place)
+            _, begin = varint(data, place)
             if not keyed:  # the rowid stands before the record
-                _, begin = _varint(data, begin)
-            here = least + (size - least) % (usable - 4)
-            here = here if here <= most else least
+                _, begin = varint(data, begin)
+            here = stored_here(size, usable, keyed)
             chains.append(_Chain(_number(data, begin + here), size - here))
             size = here
         total += size
     return total, chains
+
+
+def _most_stored(usable: int, keyed: bool) -> int:
+    """Return how many bytes of a record a page holds at most; a longer one has overflow."""
+    return (usable - 12) * 64 // 255 - 23 if keyed else usable - 35
+
+
+def stored_here(size: int, usable: int, keyed: bool) -> int:
+    """Return how many bytes of a record of this size stand in its cell; the others are its overflow."""
+    most = _most_stored(usable, keyed)
+    if size <= most:
+        return size
+    least = (usable - 12) * 32 // 255 - 23
+    here = least + (size - least) % (usable - 4)
+    return here if here <= most else least
 
 
 def _overflow(file: PageFile, chain: _Chain) -> Iterator[Page]:
@@ -125,16 +171,6 @@ def _free_blocks(data: bytes, number: int, place: int) -> int:
         total += size
         place = following
     return total
-
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return a number of variable length, and where it ends."""
-    value = 0
-    for at in range(place, place + 8):
-        value = value << 7 | data[at] & 0x7F
-        if data[at] < 0x80:
-            return value, at + 1
-    return value << 8 | data[place + 8], place + 9
 
 
 def _number(data: bytes, place: int) -> int:

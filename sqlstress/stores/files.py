@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
+from typing import TypeVar
 
 from sqlstress.case import Case
 from sqlstress.drivers import Connection, codes, explain, load_driver
@@ -18,6 +19,8 @@ from sqlstress.pulse import Pulse
 from sqlstress.stores.base import COUNTERS
 from sqlstress.stores.partition import file_names
 from sqlstress.stores.sqlite import PUT
+
+T = TypeVar("T")
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 DEFAULT_AUTOCHECKPOINT = 1000
@@ -170,22 +173,19 @@ def first_write(case: Case, path: Path) -> dict[str, str]:
         return answers
 
 
-def integrity(case: Case, path: Path, pulse: Pulse) -> list[str]:
-    """Return what PRAGMA quick_check, or integrity_check for verify=full, complains of."""
-    pragma = "integrity_check" if case.verify == "full" else "quick_check"
-    with opened(case, path) as connection:
-        answers = [str(row[0]) for row in watched(connection, f"PRAGMA {pragma}", pulse)]
-    return [] if answers == ["ok"] else answers
-
-
 def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
-    """Return the rows of a statement that may take long; it is interrupted when `pulse` raises.
+    """Return the rows of a statement that may take long; it is interrupted when `pulse` raises."""
+    return run_watched(connection, lambda: connection.rows(sql), pulse)
+
+
+def run_watched(connection: Connection, task: Callable[[], T], pulse: Pulse) -> T:
+    """Return what a task returns that may take long in SQLite; it is interrupted when `pulse` raises.
 
     It runs in a thread of its own: a signal is heard by the main thread only, and not inside SQLite.
     """
     with ThreadPoolExecutor(1) as executor:
         try:
-            answer = executor.submit(connection.rows, sql)
+            answer = executor.submit(task)
         except RuntimeError as error:
             raise EnvironmentFailure(f"{error}: close other programs.") from error
         try:

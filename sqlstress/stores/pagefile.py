@@ -90,6 +90,10 @@ class PageFile:
     def take(self, number: int) -> bytes:
         """Take a page and return it."""
         self.claim(number)
+        return self.read(number)
+
+    def read(self, number: int) -> bytes:
+        """Return a page that was taken."""
         self._file.seek((number - 1) * self.page_size)
         return self._file.read(self.page_size)
 

@@ -31,6 +31,10 @@ class Tree(NamedTuple):
     """Whether it is ordered by keys, as indices and WITHOUT ROWID tables are, and not by rowids."""
 
 
+SCHEMA = Tree("sqlite_schema", "sqlite_schema", 1, is_index=False, keyed=False)
+"""The b-tree that every database has."""
+
+
 class Page(NamedTuple):
     """A page of a b-tree."""
 

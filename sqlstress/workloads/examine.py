@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sqlstress.case import Case
-from sqlstress.drivers import load_driver
+from sqlstress.drivers.base import Row
 from sqlstress.errors import SqlstressError
 from sqlstress.pulse import Pulse
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import DRY, files
+from sqlstress.stores.integrity import integrity, schema
 from sqlstress.workloads.base import Outcome
 from sqlstress.workloads.problems import EXAMPLES, Tally
 
@@ -47,14 +48,29 @@ def integrity_check(case: Case, folder: Path, pulse: Pulse) -> Check:
 
 
 def _complaints(case: Case, path: Path, pulse: Pulse) -> list[str]:
-    if not path.exists():
-        return ["the file is gone"]
-    try:
-        return files.integrity(case, path, pulse)
-    except Exception as error:
-        if load_driver(case.driver).result_code(error) is None:
-            raise
-        return [str(error)]
+    return integrity(case, path, pulse) if path.exists() else ["the file is gone"]
+
+
+def schema_check(case: Case, folder: Path, created: Sequence[Row], pulse: Pulse) -> Check:
+    """See that every file defines what was created when the trial began, and nothing else.
+
+    SQLite compares no definition with anything: one that has been changed is only another one.
+    """
+    tally = Tally("schema")
+    for path in files.paths(case, folder):
+        pulse()
+        found = schema(case, path)
+        tally.checked += len(created)
+        for row in [row for row in created if row not in found]:
+            tally.problem(f"the schema of {path.name} lacks {_definition(row)}")
+        for row in [row for row in found if row not in created]:
+            tally.problem(f"the schema of {path.name} holds {_definition(row)}, which nobody created")
+    return tally.check()
+
+
+def _definition(row: Row) -> str:
+    number, kind, name, table, root, sql = row
+    return f"definition {number}, the {kind} {name} of {table} at page {root}: {sql!r:.160}"
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:

@@ -11,6 +11,7 @@ from sqlstress.case import Case, Settings
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.pulse import paced
 from sqlstress.stores import COUNTERS, files
+from sqlstress.stores.integrity import integrity
 from tests.pulses import Pulses, nothing
 from tests.stores.filled import contents, create
 
@@ -176,8 +177,8 @@ def test_a_statement_that_fails_while_it_is_watched_says_why(case: Case, first_p
 
 def test_a_sound_file_has_nothing_to_complain_of(case: Case, tmp_path: Path, first_path: Path) -> None:
     create(case, tmp_path, ROWS)
-    assert files.integrity(case, first_path, nothing) == []
-    assert files.integrity(replace(case, verify="full"), first_path, nothing) == []
+    assert integrity(case, first_path, nothing) == []
+    assert integrity(replace(case, verify="full"), first_path, nothing) == []
 
 
 @pytest.mark.parametrize("verify", ["quick", "full"])
@@ -189,7 +190,7 @@ def test_a_damaged_page_is_complained_of(case: Case, first_path: Path, verify: s
         # The offset of the first free block of the table's root page, which leads nowhere now.
         file.seek((root - 1) * 4096 + 1)
         file.write(b"\xff\xff")
-    assert files.integrity(replace(case, verify=verify), first_path, nothing)
+    assert integrity(replace(case, verify=verify), first_path, nothing)
 
 
 def test_remove_takes_all_of_its_own_files_and_nothing_else(

@@ -12,8 +12,9 @@ from sqlstress.case import Case
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import Check
 from sqlstress.stores import files
+from sqlstress.stores.integrity import schema
 from sqlstress.workloads.base import Findings, Outcome
-from sqlstress.workloads.examine import examined, integrity_check, reading_checks, unverified
+from sqlstress.workloads.examine import examined, integrity_check, reading_checks, schema_check, unverified
 from sqlstress.workloads.problems import EXAMPLES
 from tests.pulses import Pulses, nothing
 
@@ -82,9 +83,31 @@ def test_a_missing_and_a_foreign_file_are_told(tmp_path: Path) -> None:
     files.create_empty(case, first)
     third.write_bytes(b"not a database at all" * 1000)
     check = integrity_check(case, tmp_path, nothing)
-    assert (check.status, check.checked, check.problems) == ("failed", 3, 2)
-    assert check.counterexamples == ("kv_1.db: the file is gone", "kv_2.db: file is not a database")
+    assert (check.status, check.checked, check.problems) == ("failed", 3, 4)
+    assert check.counterexamples == (
+        "kv_1.db: the file is gone",
+        "kv_2.db: file is not a database",
+        "kv_2.db: its schema can't be read",
+        "kv_2.db: it has no header of SQLite's",
+    )
     assert not second.exists()
+
+
+def test_a_definition_that_was_changed_is_told_with_what_it_was(tmp_path: Path) -> None:
+    case = Case(buckets=2)
+    first, second = files.paths(case, tmp_path)
+    for path in (first, second):
+        files.create_empty(case, path)
+    created = schema(case, first)
+    assert schema_check(case, tmp_path, created, nothing).status == "ok"
+    with closing(sqlite3.connect(second)) as connection, connection:
+        connection.execute("ALTER TABLE kv RENAME COLUMN value TO worth")
+        connection.execute("CREATE INDEX more ON kv (worth)")
+    check = schema_check(case, tmp_path, created, nothing)
+    lacks, changed, added = check.counterexamples
+    assert lacks.startswith("the schema of kv_1.db lacks definition 1, the table kv of kv at page 2: ")
+    assert changed.startswith("the schema of kv_1.db holds definition 1, the table kv of kv at page 2: ")
+    assert "the index more of kv" in added
 
 
 def test_what_only_integrity_check_finds_needs_it(tmp_path: Path) -> None:

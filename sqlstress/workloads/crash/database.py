@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -14,6 +15,7 @@ from sqlstress.report import Check, Verdict
 from sqlstress.report.crash import INTEGRITY
 from sqlstress.stores import files, walindex
 from sqlstress.stores.connecting import waiting_of
+from sqlstress.stores.integrity import integrity
 from sqlstress.workloads.crash.proof import Contents, Told, check_acknowledged, check_whole, numbers_found
 from sqlstress.workloads.crash.records import PUT, TABLES, Entry, Records
 from sqlstress.workloads.problems import Tally
@@ -88,7 +90,8 @@ class Database:
             except Exception as error:
                 if self._is_ours(error):
                     raise
-                complaints = [str(error)]
+                # What can't be read is asked about once more: for the page.
+                complaints = integrity(replace(self.case, verify="full"), path, _nothing) or [str(error)]
             else:
                 found.append(contents)
             for complaint in complaints:
@@ -150,6 +153,10 @@ class Database:
         """Delete the files."""
         self.release()
         files.remove(self.case, self.folder)
+
+
+def _nothing() -> None:
+    """Let the examination of a broken file go on."""
 
 
 def read(connection: Connection) -> tuple[Contents, list[str]]:

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.case import Case
+from sqlstress.drivers.base import Row
 from sqlstress.pulse import Pulse
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import DRY, files
+from sqlstress.stores.integrity import schema
 from sqlstress.workloads import ledger
 from sqlstress.workloads.base import Outcome, Work
 from sqlstress.workloads.cycles import looks
 from sqlstress.workloads.cycles.moves import committed, definition, table
 from sqlstress.workloads.cycles.proof import check_table
-from sqlstress.workloads.examine import examined, integrity_check, unverified
+from sqlstress.workloads.examine import examined, integrity_check, schema_check, unverified
 from sqlstress.workloads.problems import Tally
 
 WATCHER = "cycle watcher"
@@ -27,6 +29,7 @@ class CyclesWork(Work):
 
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self.folder, self.salt = case, folder, salt
+        self._schema: list[Row] = []
         self._words = ledger.shared_words(case.concurrency)
         self.shared = (self._words, looks.shared_words(case.concurrency))
         self.companions = (WATCHER,) if looks.is_watched(case) else ()
@@ -39,6 +42,7 @@ class CyclesWork(Work):
         pulse()
         workers = range(1, self.case.concurrency + 1)
         files.create_tables(self.case, self._path, map(definition, workers))
+        self._schema = schema(self.case, self._path)
 
     @property
     def _path(self) -> Path:
@@ -51,6 +55,7 @@ class CyclesWork(Work):
         begun = time.perf_counter()
         checks = (
             integrity_check(self.case, self.folder, pulse),
+            examined("schema", lambda: schema_check(self.case, self.folder, self._schema, pulse)),
             examined("last commit", lambda: self._check_tables(outcomes, pulse)),
         )
         return Verdict(checks, time.perf_counter() - begun)
@@ -61,7 +66,7 @@ class CyclesWork(Work):
             for outcome in outcomes:
                 pulse()
                 name = table(outcome.worker)
-                found = [row[0] for row in connection.rows(f"SELECT value FROM {name}")]
+                found = connection.rows(f"SELECT id, value FROM {name} ORDER BY id")
                 check_table(tally, name, found, self._allowed(outcome))
         return tally.check()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -32,6 +32,8 @@ class Found:
     """User → item → the ids of its rows, None where rows have no id of their own."""
     strangers: list[str] = field(default_factory=list)
     """Rows of users or items that do not exist, in words."""
+    altered: list[tuple[int, int]] = field(default_factory=list)
+    """User and item of rows whose other columns hold what no insertion leaves there."""
 
     def rows(self) -> int:
         """Return how many rows there are of users and items that exist."""
@@ -44,6 +46,8 @@ def check_picks(told: Told, found: Found, pulse: Pulse) -> Check:
     for text in found.strangers:
         tally.checked += 1
         tally.problem(text)
+    for user, item in found.altered:
+        tally.problem(f"user {user}'s pick of item {item} holds what nobody wrote")
     for user in paced(sorted({*told.picked, *found.picks}), pulse):
         there = found.picks.get(user, {})
         tally.checked += sum(map(len, there.values()))
@@ -72,12 +76,8 @@ def check_ids(by_worker: Iterable[Iterable[int]], told: Told, found: Found, id_t
     tally = Tally("identifiers")
     seen: set[Any] = set()
     for users in by_worker:
-        own = [
-            one
-            for user in users
-            for item in told.picked.get(user, ())
-            for one in found.picks.get(user, {}).get(item, ())
-        ]
+        users_ids = [_ids_of(user, told, found) for user in users]
+        own = [one for its in users_ids for one in its]
         for one in own:
             tally.checked += 1
             if not _fits(one, id_type):
@@ -85,10 +85,51 @@ def check_ids(by_worker: Iterable[Iterable[int]], told: Told, found: Found, id_t
             elif one in seen:
                 tally.problem(f"{shown(one)} is there twice")
             seen.add(one)
-        if id_type in ASCENDING:
+        if id_type == "int":
+            for text in _gaps(users_ids):
+                tally.problem(text)
+        elif id_type in ASCENDING:
             for earlier, later in pairwise(one for one in own if _fits(one, id_type)):
                 if earlier > later:
                     tally.problem(f"{shown(later)} was made after {shown(earlier)}, and is less")
+    return tally.check()
+
+
+def _ids_of(user: int, told: Told, found: Found) -> list[Any]:
+    """Return the ids of a user's picks, in the order in which they were inserted."""
+    there = found.picks.get(user, {})
+    return [one for item in told.picked.get(user, ()) for one in there.get(item, ())]
+
+
+def _gaps(by_user: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield what is wrong with numbers, of which a transaction takes those that follow on each other."""
+    latest = 0
+    for own in by_user:
+        numbers = [one for one in own if isinstance(one, int)]
+        for earlier, later in pairwise((latest, *numbers)):
+            if earlier >= later:
+                yield f"{later} was made after {earlier}, and is less"
+            elif later - earlier > 1 and earlier != latest:
+                yield f"{later} was made after {earlier}, and does not follow on it"
+        latest = max(numbers, default=latest)
+
+
+def check_lists(
+    wanted: Mapping[str, Mapping[Any, tuple[Any, ...]]], found: Mapping[str, Iterable[Any]]
+) -> Check:
+    """Judge the tables that were filled before the trial: table → id → the row's other columns."""
+    tally = Tally("users and items")
+    for table, rows in wanted.items():
+        left = dict(rows)
+        for one, *others in found[table]:
+            tally.checked += 1
+            right = left.pop(one, None)
+            if right is None:
+                tally.problem(f"{shown(one)} of {table} is there, and nobody made it")
+            elif right != tuple(others):
+                tally.problem(f"{shown(one)} of {table} reads {tuple(others)!r:.80}, and not {right!r}")
+        for one in left:
+            tally.problem(f"{shown(one)} of {table} is gone")
     return tally.check()
 
 

@@ -73,6 +73,20 @@ def _table(picks: Picks, now: str) -> str:
     return f"CREATE TABLE picks (\n    {columns}\n)" + " WITHOUT ROWID" * (not schema.rowid)
 
 
+def as_inserted(picks: Picks, begin_s: int | None, end_s: int | None) -> str:
+    """Return the condition that a pick's other columns hold what an insertion leaves in them.
+
+    The times, in seconds since 1970, are those between which it was; None where no clock can tell.
+    """
+    parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
+    parts += ["created_at IS last_updated"] * SCHEMAS[picks.schema].created_at
+    if begin_s is None or end_s is None:
+        parts.append("typeof(last_updated) = 'integer'")
+    else:
+        parts.append(f"last_updated BETWEEN {begin_s} AND {end_s}")
+    return " AND ".join(parts)
+
+
 def _now(sqlite_version: str) -> str:
     major, minor = map(int, sqlite_version.split(".")[:2])
     if (major, minor) >= _HAS_UNIXEPOCH:

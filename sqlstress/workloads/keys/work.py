@@ -10,16 +10,20 @@ from typing import Any
 
 from sqlstress.case import Case
 from sqlstress.drivers import load_driver
+from sqlstress.drivers.base import Row
 from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.stores import DRY, files
+from sqlstress.stores.integrity import schema
 from sqlstress.stores.space import measure_space
 from sqlstress.workloads.base import Outcome, Work
-from sqlstress.workloads.examine import examined, integrity_check, unverified
+from sqlstress.workloads.examine import examined, integrity_check, schema_check, unverified
 from sqlstress.workloads.keys import ids, proof, schemas
 from sqlstress.workloads.keys.choices import picked_by, picks_in, users_of
 from sqlstress.workloads.ledger import Ledger, shared_words
 
+CLOCK_TOLERANCE_S = 1.0
+"""By how much the time of day may differ from what has passed until it is no witness any more."""
 FIRST_YEAR, LAST_YEAR = 1965, 2023
 
 
@@ -33,6 +37,8 @@ class KeysWork(Work):
         self.shared = (self._words,)
         self._users: list[Any] = []
         self._items: list[Any] = []
+        self._schema: list[Row] = []
+        self._begun = 0.0, 0.0
 
     def prepare(self, pulse: Pulse) -> None:
         """Create the tables, and fill those of the users and of the items."""
@@ -40,18 +46,18 @@ class KeysWork(Work):
             return
         self._users = self._identifiers(self.picks.users, pulse)
         self._items = self._identifiers(self.picks.items, pulse)
+        self._begun = time.time(), time.monotonic()
         files.remove(self.case, self.folder)
         _, version = load_driver(self.case.driver).versions()
         files.create_tables(self.case, self._path(), schemas.definitions(self.picks, version))
         with files.opened(self.case, self._path()) as connection:
             connection.rows("BEGIN IMMEDIATE")
-            users = ((one, f"user number {n:06}") for n, one in enumerate(paced(self._users, pulse)))
+            users = ((one, *_user(n)) for n, one in enumerate(paced(self._users, pulse)))
             connection.run_many("INSERT INTO users VALUES (?, ?)", users)
-            items = (
-                (one, f"item number {n:06}", _year(n)) for n, one in enumerate(paced(self._items, pulse))
-            )
+            items = ((one, *_item(n)) for n, one in enumerate(paced(self._items, pulse)))
             connection.run_many("INSERT INTO items VALUES (?, ?, ?)", items)
             connection.rows("COMMIT")
+        self._schema = schema(self.case, self._path())
 
     def _identifiers(self, number: int, pulse: Pulse) -> list[Any]:
         if self.picks.id_type == "int":
@@ -71,6 +77,8 @@ class KeysWork(Work):
         told, found = self._told(outcomes, pulse), proof.Found()
         checks = [
             integrity_check(self.case, self.folder, pulse),
+            examined("schema", lambda: schema_check(self.case, self.folder, self._schema, pulse)),
+            examined("users and items", lambda: self._check_lists(pulse)),
             examined("picks", lambda: proof.check_picks(told, self._scan(found, pulse), pulse)),
             examined("foreign keys", lambda: self._check_foreign_keys(found, pulse)),
         ]
@@ -95,15 +103,35 @@ class KeysWork(Work):
         """Add every row of the table, read in the table itself and not in an index."""
         users, items = ({one: n for n, one in enumerate(known)} for known in (self._users, self._items))
         own = "id" if self.picks.own_id else "NULL"
+        intact = schemas.as_inserted(self.picks, *self._span())
         with files.opened(self.case, self._path()) as connection:
-            rows = connection.iterate(f"SELECT {own}, user, item FROM picks NOT INDEXED")
-            for one, user, item in paced(rows, pulse):
+            rows = connection.iterate(f"SELECT {own}, user, item, {intact} FROM picks NOT INDEXED")
+            for one, user, item, is_intact in paced(rows, pulse):
                 if user in users and item in items:
                     found.picks.setdefault(users[user], {}).setdefault(items[item], []).append(one)
+                    if not is_intact:
+                        found.altered.append((users[user], items[item]))
                 else:
                     text = f"a pick of {proof.shown(item)} by {proof.shown(user)}, which do not both exist"
                     found.strangers.append(text)
         return found
+
+    def _span(self) -> tuple[int | None, int | None]:
+        """Return the times between which picks were inserted; nothing if the clock was set meanwhile."""
+        begun_s, begun_steady_s = self._begun
+        now_s, passed_s = time.time(), time.monotonic() - begun_steady_s
+        if abs(now_s - begun_s - passed_s) > CLOCK_TOLERANCE_S:
+            return None, None
+        return int(begun_s) - 1, int(now_s) + 1
+
+    def _check_lists(self, pulse: Pulse) -> Check:
+        wanted: dict[str, dict[Any, tuple[Any, ...]]] = {
+            "users": {one: _user(n) for n, one in enumerate(paced(self._users, pulse))},
+            "items": {one: _item(n) for n, one in enumerate(paced(self._items, pulse))},
+        }
+        with files.opened(self.case, self._path()) as connection:
+            found = {table: connection.iterate(f"SELECT * FROM {table} NOT INDEXED") for table in wanted}
+            return proof.check_lists(wanted, found)
 
     def _check_foreign_keys(self, found: proof.Found, pulse: Pulse) -> Check:
         with files.opened(self.case, self._path()) as connection:
@@ -127,5 +155,11 @@ class KeysWork(Work):
         files.remove(self.case, self.folder)
 
 
-def _year(number: int) -> int:
-    return FIRST_YEAR + number % (LAST_YEAR - FIRST_YEAR + 1)
+def _user(number: int) -> tuple[str]:
+    """Return what is stored of a user besides its id."""
+    return (f"user number {number:06}",)
+
+
+def _item(number: int) -> tuple[str, int]:
+    """Return what is stored of an item besides its id."""
+    return f"item number {number:06}", FIRST_YEAR + number % (LAST_YEAR - FIRST_YEAR + 1)

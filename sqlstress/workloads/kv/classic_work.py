@@ -6,16 +6,20 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from sqlstress.case import Case
+from sqlstress.drivers.base import Row
 from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check, Verdict
 from sqlstress.sharing import shared_array
 from sqlstress.stores import DRY, files
+from sqlstress.stores.integrity import schema
+from sqlstress.stores.partition import modulo
 from sqlstress.workloads.base import Outcome, Work
-from sqlstress.workloads.examine import examined, integrity_check, reading_checks, unverified
+from sqlstress.workloads.examine import examined, integrity_check, reading_checks, schema_check, unverified
 from sqlstress.workloads.kv import acks, proof
 from sqlstress.workloads.kv.classic import drawn_keys, shape_of
 from sqlstress.workloads.kv.values import Stamp, Values
@@ -31,6 +35,7 @@ class ClassicWork(Work):
         self._words = memoryview(words).cast("B").cast("q")
         self.shared = (words,)
         self.values = Values(salt, case.load.value_size)
+        self._schema: list[Row] = []
         self._fresh = carry.get(("classic", case.buckets)) != self._kind()
         carry["classic", case.buckets] = self._kind()
         self._rows: dict[int, Any] = {} if self._fresh else carry["rows", case.buckets]
@@ -44,12 +49,13 @@ class ClassicWork(Work):
         """Create the files before the first trial of a layout."""
         if self.case.driver == DRY:
             return
-        if not self._fresh:
-            return
-        files.remove(self.case, self.folder)
-        for path in files.paths(self.case, self.folder):
-            pulse()
-            files.create_empty(self.case, path)
+        paths = files.paths(self.case, self.folder)
+        if self._fresh:
+            files.remove(self.case, self.folder)
+            for path in paths:
+                pulse()
+                files.create_empty(self.case, path)
+        self._schema = schema(self.case, paths[0])
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the data is what the workers were told it is, and the older rows are as they were."""
@@ -59,19 +65,22 @@ class ClassicWork(Work):
         checks = [
             *reading_checks(outcomes),
             integrity_check(self.case, self.folder, pulse),
+            examined("schema", lambda: schema_check(self.case, self.folder, self._schema, pulse)),
             examined("last write", lambda: self._check_keys(outcomes, pulse)),
         ]
         return Verdict(tuple(checks), time.perf_counter() - begun)
 
     def _check_keys(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
         ours, history = self._history(outcomes, pulse)
-        rows, earlier = dict(self._scan(pulse)), dict(self._rows)
+        rows, astray = self._scan(pulse)
+        earlier = dict(self._rows)
         found = (
             (repr(key), key, self._writer(key, value, earlier, ours))
             for key, value in paced(rows.items(), pulse)
         )
+        strangers: Iterator[tuple[str, int | None, Stamp | None]] = ((text, None, None) for text in astray)
         missing = (repr(key) for key in paced((*earlier, *history.latest), pulse) if key not in rows)
-        check = proof.check_keys(history, found, missing)
+        check = proof.check_keys(history, chain(strangers, found), missing)
         self._rows.clear()
         self._rows.update(rows)
         return check
@@ -102,10 +111,19 @@ class ClassicWork(Work):
                     latest[key] = max(latest[key], area.begins[own])
         return ours, proof.History(sequences, begins, ends, latest, unknown)
 
-    def _scan(self, pulse: Pulse) -> Iterator[tuple[int, Any]]:
-        for path in files.paths(self.case, self.folder):
+    def _scan(self, pulse: Pulse) -> tuple[dict[int, Any], list[str]]:
+        """Return every row that is in the file of its key, and the other rows' keys in words."""
+        rows: dict[int, Any] = {}
+        astray: list[str] = []
+        buckets = self.case.buckets
+        for bucket, path in enumerate(files.paths(self.case, self.folder)):
             with files.opened(self.case, path) as connection:
-                yield from paced(connection.iterate("SELECT key, value FROM kv"), pulse)
+                for key, value in paced(connection.iterate("SELECT key, value FROM kv"), pulse):
+                    if isinstance(key, int) and modulo(key, buckets) == bucket:
+                        rows[key] = value
+                    else:
+                        astray.append(f"{key!r:.80} (which does not belong into {path.name})")
+        return rows, astray
 
     def _writer(self, key: int, value: Any, earlier: dict[int, Any], ours: set[int]) -> Stamp | None:
         if key in earlier and earlier[key] == value:

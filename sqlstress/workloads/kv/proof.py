@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from sqlstress.report import Check
 from sqlstress.workloads.kv.values import Stamp
-from sqlstress.workloads.problems import Tally
+from sqlstress.workloads.problems import EXAMPLES, Tally
 
 PRELOADED = Stamp(0, 0)
 """Stands for the value that the key had before the trial."""
@@ -89,21 +89,27 @@ def check_keys(
     return tally.check(note)
 
 
-def check_counters(found: Mapping[str, int | None], told: Mapping[str, int], maybe: int) -> Check:
+def check_counters(found: Mapping[str, object], told: Mapping[str, int], maybe: int) -> Check:
     """Compare counters with the acknowledged updates; `maybe` updates of dead workers may be there too."""
     tally = Tally("lost updates")
-    extra = 0
+    extra: dict[str, int] = {}
     for name, acknowledged in told.items():
         tally.checked += 1
         value = found.get(name)
-        if value is None:
+        if name not in found:
             tally.problem(f"counter {name} is gone")
+        elif not isinstance(value, int):
+            tally.problem(f"counter {name} is {value!r:.40}, which is no number of updates")
         elif value < acknowledged:
             tally.problem(f"counter {name} is {value} after {acknowledged} acknowledged updates")
-        else:
-            extra += value - acknowledged
-    if extra > maybe:
+        elif value > acknowledged:
+            extra[name] = value - acknowledged
+    for name in found.keys() - told.keys():
+        tally.problem(f"counter {name} is there, and nobody made it")
+    if sum(extra.values()) > maybe:
+        where = ", ".join(f"{name} {more}" for name, more in [*extra.items()][:EXAMPLES])
         tally.problem(
-            f"the counters hold {extra} more than was acknowledged; at most {maybe} are accounted for"
+            f"the counters hold {sum(extra.values())} more than was acknowledged, and at most {maybe} are "
+            f"accounted for: {where}"
         )
     return tally.check()

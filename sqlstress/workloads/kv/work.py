@@ -9,13 +9,15 @@ from typing import Any
 
 from sqlstress.case import Case
 from sqlstress.drivers import Connection
+from sqlstress.drivers.base import Row
 from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check, Verdict
 from sqlstress.sharing import shared_array
 from sqlstress.stores import COUNTERS, DRY, files
+from sqlstress.stores.integrity import schema
 from sqlstress.workloads import beside
 from sqlstress.workloads.base import Outcome, Work
-from sqlstress.workloads.examine import examined, integrity_check, reading_checks, unverified
+from sqlstress.workloads.examine import examined, integrity_check, reading_checks, schema_check, unverified
 from sqlstress.workloads.kv import acks, proof
 from sqlstress.workloads.kv.keys import encoder, number_of
 from sqlstress.workloads.kv.placement import Placement, check_room, shared_arrays
@@ -33,6 +35,7 @@ class KeyValueWork(Work):
         self.shared: tuple[Any, ...] = ()
         self.companions = beside.names(case)
         self._idle: list[Connection] = []
+        self._schema: list[Row] = []
 
     def prepare(self, pulse: Pulse) -> None:
         """Make the shared arrays; create and preload every bucket's file; see that settings were taken."""
@@ -45,6 +48,7 @@ class KeyValueWork(Work):
             self._idle.append(files.create(self.case, path, self._preload(of_bucket, pulse)))
             files.first_write(self.case, path)
             pulse()
+        self._schema = schema(self.case, path)
 
     def _share(self, pulse: Pulse) -> None:
         bucket_table, order = shared_arrays(self.case, pulse)
@@ -72,7 +76,11 @@ class KeyValueWork(Work):
         begun = time.perf_counter()
         areas = [acks.Area(self._words, self.shape, outcome.worker) for outcome in outcomes]
         unknown = self._unknown(outcomes, areas)
-        checks = [*reading_checks(outcomes), integrity_check(self.case, self.folder, pulse)]
+        checks = [
+            *reading_checks(outcomes),
+            integrity_check(self.case, self.folder, pulse),
+            examined("schema", lambda: schema_check(self.case, self.folder, self._schema, pulse)),
+        ]
         checks.append(examined("last write", lambda: self._check_keys(areas, unknown, pulse)))
         if self.case.load.update_ratio:
             deaths = sum(outcome.died for outcome in outcomes)
@@ -109,7 +117,7 @@ class KeyValueWork(Work):
                 for key, value in paced(connection.iterate("SELECT key, value FROM kv"), pulse):
                     number = number_of(key, load.key_type)
                     if number is None or number >= load.key_space or self.placement.bucket(number) != bucket:
-                        yield f"{key!r:.60} (which does not belong into {path.name})", None, None
+                        yield f"{key!r:.80} (which does not belong into {path.name})", None, None
                         continue
                     seen[number] = 1
                     slot = self.slots.slot(number)
@@ -135,14 +143,14 @@ class KeyValueWork(Work):
     def _check_counters(self, areas: Sequence[acks.Area], deaths: int) -> Check:
         paths = files.paths(self.case, self.folder)
         told: dict[str, int] = {}
-        found: dict[str, int | None] = {}
+        found: dict[str, object] = {}
         for bucket, path in enumerate(paths):
             with files.opened(self.case, path) as connection:
-                counters = {row[0]: row[1] for row in connection.rows("SELECT id, n FROM counter")}
+                rows = connection.rows("SELECT id, n FROM counter ORDER BY id")
+            found.update((f"{path.name}:{counter}", n) for counter, n in rows)
             for counter in range(COUNTERS):
-                name = f"{path.name}:{counter}"
-                told[name] = sum(area.counts[bucket * COUNTERS + counter] for area in areas)
-                found[name] = counters.get(counter)
+                updates = sum(area.counts[bucket * COUNTERS + counter] for area in areas)
+                told[f"{path.name}:{counter}"] = updates
         return proof.check_counters(found, told, deaths)
 
     def discard(self) -> None:

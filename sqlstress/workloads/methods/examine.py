@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sqlstress.case import Case, Method
@@ -10,11 +10,9 @@ from sqlstress.drivers.base import Row
 from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check
 from sqlstress.stores import files
+from sqlstress.workloads.methods.proof import Found, Told, ordered
 from sqlstress.workloads.methods.tables import PENDING, pair_place, sample_place, value
 from sqlstress.workloads.problems import Tally
-
-Found = tuple[Row, int | None]
-"""A row, and its place; None if it belongs nowhere."""
 
 
 class Reader:
@@ -23,21 +21,26 @@ class Reader:
     def __init__(self, case: Case, method: Method, path: Path, pulse: Pulse) -> None:
         self._case, self._method, self._path, self._pulse = case, method, path, pulse
 
-    def samples(self) -> Iterator[Found]:
-        """Yield the samples."""
-        for row in self._rows("SELECT id, path FROM sample"):
-            place = sample_place(row[1])
-            # Ids are taken in the order of insertion, of which several processes have none.
-            ordered = self._method.phase != "insert" or self._case.concurrency == 1
-            yield row, None if ordered and place is not None and row[0] != place + 1 else place
+    def samples(self, told: Sequence[Told]) -> Iterator[Found]:
+        """Yield the samples, in the order of their ids; one whose id is not its own belongs nowhere."""
+        rows = self._rows("SELECT id, path FROM sample ORDER BY id")
+        found = ((row, sample_place(row[1])) for row in rows)
+        if len(told) == 1:
+            # Ids are taken in the order of insertion…
+            return (
+                (row, place if place is not None and row[0] == place + 1 else None) for row, place in found
+            )
+        # … of which several processes have none, but each has its own.
+        return ordered([*found], told)
 
     def results(self, samples: int) -> Iterator[Found]:
         """Yield the results of so many samples; one with a wrong value belongs nowhere."""
         is_query, seed = self._method.phase == "query", self._case.seed
         for row in self._rows("SELECT a_id, b_id, val FROM result"):
             a, b, found = row
-            expected = value(a, b, seed) if is_query else PENDING
-            yield row, pair_place(a, b, samples) if found == expected else None
+            place = pair_place(a, b, samples)
+            expected = value(a, b, seed) if is_query and place is not None else PENDING
+            yield row, place if found == expected else None
 
     def _rows(self, query: str) -> Iterator[Row]:
         with files.opened(self._case, self._path) as connection:

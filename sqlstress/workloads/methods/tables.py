@@ -6,6 +6,7 @@ of its pair among (1, 2), (1, 3), ..., (2, 3), ... The places count from 0.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 SCHEMA = (
@@ -50,6 +51,14 @@ def places_before(a: int, samples: int) -> int:
     return (a - 1) * samples - a * (a - 1) // 2
 
 
-def pair_place(a: int, b: int, samples: int) -> int | None:
+def pair_place(a: object, b: object, samples: int) -> int | None:
     """Return the place of a result among those of so many samples; None if there is no such pair."""
-    return places_before(a, samples) + b - a - 1 if 1 <= a < b <= samples else None
+    if isinstance(a, int) and isinstance(b, int) and 1 <= a < b <= samples:
+        return places_before(a, samples) + b - a - 1
+    return None
+
+
+def pair_at(place: int, samples: int) -> Pair:
+    """Return the pair of a place: the other way round."""
+    a = bisect_right(range(1, samples + 1), place, key=lambda one: places_before(one, samples))
+    return a, a + 1 + place - places_before(a, samples)

@@ -16,17 +16,19 @@ from typing import Any
 from sqlstress.case import Case
 from sqlstress.drivers import Connection
 from sqlstress.drivers import settings as pragmas
+from sqlstress.drivers.base import Row
 from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Verdict
 from sqlstress.sharing import shared_array
 from sqlstress.stores import files
+from sqlstress.stores.integrity import schema
 from sqlstress.workloads.base import Outcome, Work
-from sqlstress.workloads.examine import examined, integrity_check, reading_checks, unverified
+from sqlstress.workloads.examine import examined, integrity_check, reading_checks, schema_check, unverified
 from sqlstress.workloads.ledger import Ledger, shared_words
 from sqlstress.workloads.methods.examine import Reader
 from sqlstress.workloads.methods.own import own
 from sqlstress.workloads.methods.proof import Told, check_rows
-from sqlstress.workloads.methods.tables import PATH, SCHEMA, VALUE, places_before
+from sqlstress.workloads.methods.tables import PATH, SCHEMA, VALUE, pair_at, places_before
 
 HASTE = ("synchronous=off", "cache_size=-100000")
 """PRAGMAs of the connection that fills a file, which is not measured; it takes some 100 MB."""
@@ -42,6 +44,7 @@ class MethodsWork(Work):
         self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
         self.shared = (self._words, self._written)
         self._carry = carry
+        self._schema: list[Row] = []
         (self._path,) = files.paths(case, folder)
 
     def prepare(self, pulse: Pulse) -> None:
@@ -54,6 +57,7 @@ class MethodsWork(Work):
                 self._fill(connection, pulse)
             self._carry[QUERIED] = wanted
         files.first_write(self.case, self._path)
+        self._schema = schema(self.case, self._path)
 
     def _kind(self) -> tuple[object, ...]:
         """Return what cells have in common that query the same file."""
@@ -84,12 +88,19 @@ class MethodsWork(Work):
             return unverified(self.case)
         begun = time.perf_counter()
         samples, results = self._told(outcomes)
+        given = self._given()
         reader = Reader(self.case, self.method, self._path, pulse)
         checks = [
             integrity_check(self.case, self.folder, pulse),
             examined("foreign keys", reader.foreign_keys),
-            examined("samples", lambda: check_rows("samples", reader.samples(), samples)),
-            examined("results", lambda: check_rows("results", reader.results(self._given()), results)),
+            examined("schema", lambda: schema_check(self.case, self.folder, self._schema, pulse)),
+            examined("samples", lambda: check_rows("samples", reader.samples(samples), samples, PATH.format)),
+            examined(
+                "results",
+                lambda: check_rows(
+                    "results", reader.results(given), results, lambda n: str(pair_at(n, given))
+                ),
+            ),
         ]
         if self.method.phase == "query":
             checks += reading_checks(outcomes)

@@ -41,12 +41,6 @@ def test_an_untouched_file_is_accepted(measured: Measured) -> None:
     assert set(statuses(measured.verdict()).values()) == {"ok"}
 
 
-def test_a_pick_that_is_gone_is_found(measured: Measured) -> None:
-    measured.execute("DELETE FROM picks WHERE rowid = 17")
-    check = rejected(measured.verdict(), "picks")
-    assert (check.problems, check.counterexamples[0][-7:]) == (1, "is gone")
-
-
 def test_a_pick_that_was_exchanged_for_another_is_found(measured: Measured) -> None:
     (user, item), (_, other) = measured.rows("SELECT user, item FROM picks LIMIT 2")
     measured.execute("UPDATE picks SET item = ? WHERE user = ? AND item = ?", other, user, item)
@@ -86,18 +80,6 @@ def test_the_same_id_for_two_picks_is_found_where_no_key_forbids_it(measured: Me
         connection.execute("UPDATE picks SET id = (SELECT id FROM picks WHERE rowid = 1) WHERE rowid = 2")
     told = rejected(measured.verdict(), "identifiers").counterexamples
     assert any("is there twice" in text for text in told)
-
-
-def test_a_damaged_page_is_found(measured: Measured) -> None:
-    (page_size,), (root,) = (
-        measured.rows(sql)[0]
-        for sql in ("PRAGMA page_size", "SELECT rootpage FROM sqlite_schema WHERE name = 'picks'")
-    )
-    with measured.path.open("r+b") as file:
-        # The cell pointers of the table's root page, which every look-up passes.
-        file.seek((root - 1) * page_size + 12)
-        file.write(b"\xff\xff\xff\xff")
-    rejected(measured.verdict(), "quick_check")
 
 
 def test_rows_that_only_an_index_still_has_are_missed(tmp_path: Path) -> None:

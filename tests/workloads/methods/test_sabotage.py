@@ -126,17 +126,6 @@ def test_a_table_that_is_gone_fails_the_verdict(tmp_path: Path) -> None:
     assert_rejected(ran.verdict(), "results", "can't be read: no such table")
 
 
-def test_a_damaged_page_is_caught(tmp_path: Path) -> None:
-    ran = run(cell("allocate", "SPC", 60), tmp_path)
-    root, size = ran.rows(
-        "SELECT rootpage, (SELECT * FROM pragma_page_size) FROM sqlite_schema WHERE name = 'result'"
-    )[0]
-    with ran.path.open("r+b") as file:
-        file.seek((root - 1) * size + 12)
-        file.write(b"\xff\xff\xff\xff")
-    assert_rejected(ran.verdict(), "quick_check")
-
-
 @pytest.mark.parametrize("name", ["1b1", "ROW", "VALUES", "JSON", "SPC"])
 @pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
 def test_a_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path: Path) -> None:
