@@ -10,6 +10,8 @@
                                                                  many workers, files, keys; ten minutes
     python -m benchmarks gate --output benchmarks/results/gate.md
                                                                  how often `sqlstress ab` is wrong
+    python -m benchmarks mutations --output benchmarks/results/mutations.md
+                                                                 what the verdicts catch
     python -m benchmarks all --output benchmarks/results/NAME.md
 
 Run from the checkout. Arms are measured side by side, in pairs, in the order ABBA; ratios are the
@@ -43,9 +45,9 @@ from sqlstress.report import write_atomically
 
 def main(arguments: list[str]) -> int:
     """Carry out the command line and return the exit code."""
-    if arguments[:1] == ["gate"]:
+    if arguments[:1] in (["gate"], ["mutations"]):
         # Workers import the main module again: this one would make each of their starts longer.
-        return subprocess.call([sys.executable, "-m", "benchmarks.gate", *arguments[1:]])
+        return subprocess.call([sys.executable, "-m", f"benchmarks.{arguments[0]}", *arguments[1:]])
     given = parser().parse_args(arguments)
     asked = options(given)
     names = tuple(name for name in STUDIES if name not in APART) if given.study == "all" else (given.study,)

@@ -1,0 +1,141 @@
+"""A trial of real processes whose files have not been looked at; it can be changed and had back."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.mutations.change import Words
+from benchmarks.mutations.sites import Site
+from sqlstress.case import Case
+from sqlstress.engine.pool import Pool
+from sqlstress.engine.trial import outcomes, plan_window
+from sqlstress.engine.victims import Victims
+from sqlstress.report import Verdict
+from sqlstress.stores import files
+from sqlstress.workloads import open_work
+from sqlstress.workloads.crash.database import Database
+from sqlstress.workloads.crash.proof import Told
+
+READY_S = 60.0
+TRANSACTIONS = 60
+"""Acknowledged transactions after which writers are killed."""
+
+
+@dataclass
+class Trial:
+    """What is left of a trial: its files, and what its workers were told."""
+
+    case: Case
+    folder: Path
+    salt: int
+    shared: tuple[Any, ...]
+    """What the workers shared with the workload's other half."""
+    verdict: Callable[[str], Verdict]
+    """Verifies the files as they are now, at one of the levels of --verify."""
+    words: Words
+    images: dict[Path, bytes] = field(default_factory=dict)
+    """The files as the workers left them, their WALs put into them."""
+    sites: dict[int, list[Site]] = field(default_factory=dict)
+    """The bytes that carry meaning, by bucket, once they were asked for."""
+
+    def __post_init__(self) -> None:
+        for path in self.paths:
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.images[path] = path.read_bytes()
+
+    @property
+    def paths(self) -> list[Path]:
+        """The database files, by bucket."""
+        return files.paths(self.case, self.folder)
+
+    def restore(self) -> None:
+        """Put the files back as the workers left them."""
+        files.remove(self.case, self.folder)
+        for path, image in self.images.items():
+            path.write_bytes(image)
+
+    @contextmanager
+    def connected(self, bucket: int = 0) -> Iterator[sqlite3.Connection]:
+        """Yield a connection of nobody's, whose changes are committed at the end."""
+        with closing(sqlite3.connect(self.paths[bucket])) as connection, connection:
+            yield connection
+
+    def rows(self, sql: str, *params: object, bucket: int = 0) -> list[Any]:
+        """Return the rows of a query."""
+        with self.connected(bucket) as connection:
+            return connection.execute(sql, params).fetchall()
+
+    def execute(self, sql: str, *params: object, bucket: int = 0) -> None:
+        """Change exactly one row."""
+        with self.connected(bucket) as connection:
+            count = connection.execute(sql, params).rowcount
+        if count != 1:
+            raise AssertionError(f"{count} rows were changed by {sql}")
+
+
+def measure(case: Case, folder: Path, salt: int, words: Words, trials: int) -> Trial:
+    """Let a case's workers do their work, in several trials over the same files; the last is to be verified.
+
+    Raises RuntimeError when a worker could not start, or an earlier trial failed.
+    """
+    carry: dict[Any, Any] = {}
+    for number in range(trials):
+        work = open_work(case, folder, salt + number, carry)
+        work.prepare(nothing)
+        with Pool(case, folder, salt + number, work.shared) as pool:
+            pool.start(nothing)
+            if failed := pool.wait_ready(READY_S, nothing):
+                raise RuntimeError(str(failed))
+            work.connected()
+            pool.go(plan_window(case, time.perf_counter_ns()))
+            ended = outcomes(pool.gather(READY_S, nothing))
+        # A sweep's verdict also tells the next trial what it must find.
+        if number + 1 < trials and work.verify(ended, nothing).status != "ok":
+            raise RuntimeError("an earlier trial over the same files failed")
+    before = {key: dict(value) for key, value in carry.items() if isinstance(value, dict)}
+
+    def verdict(verify: str) -> Verdict:
+        for key, rows in before.items():
+            carry[key].clear()
+            carry[key].update(rows)
+        vars(work)["case"] = replace(case, verify=verify)
+        return work.verify(ended, nothing)
+
+    return Trial(case, folder, salt + trials - 1, work.shared, verdict, words)
+
+
+def measure_killed(case: Case, folder: Path, salt: int, words: Words) -> Trial:
+    """Kill the writers of a crash test amid their work."""
+    database = Database(case, folder)
+    database.create()
+    with Victims(case, folder, before=0) as victims:
+        victims.start(nothing)
+        if failed := victims.wait_ready(READY_S, nothing):
+            raise RuntimeError(str(failed))
+        victims.begin()
+        victims.await_more(TRANSACTIONS, READY_S, nothing)
+        victims.kill([*victims.alive])
+        done = {number: ledger.acknowledged() for number, ledger in victims.ledgers.items()}
+        told = {
+            number: Told(done[number], done[number] + ledger.under_way())
+            for number, ledger in victims.ledgers.items()
+        }
+
+    def verdict(_verify: str) -> Verdict:
+        try:
+            return database.judge(database.examine(), told)
+        finally:
+            database.release()
+
+    return Trial(case, folder, salt, (told,), verdict, words)
+
+
+def nothing() -> None:
+    """Let the work go on."""
