@@ -58,12 +58,15 @@ def ordered(found: Sequence[Found], told: Sequence[Told]) -> Iterator[Found]:
     """
     most = sum(len(one.places) for one in told)
     wrong: set[int] = set()
+    seen: set[int | None] = set()
     for one in told:
         # One that is there twice is told for that.
         its = list(dict.fromkeys(place for _, place in found if place is not None and place in one.places))
         wrong.update(place for place, right in zip(its, sorted(its), strict=True) if place != right)
     for row, place in found:
-        yield row, None if place in wrong or row[0] > most else place
+        again = place in seen
+        seen.add(place)
+        yield row, place if again or (place not in wrong and row[0] <= most) else None
 
 
 def check_rows(name: str, found: Iterable[Found], told: Sequence[Told], shown: Shown) -> Check:
