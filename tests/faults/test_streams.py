@@ -28,6 +28,12 @@ def mostly_long(moment: str) -> list[object]:
     return [each if each == moment else pytest.param(each, marks=pytest.mark.long) for each in MOMENTS]
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="standard output closed, as by `head`, while it examines, prepares, starts, measures, verifies, "
+    "saves or shows",
+    outcome="exit code 0, no message; the report is saved",
+)
 @pytest.mark.parametrize("moment", mostly_long("showing"))
 def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
@@ -38,6 +44,11 @@ def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) ->
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="standard output closed while `methods`, `keys` or `cycles` measures",
+    outcome="exit code 0, no message; the report is saved",
+)
 @pytest.mark.long
 @pytest.mark.parametrize("experiment", SEVERAL)
 def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str) -> None:
@@ -49,6 +60,11 @@ def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str) 
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="standard output closed, then Ctrl-C, in the third slice of `ab`",
+    outcome="exit code 130; the slices before it are saved, nothing is left",
+)
 def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *EXPERIMENTS["ab"], *REPORT, count=3) as command:
         close(command, "stdout")
@@ -59,6 +75,12 @@ def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.fault(
+    area="stop",
+    injected="standard error closed, then SIGTERM, while it examines, prepares, starts, measures, verifies, "
+    "saves or shows",
+    outcome="exit code 130, though nobody can be told; nothing is left",
+)
 @pytest.mark.parametrize("moment", mostly_long("starting"))
 def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:

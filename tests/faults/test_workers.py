@@ -39,6 +39,11 @@ def failures() -> list[Any]:
     ]
 
 
+@pytest.mark.fault(
+    area="workers",
+    injected="an exception, a MemoryError or SIGKILL in a worker: starting, in the window, reporting",
+    outcome="exit code 4; its case says who and why, the others' figures are kept, the next case runs",
+)
 @pytest.mark.parametrize(("moment", "failure"), failures())
 def test_a_worker_that_fails_fails_its_case_only_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, failure: str
@@ -61,6 +66,12 @@ def test_a_worker_that_fails_fails_its_case_only_and_says_why(
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
+@pytest.mark.fault(
+    area="workers",
+    injected="all workers killed at once in the window (SIGKILL)",
+    outcome="exit code 4; the case has no figures and says so, what was acknowledged is verified, the next "
+    "case runs",
+)
 def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *ARGUMENTS) as command:
         for worker in command.workers():
@@ -76,6 +87,11 @@ def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.fault(
+    area="workers",
+    injected="a worker stopped (SIGSTOP) while starting, and in the window",
+    outcome="exit code 4; ended after the time-out, and named; in the window the others' figures are kept",
+)
 @posix
 @pytest.mark.long
 @pytest.mark.parametrize(("moment", "fault"), [("starting", "did not get ready"), ("measuring", "hung")])
@@ -96,6 +112,11 @@ def test_a_stopped_worker_is_ended_after_the_time_out(tmp_path: Path, moment: st
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.fault(
+    area="workers",
+    injected="a limit to a worker's memory (RLIMIT_AS) in the window, below what it has",
+    outcome="exit code 4; it says that it is out of memory, the others' figures are kept, the next case runs",
+)
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is Linux's")
 def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
     large = ("--value-size", "500000", "--key-space", "50", "--read-ratio", "0", "--synchronous", "off")
