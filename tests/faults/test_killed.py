@@ -22,6 +22,11 @@ AT_MOST_S = 2.5
 """A measurement of KV's takes about so long: kills are spread over it."""
 
 
+@pytest.mark.fault(
+    area="parent",
+    injected="SIGKILL to the program while it examines, prepares, starts, measures, verifies, saves or shows",
+    outcome="none of its processes is left; the next start removes what lies about",
+)
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start(
     tmp_path: Path, moment: str
@@ -40,6 +45,11 @@ def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.fault(
+    area="parent",
+    injected="SIGKILL to `methods`, `keys`, `cycles` and `ab` while they measure",
+    outcome="none of its processes is left; the next start removes what lies about",
+)
 @pytest.mark.long
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: str) -> None:
@@ -52,6 +62,11 @@ def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: 
     assert left(tmp_path) == []
 
 
+@pytest.mark.fault(
+    area="parent",
+    injected="SIGKILL to `ab` of two Pythons while the other Python measures",
+    outcome="the other Python stops, with its processes; the next start removes what lies about",
+)
 def test_a_kill_of_a_comparison_stops_the_other_python(tmp_path: Path) -> None:
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     with Command(tmp_path, "ab", *pythons, "-c", "2", "--duration", "60s", "--key-space", "500") as command:
