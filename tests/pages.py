@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from itertools import pairwise, takewhile
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+WRITTEN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
+"""Every page of the documentation."""
+
 Table = tuple[tuple[str, ...], list[list[str]]]
 """Column names, and the cells of each row."""
 
@@ -35,6 +40,12 @@ def outputs(page: Path) -> list[tuple[str, str]]:
         for (language, shown), (following, output) in pairwise(blocks(page))
         if (language, following) == ("sh", "text")
     ]
+
+
+def shown(command: str) -> Iterator[tuple[str, str]]:
+    """Yield (name of the page, output) wherever a page shows what a command prints."""
+    for page in WRITTEN:
+        yield from ((page.name, output) for written, output in outputs(page) if written == command)
 
 
 def tables(text: str) -> Iterator[Table]:

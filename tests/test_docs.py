@@ -14,7 +14,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
-from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -30,17 +29,28 @@ from sqlstress.render.csvfile import report_csv
 from sqlstress.render.views.kv_table import FIGURES
 from sqlstress.report import to_json
 from tests.example_report import example_report
-from tests.pages import anchors, blocks, columns, first_cells, links, outputs, tables, written_commands
-from tests.test_examples import EXAMPLES, ROOT, measured, run, shortened
+from tests.pages import (
+    PAGES,
+    ROOT,
+    WRITTEN,
+    anchors,
+    blocks,
+    columns,
+    first_cells,
+    links,
+    outputs,
+    shown,
+    tables,
+    written_commands,
+)
+from tests.test_examples import EXAMPLES, run, shortened
 
 README = ROOT / "README.md"
-PAGES = sorted((ROOT / "docs").glob("*.md"))
-WRITTEN = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 REFERENCE = ROOT / "docs" / "options.md"
 MAIN_COMMAND = "sqlstress --concurrency 1-8 --buckets 20"
 
 SHORT = "--concurrency 1,2 --duration 200ms --warmup 200ms --key-space 2000"
-AB_SHORT = "--concurrency 1 --duration 20ms --warmup 0ms --key-space 20 --verify none"
+AB_SHORT = "--concurrency 1 --read-ratio 1 --duration 50ms --warmup 0ms --key-space 20 --verify none"
 ADDED = {
     MAIN_COMMAND: SHORT,
     "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": SHORT,
@@ -85,6 +95,8 @@ ELSEWHERE = {
     "python -m pytest examples/test_my_settings.py": "the test of that example runs it",
 }
 """Commands that no test runs, and why."""
+PLAN = re.compile(r"sqlstress run examples/\S+")
+"""The tests of the examples run these, and compare what is printed."""
 
 INTRODUCTION = """# Commands and options
 
@@ -102,18 +114,16 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(EXAMPLES, folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "reports", folder / "reports")
+    shutil.copy(folder / "reports" / "linux-20-files.json", folder / "report.json")
     for plan in (folder / "examples").glob("*.toml"):
         plan.write_text(shortened(plan, repeat=1), encoding="utf-8")
     return folder
 
 
-@cache
 def execute(command: str, folder: Path) -> str:
     """Run a command, shortened, as a user would in a checkout; return what it prints."""
-    if plan := re.fullmatch(r"sqlstress run examples/(\S+)", command):
-        return measured(plan[1])[0]
-    shown, _, file = command.partition(" > ")
-    program, *words = shlex.split(shown)
+    line, _, file = command.partition(" > ")
+    program, *words = shlex.split(line)
     module = {"sqlstress": ["-m", "sqlstress"], "python": []}[program]
     printed = run([*module, *words, *shlex.split(ADDED.get(command, ""))], folder).stdout
     if file:
@@ -121,22 +131,20 @@ def execute(command: str, folder: Path) -> str:
     return printed
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
-def test_the_commands_of_a_page_run_and_print_tables_of_the_shape_shown(page: Path, checkout: Path) -> None:
-    shown = dict(outputs(page))
-    for command in dict.fromkeys(written_commands(page)):
-        if command in ELSEWHERE:
-            continue
-        printed = execute(command, checkout)
-        if command in shown:
-            assert columns(shown[command]) == columns(printed), f"{command} in {page.name}"
+def run_by_a_test() -> list[str]:
+    """Return every command of the documentation that is run here, each once however many pages have it."""
+    written = dict.fromkeys(command for page in WRITTEN for command in written_commands(page))
+    return [command for command in written if command not in ELSEWHERE and not PLAN.fullmatch(command)]
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
-def test_what_saved_reports_say_is_shown_to_the_letter(page: Path, checkout: Path) -> None:
-    for command, output in outputs(page):
+@pytest.mark.parametrize("command", run_by_a_test())
+def test_a_command_of_the_documentation_runs_and_prints_what_is_shown(command: str, checkout: Path) -> None:
+    printed = execute(command, checkout)
+    for page, output in shown(command):
         if command.startswith(("sqlstress compare ", "sqlstress report ")):
-            assert output == execute(command, checkout), f"{command} in {page.name}"
+            assert output == printed, page  # what saved reports say, to the letter
+        else:
+            assert columns(output) == columns(printed), page
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
@@ -155,8 +163,7 @@ def test_every_plan_of_the_documentation_can_be_read(tmp_path: Path) -> None:
 
 
 def test_the_readme_shows_the_main_command_with_a_row_for_each_of_its_cases() -> None:
-    shown = dict(outputs(README))[MAIN_COMMAND]
-    ((_, rows),) = tables(shown)
+    ((_, rows),) = tables(dict(outputs(README))[MAIN_COMMAND])
     planned = from_options({"concurrency": "1-8", "buckets": "20"})
     assert [row[:2] for row in rows] == [[str(case.buckets), str(case.concurrency)] for case in planned]
     assert {row[-1] for row in rows} == {"ok"}
@@ -165,6 +172,7 @@ def test_the_readme_shows_the_main_command_with_a_row_for_each_of_its_cases() ->
 def test_no_command_is_excused_or_shortened_that_is_not_written_anywhere() -> None:
     written = {command for page in WRITTEN for command in written_commands(page)}
     assert {*ADDED, *ELSEWHERE} - written == set()
+    assert all((ROOT / command.split()[-1]).is_file() for command in written if PLAN.fullmatch(command))
 
 
 def test_the_readme_explains_every_column() -> None:

@@ -19,7 +19,8 @@ from sqlstress.cli.group import COMMANDS, cli
 from sqlstress.plan import from_toml
 from sqlstress.report import to_json
 from tests.example_report import example_report
-from tests.test_examples import EXAMPLES, ROOT, run
+from tests.pages import ROOT
+from tests.test_examples import EXAMPLES, run
 
 WORKFLOW = EXAMPLES / "ci" / "github-actions.yml"
 OWN = ROOT / ".github" / "workflows" / "test.yml"

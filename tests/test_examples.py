@@ -10,16 +10,15 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import tomllib
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.pages import ROOT, columns, shown
+
 EXAMPLES = ROOT / "examples"
 SHORT: dict[str, dict[str, Any]] = {
     "kv": {"duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2},
@@ -72,19 +71,16 @@ CHANGED: dict[str, dict[str, Any]] = {
 """What else is changed in a plan: what it shows needs so long, or so many processes."""
 
 
-@cache
-def measured(name: str) -> tuple[str, str]:
-    """Run an example plan, shortened; return what it prints and its report. It is run once for all tests."""
-    with tempfile.TemporaryDirectory() as given:
-        folder = Path(given)
-        (folder / name).write_text(shortened(EXAMPLES / name, **CHANGED.get(name, {})), encoding="utf-8")
-        printed = run(["-m", "sqlstress", "run", name, "-o", "report.json"], folder).stdout
-        return printed, (folder / "report.json").read_text(encoding="utf-8")
+def runs_of(name: str, folder: Path) -> Runs:
+    """Run an example plan, shortened; return the runs of its report, all of them proved.
 
-
-def runs_of(name: str) -> Runs:
-    """Return the runs of an example plan, all of them proved."""
-    found: Runs = json.loads(measured(name)[1])["runs"]
+    What it prints has tables of the shape that the documentation shows.
+    """
+    (folder / name).write_text(shortened(EXAMPLES / name, **CHANGED.get(name, {})), encoding="utf-8")
+    printed = run(["-m", "sqlstress", "run", name, "-o", "report.json"], folder).stdout
+    for page, output in shown(f"sqlstress run examples/{name}"):
+        assert columns(output) == columns(printed), page
+    found: Runs = json.loads((folder / "report.json").read_text(encoding="utf-8"))["runs"]
     statuses = {check["status"] for one in found for check in checks(one)}
     assert statuses == {"ok"}
     return found
@@ -108,35 +104,35 @@ def test_every_plan_says_in_a_comment_what_it_asks(plan: Path) -> None:
     assert plan.read_text(encoding="utf-8").startswith("# ")
 
 
-def test_durability_measures_full_and_normal() -> None:
-    found = runs_of("durability.toml")
+def test_durability_measures_full_and_normal(tmp_path: Path) -> None:
+    found = runs_of("durability.toml", tmp_path)
     assert [one["trials"][0]["effective"]["synchronous"] for one in found] == ["full", "normal"]
     # On a disk that stalls, a window may end before the first operation does.
     assert all(set(one["trials"][0]["latency"]) <= {"replace"} for one in found)
     assert all(one["case"]["load"]["read_ratio"] == 0 for one in found)
 
 
-def test_shards_measures_three_layouts() -> None:
-    assert [one["case"]["buckets"] for one in runs_of("shards.toml")] == [1, 4, 20]
+def test_shards_measures_three_layouts(tmp_path: Path) -> None:
+    assert [one["case"]["buckets"] for one in runs_of("shards.toml", tmp_path)] == [1, 4, 20]
 
 
-def test_fairness_measures_both_ways_of_waiting_at_8_processes() -> None:
-    found = runs_of("fairness.toml")
+def test_fairness_measures_both_ways_of_waiting_at_8_processes(tmp_path: Path) -> None:
+    found = runs_of("fairness.toml", tmp_path)
     assert [one["case"]["settings"]["busy"] for one in found] == ["default", "fair"]
     assert {len(trial["workers"]) for one in found for trial in one["trials"]} == {8}
     assert "concurrency = 8\n" in (EXAMPLES / "fairness.toml").read_text(encoding="utf-8")
 
 
-def test_updates_loses_none_and_only_deferred_meets_busy_snapshot() -> None:
-    deferred, immediate = runs_of("updates.toml")
+def test_updates_loses_none_and_only_deferred_meets_busy_snapshot(tmp_path: Path) -> None:
+    deferred, immediate = runs_of("updates.toml", tmp_path)
     assert [one["case"]["load"]["begin"] for one in (deferred, immediate)] == ["deferred", "immediate"]
     for one in (deferred, immediate):
         assert "lost updates" in {check["name"] for check in checks(one)}
     assert immediate["trials"][0]["busy_snapshot"] == 0
 
 
-def test_methods_measures_every_way_to_insert_by_one_process_and_by_several() -> None:
-    found = runs_of("methods.toml")
+def test_methods_measures_every_way_to_insert_by_one_process_and_by_several(tmp_path: Path) -> None:
+    found = runs_of("methods.toml", tmp_path)
     told = {
         (one["case"]["method"]["name"], one["case"]["driver"], one["case"]["concurrency"]) for one in found
     }
@@ -149,8 +145,8 @@ def test_methods_measures_every_way_to_insert_by_one_process_and_by_several() ->
     assert all(trial["rows"] == 20 for one in found for trial in one["trials"])
 
 
-def test_checkpoints_measures_who_checkpoints_and_what_starves_it() -> None:
-    found = runs_of("checkpoints.toml")
+def test_checkpoints_measures_who_checkpoints_and_what_starves_it(tmp_path: Path) -> None:
+    found = runs_of("checkpoints.toml", tmp_path)
     beside = [one["case"]["checkpointing"] for one in found]
     assert [one and (one["mode"], one["pinned_reader"]) for one in beside] == [
         None,
@@ -168,14 +164,14 @@ def test_checkpoints_measures_who_checkpoints_and_what_starves_it() -> None:
     assert max(stuck["values"]) >= 3
 
 
-def test_ci_covers_batches_updates_and_the_full_integrity_check() -> None:
-    found = runs_of("ci.toml")
+def test_ci_covers_batches_updates_and_the_full_integrity_check(tmp_path: Path) -> None:
+    found = runs_of("ci.toml", tmp_path)
     names = {check["name"] for one in found for check in checks(one)}
     assert {"integrity_check", "last write", "lost updates", "torn transactions"} <= names
 
 
-def test_keys_compares_three_types_in_two_schemas() -> None:
-    found = runs_of("keys.toml")
+def test_keys_compares_three_types_in_two_schemas(tmp_path: Path) -> None:
+    found = runs_of("keys.toml", tmp_path)
     assert [(one["case"]["picks"]["schema"], one["case"]["picks"]["id_type"]) for one in found] == [
         (schema, id_type) for schema in ("id-rowid", "pair-rowid") for id_type in ("int", "uuid4", "uuid7")
     ]
@@ -183,8 +179,8 @@ def test_keys_compares_three_types_in_two_schemas() -> None:
     assert all(trial["space"]["file_bytes"] > 0 for one in found for trial in one["trials"])
 
 
-def test_cycles_measures_how_often_a_checkpoint_comes() -> None:
-    found = runs_of("cycles.toml")
+def test_cycles_measures_how_often_a_checkpoint_comes(tmp_path: Path) -> None:
+    found = runs_of("cycles.toml", tmp_path)
     frames = [one["case"]["settings"]["wal_autocheckpoint"] for one in found]
     assert frames == [100, 1000, 0, None, None]
     for one in found:
@@ -262,12 +258,12 @@ def settings_tested(folder: Path, expected: int, **changes: str) -> str:
         text, count = re.subn(rf"^{name} = .+$", f"{name} = {value}", text, flags=re.MULTILINE)
         assert count == 1, name
     (folder / "test_my_settings.py").write_text(text, encoding="utf-8")
-    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_settings.py"]
+    words = ["-m", "pytest", "-vv", "-p", "no:cacheprovider", "test_my_settings.py"]
     return run(words, folder, expected).stdout
 
 
 def test_test_my_settings_passes_as_pasted(tmp_path: Path) -> None:
-    assert "4 passed" in settings_tested(tmp_path, 0)
+    assert "1 passed" in settings_tested(tmp_path, 0)
 
 
 def test_test_my_settings_fails_where_the_settings_do_not_hold_what_is_promised(tmp_path: Path) -> None:
@@ -281,5 +277,5 @@ def test_test_my_settings_fails_where_the_settings_do_not_hold_what_is_promised(
         MEASURED='["--duration", "100ms", "--warmup", "100ms"]',
         PROCESSES="2",
     )
-    assert "4 failed" in said
-    assert "TPS together" in said and "p99 is" in said and "'status': 'skipped'" in said
+    for complaint in ("TPS together", "a process starves", "the p99 of writes is", "is skipped"):
+        assert complaint in said

@@ -9,10 +9,9 @@ from sqlstress.analysis.comparison.barriers import barriers
 from sqlstress.analysis.comparison.difference import Difference
 from sqlstress.analysis.comparison.matching import Table, match
 from sqlstress.analysis.comparison.remarks import remarks
-from sqlstress.analysis.cycle_times import total_ns
+from sqlstress.analysis.rate import rate_of
 from sqlstress.analysis.wording import finite
 from sqlstress.report import Report, Run, Trial
-from sqlstress.units import NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +48,8 @@ class Compared:
 
         That is TPS, in cycles the cycles a second, and in the other experiments the rows a second.
         """
-        run, trial = self.run(row, place), self.trial(row, place)
-        if run is None or trial is None:
-            return None
-        rate = finite(_rate(run, trial))
-        return rate if rate is not None and rate > 0 else None
+        run = self.run(row, place)
+        return rate_of(run) if run else None
 
     def ratio(self, row: int, place: int) -> float | None:
         """Return a part's rate over the first one's; None where there is none, or none to be shown."""
@@ -97,13 +93,6 @@ def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Compar
 
 def _differences(table: Table) -> tuple[Difference, ...]:
     return tuple(one for one in (*barriers(table.parts), *remarks(table.parts)) if one.is_one)
-
-
-def _rate(run: Run, trial: Trial) -> float | None:
-    if run.case.cycling:
-        total = total_ns(run.case, trial)
-        return NS_PER_S * run.case.cycling.cycles * run.case.concurrency / total if total > 0 else None
-    return run.median_tps() if run.case.experiment == "kv" else trial.rows_per_s
 
 
 def _over(rate: float | None, base: float | None) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.comparison.compared import Compared
 from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.rate import counted
 from sqlstress.analysis.wording import listing, rounded, times, whole
 
 FLAT = 1.25
@@ -64,8 +65,7 @@ def _rates(compared: Compared, place: int, row: int) -> str:
 
 
 def _unit(compared: Compared, place: int) -> str:
-    unit = {"kv": f"{compared.table.parts[place].case.unit}s", "cycles": "cycles"}
-    return f"{unit.get(compared.table.experiment, 'rows')} a second"
+    return f"{counted(compared.table.parts[place].case)} a second"
 
 
 def _shapes(compared: Compared) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from html import escape
 from sqlstress.render.blocks import Block, Bullets, Lines, Picture, Table
 from sqlstress.render.clean import visible
 from sqlstress.render.page.markup import element, sentence, text
+from sqlstress.render.views.comparison import NOT_COMPARABLE
 from sqlstress.render.views.verified import FAILED
 
 _WARNING = "Warning: "
@@ -25,7 +26,8 @@ def drawn(block: Block) -> str:
             return "\n".join(map(_line, block.texts))
         case Bullets():
             return element("ul", *(element("li", sentence(each)) for each in block.texts), class_="findings")
-    return element("p", sentence(block.text))
+    barred = block.text.startswith(NOT_COMPARABLE)
+    return element("p", sentence(block.text), class_="warning" if barred else False)
 
 
 def _line(words: str) -> str:

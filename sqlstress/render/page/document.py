@@ -21,7 +21,7 @@ from sqlstress.render.page.markup import data, element, text
 from sqlstress.render.page.plots import ab_plots, comparison_plots, report_plots
 from sqlstress.render.page.plots.plot import Plot
 from sqlstress.render.views import Section, report_sections
-from sqlstress.render.views.comparison import comparison_blocks
+from sqlstress.render.views.comparison import comparison_heading, comparison_tables
 from sqlstress.report import Report
 
 
@@ -117,10 +117,15 @@ def _beside(reports: tuple[Report, ...], plots: Plots) -> Iterator[str]:
         yield element(
             "section",
             element("h1", "Reports side by side"),
-            # What they differ in stands above the figures, and so above the plots.
-            *map(drawn, comparison_blocks(comparison)),
-            plots.place(comparison_plots(comparison)),
+            *map(drawn, comparison_heading(comparison)),
         )
+        for beside in comparison_tables(comparison):
+            yield element(
+                "section",
+                *map(drawn, (*beside.before, beside.findings)),
+                plots.place(comparison_plots(beside.compared)),
+                *map(drawn, beside.figures),
+            )
 
 
 def _report(report: Report, plots: Plots) -> str:

@@ -9,8 +9,8 @@ from html import escape
 from sqlstress.analysis.comparison.remarks import TELLING
 from sqlstress.analysis.crash import parts
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG
-from sqlstress.analysis.group import group_runs
-from sqlstress.analysis.wording import files, processes, rounded, whole
+from sqlstress.analysis.rate import counted, rate_of
+from sqlstress.analysis.wording import place, rounded, whole
 from sqlstress.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
 from sqlstress.render.clean import visible
 from sqlstress.render.page.markup import element, sentence, text
@@ -66,12 +66,12 @@ def _crash(report: Report) -> Iterator[tuple[str, str, str]]:
 
 
 def _best(report: Report) -> Iterator[tuple[str, str, str]]:
-    groups = [group for group in group_runs(report.runs) if group.case.experiment == "kv"]
-    points = [(point, group.unit) for group in groups for point in group.points()]
-    if points:
-        best, unit = max(points, key=lambda one: one[0].tps)
-        where = f"{unit} a second at most: {processes(best.processes)} on {files(best.files)}"
-        yield rounded(best.tps), where, ""
+    """Yield the highest rate of the report's first experiment: those of others count something else."""
+    found = [(rate, run) for run in report.runs if (rate := rate_of(run))]
+    own = [one for one in found if counted(one[1].case) == counted(found[0][1].case)]
+    if own:
+        rate, best = max(own, key=lambda one: one[0])
+        yield rounded(rate), f"{counted(best.case)} a second at most: {place(best.case)}", ""
 
 
 def _trust(report: Report) -> Iterator[tuple[str, str, str]]:
@@ -81,11 +81,11 @@ def _trust(report: Report) -> Iterator[tuple[str, str, str]]:
     yield (*_PROOF[status], status)
     failed = sum(run.error is not None for run in report.runs)
     amount = f"{whole(len(report.runs))} of {whole(max(report.planned, len(report.runs)))}"
-    yield (
-        amount,
-        f"cases measured{f', {whole(failed)} with errors' if failed else ''}",
-        "failed" * bool(failed),
-    )
+    errors = f", {whole(failed)} with errors" if failed else ""
+    if report.published is not None:
+        yield whole(len(report.runs) - failed), "cases published", ""
+    else:
+        yield amount, f"cases measured{errors}", "failed" * bool(failed)
     if sync := report.environment.sync:
         yield f"{format_ms(sync.overwrite_p50_ns)} ms", f"one {sync.primitive} (p50)", ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from sqlstress.analysis.comparison import LETTERS, Compared, Comparison, Difference, Part, conclude
 from sqlstress.analysis.wording import listing, whole
@@ -10,16 +11,46 @@ from sqlstress.render.blocks import Block, Bullets, Lines, Paragraph
 from sqlstress.render.views import view_of
 from sqlstress.render.views.comparison_tables import legend, surroundings, tables
 
+NOT_COMPARABLE = "NOT COMPARABLE"
+"""How the sentence begins that forbids a ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is shown of a table of several reports, in its order."""
+
+    compared: Compared
+    before: tuple[Block, ...]
+    """What was done, and what the reports differ in: it stands above every figure."""
+    figures: tuple[Block, ...]
+    findings: Bullets
+
 
 def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
     """Yield everything that a comparison shows."""
+    yield from comparison_heading(comparison)
+    for beside in comparison_tables(comparison):
+        yield from (*beside.before, *beside.figures, beside.findings)
+
+
+def comparison_heading(comparison: Comparison) -> Iterator[Block]:
+    """Yield which reports they are."""
     yield Paragraph(f"{len(comparison.reports)} reports side by side; ratios are to A.")
     yield surroundings(comparison)
     yield from _notes(comparison)
-    for compared in comparison.tables:
-        yield from _compared(compared)
     if not comparison.tables:
         yield Paragraph("They have no case in common.")
+
+
+def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
+    """Yield what is shown of each table."""
+    for compared in comparison.tables:
+        yield Beside(
+            compared,
+            tuple(_before(compared)),
+            (*tables(compared), Paragraph(legend(compared))),
+            Bullets(tuple(finding.text for finding in conclude(compared))),
+        )
 
 
 def _notes(comparison: Comparison) -> Iterator[Block]:
@@ -40,16 +71,13 @@ def _notes(comparison: Comparison) -> Iterator[Block]:
         yield Lines(tuple(notes))
 
 
-def _compared(compared: Compared) -> Iterator[Block]:
+def _before(compared: Compared) -> Iterator[Block]:
     yield Lines(tuple(_work(compared)))
     yield from _barred(compared)
     said = (*_said(compared), *_warnings(compared.table.parts))
     if said:
         yield Paragraph("To know before the figures:")
         yield Bullets(said)
-    yield from tables(compared)
-    yield Paragraph(legend(compared))
-    yield Bullets(tuple(finding.text for finding in conclude(compared)))
 
 
 def _work(compared: Compared) -> Iterator[str]:
@@ -67,7 +95,7 @@ def _barred(compared: Compared) -> Iterator[Block]:
     letters = [part.letter for place, part in enumerate(compared.table.parts) if compared.reasons(place)]
     if letters:
         shown = "shown, as was asked" if compared.anyway else "not shown (--anyway shows them)"
-        yield Paragraph(f"NOT COMPARABLE with A: {listing(letters)}. Ratios to A are {shown}.")
+        yield Paragraph(f"{NOT_COMPARABLE} with A: {listing(letters)}. Ratios to A are {shown}.")
         yield Bullets(tuple(_told(one, compared) for one in compared.differences if any(one.barred)))
 
 

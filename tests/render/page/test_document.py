@@ -19,6 +19,8 @@ from hypothesis import given, settings
 import sqlstress.render.page as page_room
 from benchmarks.publications.__main__ import FOLDER as PUBLISHED
 from benchmarks.publications.__main__ import REPORTS
+from sqlstress.analysis.rate import rate_of
+from sqlstress.analysis.wording import rounded
 from sqlstress.render.page.document import report_html
 from sqlstress.render.page.library import plotly_js
 from sqlstress.report import Report, read
@@ -156,7 +158,7 @@ def test_the_sizes_of_the_wals_are_those_that_were_seen() -> None:
 def test_the_space_of_the_keys_adds_up_to_the_files() -> None:
     report = keys_report()
     (view,) = plots(report_html(report))[1]
-    sums = [sum(parts) for parts in zip(*(trace["y"] for trace in view["data"]), strict=True)]
+    sums = [sum(parts) for parts in zip(*(trace["x"] for trace in view["data"]), strict=True)]
     spaces = [run.trials[0].space for run in report.runs]
     assert sums == pytest.approx([space.file_bytes / 1e6 for space in spaces if space])
 
@@ -186,6 +188,17 @@ def test_wrong_data_is_the_first_thing_that_is_seen() -> None:
     page = report_html(failed_report())
     assert page.index("FAILED</strong>") < page.index("<section>")
     assert "worker 2&#x27;s write number 318" in page
+
+
+def test_the_highest_rate_and_its_case_stand_at_the_top() -> None:
+    page = report_html(read(FOLDER_OF_REPORTS / "linux-methods.json"))
+    best = max(rate_of(run) or 0 for run in read(FOLDER_OF_REPORTS / "linux-methods.json").runs)
+    assert f"<strong>{rounded(best)}</strong><span>rows a second at most: " in page
+
+
+def test_a_published_report_is_not_said_to_have_been_measured() -> None:
+    top = report_html(REPORTS["004-cycles"]).partition("<section>")[0]
+    assert "<strong>4</strong><span>cases published</span>" in top and "measured</span>" not in top
 
 
 def test_several_reports_begin_with_what_they_say_beside_each_other() -> None:
@@ -219,6 +232,12 @@ def test_where_rates_mean_nothing_the_relative_figures_are_shown_first() -> None
     assert '<option value="1" selected' in barred.partition("<article>")[0]
     same = report_html(keys_report(), keys_report())
     assert '<option value="0" selected' in same.partition("<article>")[0]
+
+
+def test_what_forbids_a_ratio_stands_out_above_the_plots_and_these_above_the_table() -> None:
+    page = report_html(REPORTS["002-keys"], read(FOLDER_OF_REPORTS / "linux-keys.json"))
+    barred = page.index('<p class="warning">NOT COMPARABLE with A: B.')
+    assert barred < page.index("that is no measure of speed") < page.index("<figure") < page.index("A rows/s")
 
 
 def test_of_each_method_the_largest_scale_that_reports_have_in_common_is_shown() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import cast
 
-from sqlstress.analysis.comparison import Comparison
+from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.group import Group
 from sqlstress.render.page.plots import ab, comparison
 from sqlstress.render.page.plots.plot import Plot
@@ -32,6 +32,6 @@ def ab_plots(report: Report) -> Iterator[Plot]:
         yield from ab.plots(report, report.ab)
 
 
-def comparison_plots(compared: Comparison) -> Iterator[Plot]:
-    """Yield the plots of several reports side by side."""
+def comparison_plots(compared: Compared) -> Iterator[Plot]:
+    """Yield the plots of a table of several reports side by side."""
     yield from comparison.plots(compared)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from sqlstress.analysis.comparison import Compared, Comparison, Part
+from sqlstress.analysis.comparison import Compared, Part
 from sqlstress.analysis.wording import files
 from sqlstress.render.page.plots import comparison_work
 from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, counts_axis, line, name
@@ -15,12 +15,11 @@ Figure = Callable[[int, int], float | None]
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-def plots(comparison: Comparison) -> Iterator[Plot]:
-    """Yield the plots of each table: of key-value cases lines over the processes, of others bars."""
-    for compared in comparison.tables:
-        names = [_name(part) for part in compared.table.parts]
-        of_table = _throughput if compared.table.experiment == "kv" else comparison_work.plots
-        yield from of_table(compared, names)
+def plots(compared: Compared) -> Iterator[Plot]:
+    """Yield the plots of a table: of key-value cases lines over the processes, of others bars."""
+    names = [_name(part) for part in compared.table.parts]
+    of_table = _throughput if compared.table.experiment == "kv" else comparison_work.plots
+    yield from of_table(compared, names)
 
 
 def _name(part: Part) -> str:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from sqlstress.analysis.comparison import Compared, Part
 from sqlstress.analysis.cycle_times import times_of
+from sqlstress.analysis.rate import counted
 from sqlstress.analysis.wording import whole
 from sqlstress.case import Case
 from sqlstress.render.page.plots.cycles import TIME_AXES
 from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, line, name
 from sqlstress.units import NS_PER_MS
 
-RATES = {"methods": "rows a second", "keys": "rows a second", "cycles": "cycles a second"}
-"""Experiment → what its cases are compared by."""
 Figure = Callable[[int, int], float | None]
 """Row and part → a figure."""
 WIDE_RANGE = 20
@@ -43,7 +42,7 @@ def _parts(compared: Compared) -> Iterator[tuple[str, list[int]]]:
 
 
 def _views(compared: Compared, names: Sequence[str], title: str, rows: list[int]) -> Iterator[View]:
-    what = f"{title}: {RATES[compared.table.experiment]}".removeprefix(": ")
+    what = f"{title}: {counted(compared.table.parts[0].case)} a second".removeprefix(": ")
     yield _bars(compared, names, what, rows, compared.rate)
     places = range(len(compared.table.parts))
     base = next((row for row in rows if all(compared.rate(row, place) for place in places)), None)

@@ -21,7 +21,11 @@ def plots(group: Group) -> Iterator[Plot]:
     """Yield time and space of each type of id, schema by schema."""
     cells = Cells(group).all
     timed = [
-        View(processes(count), _times([cell for cell in cells if cell.processes == count]), _axes("s"))
+        View(
+            processes(count) if count else "",
+            _times([cell for cell in cells if cell.processes == count]),
+            {"xaxis": axis("", type="category"), "yaxis": axis("s", rangemode="tozero"), "barmode": "group"},
+        )
         for count in sorted({cell.processes for cell in cells})
     ]
     if timed:
@@ -29,52 +33,52 @@ def plots(group: Group) -> Iterator[Plot]:
         yield Plot("Time", note, tuple(timed), len(timed) - 1, wide=True)
     sized = _one_each([cell for cell in cells if cell.figure("file")])
     if sized:
-        layout = {**_axes("MB"), "barmode": "stack"}
+        layout = {
+            "xaxis": axis("MB", rangemode="tozero"),
+            "yaxis": axis("", type="multicategory", autorange="reversed"),
+            "barmode": "stack",
+            "height": 150 + 20 * len(sized),
+        }
         note = "What the table of picks and its indices have of the file."
         yield Plot("Space", note, (View("", _spaces(sized), layout),), wide=True)
-
-
-def _axes(unit: str) -> Plain:
-    return {"xaxis": axis("", type="multicategory"), "yaxis": axis(unit, rangemode="tozero")}
 
 
 def _id(cell: Cell) -> str:
     return name(f"{cell.picks.id_type}{' by SQLite' * (cell.picks.made_by == 'sqlite')}")
 
 
-def _where(cells: list[Cell]) -> list[list[str]]:
-    return [[name(cell.picks.schema) for cell in cells], [_id(cell) for cell in cells]]
-
-
 def _times(cells: list[Cell]) -> list[Plain]:
-    ids = list(dict.fromkeys(map(_id, cells)))
-    found = []
-    for number, id_type in enumerate(ids):
+    """Return bars for each type, side by side in each schema."""
+    found: list[Plain] = []
+    for number, id_type in enumerate(dict.fromkeys(map(_id, cells))):
         own = [cell for cell in cells if _id(cell) == id_type]
-        seconds = [cell.seconds for cell in own]
-        found.append(_bars(id_type, _where(own), seconds, number, "%{x}: %{y:.2f} s<extra></extra>"))
+        found.append(
+            {
+                **_bars(id_type, number, f"%{{x}}, {id_type}: %{{y:.2f}} s<extra></extra>"),
+                "x": [name(cell.picks.schema) for cell in own],
+                "y": [cell.seconds for cell in own],
+            }
+        )
     return found
 
 
 def _spaces(cells: list[Cell]) -> list[Plain]:
+    """Return bars that lie, one for each schema and type: their names are long, and there are many."""
+    where = [[name(cell.picks.schema) for cell in cells], [_id(cell) for cell in cells]]
     return [
-        _bars(
-            part,
-            _where(cells),
-            [(size(cell) or 0.0) / 1e6 for cell in cells],
-            number,
-            f"%{{x}}, {part}: %{{y:.2f}} MB<extra></extra>",
-        )
+        {
+            **_bars(part, number, f"%{{y}}, {part}: %{{x:.2f}} MB<extra></extra>"),
+            "orientation": "h",
+            "x": [(size(cell) or 0.0) / 1e6 for cell in cells],
+            "y": where,
+        }
         for number, (part, size) in enumerate(SPACE)
         if any(size(cell) is not None for cell in cells)
     ]
 
 
-def _bars(label: str, x: list[list[str]], y: list[float], number: int, hover: str) -> Plain:
-    return {
-        "type": "bar", "name": label, "x": x, "y": y, "marker": {"color": colour(number)},
-        "hovertemplate": hover,
-    }  # fmt: skip
+def _bars(label: str, number: int, hover: str) -> Plain:
+    return {"type": "bar", "name": label, "marker": {"color": colour(number)}, "hovertemplate": hover}
 
 
 def _one_each(cells: list[Cell]) -> list[Cell]:

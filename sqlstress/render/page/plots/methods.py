@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import log10
 
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import finite, rounded
+from sqlstress.analysis.wording import finite, processes, rounded
 from sqlstress.case import Case
 from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, name
 from sqlstress.report import Run
@@ -14,18 +14,29 @@ from sqlstress.report import Run
 Matrix = dict[tuple[str, str], tuple[float | None, str]]
 """Row and column → seconds, and what is written there."""
 
+SCALES = {"query": "pairs"}
+"""Phase → what its scales count; samples in the others."""
+
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield a matrix for each phase: a row for each method, a column for each scale."""
-    phases = dict.fromkeys(run.case.method.phase for run in group.runs if run.case.method)
-    views = [view for phase in phases if (view := _view(phase, group))]
+    """Yield a matrix for each phase and driver: a row for each method, a column for each scale."""
+    parts: dict[str, list[Run]] = {}
+    for run in group.runs:
+        if run.case.method:
+            parts.setdefault(f"{run.case.method.phase}, {_by(run.case, group)}", []).append(run)
+    views = [view for part, runs in parts.items() if (view := _view(part, runs))]
     if views:
-        note = "Seconds, by the rows of the job. The bluer, the longer, by the logarithm."
+        note = "Seconds, by the scale of the job. The bluer, the longer, by the logarithm. Empty: not tried."
         yield Plot("Methods", note, tuple(views), wide=True)
 
 
-def _view(phase: str, group: Group) -> View | None:
-    runs = [run for run in group.runs if run.case.method and run.case.method.phase == phase]
+def _by(case: Case, group: Group) -> str:
+    """Return the driver; and how many processes, where they differ."""
+    counts = {run.case.concurrency for run in group.runs}
+    return f"{case.driver}, {processes(case.concurrency)}" if len(counts) > 1 else case.driver
+
+
+def _view(label: str, runs: list[Run]) -> View | None:
     cells: Matrix = {(_row(run.case), _scale(run.case)): _cell(run) for run in runs}
     rows = list(dict.fromkeys(_row(run.case) for run in runs))
     sizes = {run.case.method.scale for run in runs if run.case.method}
@@ -47,18 +58,15 @@ def _view(phase: str, group: Group) -> View | None:
         "ygap": 2,
     }
     layout = {
-        "xaxis": axis("rows", type="category"),
-        "yaxis": axis("", type="category", autorange="reversed"),
+        "xaxis": axis(SCALES.get(label.partition(",")[0], "samples"), type="category", showgrid=False),
+        "yaxis": axis("", type="category", autorange="reversed", showgrid=False),
         "height": 140 + 30 * len(rows),
     }
-    return View(name(phase), [heat], layout)
+    return View(name(label), [heat], layout)
 
 
 def _row(case: Case) -> str:
-    method = case.method
-    assert method
-    tricks = ["WAL"] * (case.settings.journal_mode == "wal") + ["TSC"] * method.transaction
-    return name(f"{' + '.join([method.name, *tricks])}, {case.driver}")
+    return name(case.tricks)
 
 
 def _scale(case: Case) -> str:
@@ -70,5 +78,5 @@ def _cell(run: Run) -> tuple[float | None, str]:
     trial = run.typical()
     seconds = finite(trial.seconds) if trial and trial.error is None else None
     if trial is None or seconds is None or seconds <= 0:
-        return None, "skipped" if run.skipped else "failed"
+        return None, "" if run.skipped else "failed"
     return seconds, rounded(seconds) if trial.outcome == "done" else name(trial.outcome)
