@@ -83,7 +83,8 @@ def test_a_kill_of_a_comparison_stops_the_other_python(tmp_path: Path) -> None:
 def test_a_hundred_kills_leave_no_process_and_one_folder_at_most(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    draw, left_s = Random("kills"), []
+    draw = Random("kills")
+    left_s: list[float] = []
     for _ in range(KILLS):
         with Command(tmp_path, *KV, "-c", "1-3") as command:
             time.sleep(draw.uniform(0.1, AT_MOST_S))
