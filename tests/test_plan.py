@@ -354,7 +354,7 @@ def test_a_plan_that_is_wrong_is_refused_with_the_place(tmp_path: Path, text: st
 
 def test_a_plan_of_too_many_cases_is_refused(tmp_path: Path) -> None:
     text = 'workload = "kv"\nconcurrency = "1-600"\n[[case]]\n[[case]]'
-    with pytest.raises(UsageError, match=r"more than 1,000 cases: split"):
+    with pytest.raises(UsageError, match=r"plan.toml, case 2: these are more than 1,000 cases: split"):
         planned(tmp_path, text)
 
 

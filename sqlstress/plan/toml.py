@@ -32,9 +32,9 @@ def plan_cases(path: Path) -> tuple[Case, ...]:
     for number, table in enumerate(tables, 1):
         try:
             planned += _cases(document, table, elsewhere)
+            check_count(len(planned))
         except UsageError as error:
             raise UsageError(f"{path}, case {number}: {error}") from error
-        check_count(len(planned))
     return tuple(planned)
 
 

@@ -1,0 +1,127 @@
+"""Files that are none, have no end, or are too large: refused in a line, in bounded memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from sqlstress.report import to_json
+from sqlstress.report.document import LARGEST
+from tests.cli.conftest import Said
+from tests.example_report import example_report
+
+MEMORY = 600 << 20
+"""Address space of a process that refuses a file: Python and the file itself, and not much more."""
+MOST_MEMORY = 4 << 30
+"""Address space that suffices for the file of the largest size that holds the most objects."""
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+del sys.argv[1]
+from sqlstress.__main__ import main
+sys.exit(main())
+"""
+PLAN = '[[case]]\nworkload = "kv"\n'
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices have no names there")
+
+
+def limited(*arguments: str, memory: int = MEMORY, stdin: int | IO[bytes] | None = None) -> Said:
+    """Run a command line in a process of so much memory, for some minutes at most."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(memory), *arguments],
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    said = Said(done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in said.err and "did not expect" not in said.err
+    assert len(said.lines) <= 1
+    return said
+
+
+def commands(name: str) -> list[list[str]]:
+    """Return every command that reads a file, with this one."""
+    return [["report", name], ["run", name, "-o", "stop"], ["compare", name, "good.json"]]
+
+
+@pytest.fixture(autouse=True)
+def around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that holds a good report and a good plan."""
+    monkeypatch.chdir(tmp_path)
+    Path("good.json").write_text(to_json(example_report()), encoding="utf-8")
+    Path("good.toml").write_text(PLAN, encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "large"])
+def test_what_is_too_large_is_refused_in_bounded_memory(name: str) -> None:
+    with Path("large").open("wb") as file:
+        file.truncate(200_000_000)
+    for arguments in commands(name):
+        said = limited(*arguments)
+        assert said.code == 2
+        assert "it is larger than " in said.err and name in said.err
+
+
+@pytest.mark.parametrize("name", ["folder", "/dev/null", "-", "gone"])
+def test_what_is_no_file_is_refused(name: str) -> None:
+    Path("folder").mkdir()
+    for arguments in commands(name):
+        said = limited(*arguments)
+        assert said.code == 2 and name in said.err
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("good.json", ["report"]), ("good.toml", ["run", "-o", "stop"])]
+)
+def test_a_pipe_is_read_like_a_file(name: str, arguments: list[str]) -> None:
+    with Path(name).open("rb") as file:
+        through = limited(*arguments, "/dev/stdin", stdin=file)
+    with subprocess.Popen(["cat", name], stdout=subprocess.PIPE) as cat:
+        piped = limited(*arguments, "/dev/stdin", stdin=cat.stdout)
+    assert through == piped == limited(*arguments, name)
+    assert "-o 'stop'" in piped.err or piped.out
+
+
+def test_a_pipe_without_an_end_is_refused() -> None:
+    for arguments in commands("/dev/stdin"):
+        with subprocess.Popen(["yes", "["], stdout=subprocess.PIPE) as yes:
+            said = limited(*arguments, stdin=yes.stdout)
+            yes.stdout and yes.stdout.close()
+        assert said.code == 2 and "it is larger than " in said.err
+
+
+def filled(where: str, unit: str) -> str:
+    """Return a report that is as large as one may be, with a list full of these."""
+    text = json.dumps(json.loads(to_json(example_report())) | {"unknown": [None]})
+    before, _, after = text.partition(where)
+    assert after
+    item = f"{unit}, "
+    return f"{before}{where}{item * ((LARGEST - len(text)) // len(item.encode()))}{after}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("where", "unit"),
+    [
+        ('"unknown": [', '{"": {}}'),
+        ('"unknown": [', "[]"),
+        ('"bins": [', "1"),
+        ('"bins": [', "1.5"),
+        ('"command": [', '"\u1234"'),
+        ('"buckets": [', "[17000, 3]"),
+        ('"runs": [', '{"case": {}}'),
+    ],
+)
+def test_the_largest_report_is_read_or_refused_in_bounded_memory(where: str, unit: str) -> None:
+    Path("largest.json").write_text(filled(where, unit), encoding="utf-8")
+    assert limited("report", "largest.json", memory=MOST_MEMORY).code in (0, 2)

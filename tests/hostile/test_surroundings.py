@@ -1,0 +1,70 @@
+"""Surroundings: narrow terminals, encodings without most characters, arguments that are no text."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sqlstress.cli.group import COMMANDS
+from tests.hostile.conftest import Judge
+
+ROOT = Path(__file__).parents[2]
+REPORTS = [str(path) for path in sorted((ROOT / "reports").glob("*.json"))]
+ASCII = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+PLAIN_C = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def sqlstress(*arguments: str | bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the program with these variables set."""
+    return subprocess.run(
+        [sys.executable, "-m", "sqlstress", *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("variables", [ASCII, PLAIN_C], ids=["ascii", "C"])
+def test_reports_are_shown_where_only_ascii_can_be_written(variables: dict[str, str]) -> None:
+    done = sqlstress("report", *REPORTS, **variables)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(done.stdout.splitlines()) > 100
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_is_written_in_ascii_and_in_lines_that_fit(judge: Judge, name: str) -> None:
+    said = judge(*name.split(), "--help")
+    assert said.out.isascii()
+    assert max(map(len, said.out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("columns", ["1", "0", "-5", "wide", "9" * 30])
+def test_help_fits_whatever_the_terminal_says_of_its_width(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert max(map(len, judge("kv", "--help").out.splitlines())) <= 100
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="arguments are text there")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", b"\xff\xfe.json"],
+        ["run", b"\xff.toml"],
+        ["kv", b"--\xff"],
+        ["kv", "-o", b"\xff"],
+        [b"\xff"],
+    ],
+    ids=repr,
+)
+def test_arguments_that_are_no_text_are_refused_in_a_line(arguments: list[str | bytes]) -> None:
+    done = sqlstress(*arguments, **ASCII)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.isascii() and done.stderr.count(b"\n") <= 2
