@@ -13,6 +13,7 @@ from sqlstress.errors import UsageError
 from sqlstress.render import FORMATS
 from sqlstress.report import from_json
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession
+from tests.faults.surroundings import is_root, read_only
 
 
 @pytest.mark.parametrize(
@@ -119,3 +120,30 @@ def test_a_folder_that_the_system_would_not_let_write_is_refused(
     with pytest.raises(UsageError, match=r"can't be written. Choose another file"):
         parse_output(str(tmp_path / "report.json"))
     assert asked == [tmp_path]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a report's place that can't be written from the start: a folder, a missing or a forbidden one",
+    outcome="exit code 2 before anything is measured: which name, why",
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="rights of POSIX")
+@pytest.mark.parametrize("command", ["kv", "ab", "report", "compare"])
+def test_a_place_that_cannot_hold_a_report_is_refused_at_once(cli: Cli, tmp_path: Path, command: str) -> None:
+    arguments = {
+        "kv": ("--driver", "dry"),
+        "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off"),
+        "report": ("report", "a.json"),
+    }
+    for folder in ("folder.md", "locked"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "dangling.md").symlink_to(tmp_path / "nowhere" / "x.md")
+    (tmp_path / "kept.md").write_text("mine", encoding="utf-8")
+    (tmp_path / "kept.md").chmod(0o400)
+    names = ["folder.md", "missing/x.md", "locked/x.md", "dangling.md", *["kept.md"] * (not is_root())]
+    with read_only(tmp_path / "locked"):
+        for name in names:
+            said = cli(*arguments.get(command, ("compare", "a.json", "b.json")), "-o", name)
+            assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+            assert f"-o '{name}'" in said.err
+    assert (tmp_path / "kept.md").read_text(encoding="utf-8") == "mine"

@@ -1,0 +1,171 @@
+"""A disk that is full, or a limit on the size of files, at every moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqlstress.report import Report
+from tests.engine.processes import saved_report, sqlstress
+from tests.faults.commands import Held, left
+from tests.faults.surroundings import BALLAST, bounded, fill, posix, small_disk
+
+KV = ("kv", "--warmup", "50ms", "--duration", "100ms", "--quiet")
+FULL = "SQLITE_FULL: database or disk is full (free some space there, or choose another --dir)"
+TOO_LARGE = "SQLITE_IOERR (extended code 778): disk I/O error (the disk failed, or a limit"
+
+
+def struck(place: Path, moment: str, count: int, *arguments: str) -> tuple[int, str, Report]:
+    """Fill the disk when a moment has come so many times; return the exit code, the errors and the report."""
+    report = place.parent / "report.json"
+    with Held(place, moment, *arguments, "-o", str(report), count=count) as command:
+        fill(place)
+        code, output, errors = command.finish()
+    assert (output, left(place)) == ("", [BALLAST])
+    return code, errors, saved_report(place.parent)
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="the disk full while the second case is preloaded",
+    outcome="exit code 4, SQLITE_FULL and what to do; the first case is kept",
+)
+def test_a_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> None:
+    with small_disk(tmp_path, 12_000) as place:
+        code, errors, report = struck(place, "preparing", 2, *KV, "-c", "1,2", "--key-space", "20000")
+    first, second = report.runs
+    assert (code, first.error, first.verdict.status) == (4, None, "ok")
+    assert second.trials == ()
+    assert FULL in (second.error or "")
+    assert errors == f"Error: 1 file, 2 processes could not be measured: {second.error}".rstrip(".") + ".\n"
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="the disk full while workers write",
+    outcome="exit code 4, SQLITE_FULL and what to do; the data is still verified",
+)
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path, driver: str) -> None:
+    options = ("--wal-autocheckpoint", "0", "--driver", driver, "--key-space", "100", "-c", "2")
+    with small_disk(tmp_path, 8000) as place:
+        code, errors, report = struck(place, "measuring", 1, *KV, *options)
+    (run,) = report.runs
+    (trial,) = run.trials
+    assert code == 4
+    assert f"worker 1 failed: {FULL}, and 1 more." in errors
+    assert [one.error for one in trial.workers] == [FULL, FULL]
+    assert (run.valid, run.verdict.status) == ((), "ok")
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="the disk full while a growing database is checkpointed",
+    outcome="exit code 4, SQLITE_FULL and what to do; what was acknowledged is still there",
+)
+def test_a_full_disk_at_checkpoints_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    size = ("--users", "2000", "--picks", "50", "--items", "1000", "--synchronous", "off", "--quiet")
+    options = ("keys", "--schema", "no-key", "--id-type", "int", "-c", "2", "--wal-autocheckpoint", "50")
+    with small_disk(tmp_path, 1500) as place:
+        code, errors, report = struck(place, "measuring", 1, *options, *size)
+    (run,) = report.runs
+    assert code == 4
+    assert FULL in errors
+    assert run.verdict.status == "ok"
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="the disk full while the data is verified",
+    outcome="exit code 4; the verdict is unknown, never failed; the figures are kept",
+)
+def test_a_full_disk_at_verifying_accuses_nobody_and_keeps_the_figures(tmp_path: Path) -> None:
+    with small_disk(tmp_path, 12_000) as place:
+        code, errors, report = struck(place, "verifying", 1, *KV, "-c", "1", "--key-space", "20000")
+    (run,) = report.runs
+    (trial,) = run.trials
+    assert code == 4
+    assert "the data could not be verified: " in errors
+    assert (run.verdict.status, run.valid) == ("unknown", ())
+    assert trial.transactions > 0
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="the disk full while the report is saved",
+    outcome="exit code 4; the old report stays whole, the new one is kept in the temporary folder",
+)
+def test_a_full_disk_at_saving_keeps_the_report_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    databases = tmp_path / "databases"
+    databases.mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with small_disk(tmp_path, 100) as disk:
+        options = (*KV, "--driver", "dry", "-c", "1,2", "-o", str(disk / "report.json"))
+        with Held(databases, "preparing", *options, count=2) as command:
+            fill(disk)
+            code, _, errors = command.finish()
+        old = saved_report(disk)
+        assert sorted(path.name for path in disk.iterdir()) == [BALLAST, "report.json"]
+    (rescued,) = tmp_path.glob("sqlstress-report-*.json")
+    assert code == 4
+    assert errors == (
+        f"Error: cannot write {disk}/report.json: No space left on device; choose another file with -o; "
+        f"the report is kept in {rescued}.\n"
+    )
+    rescued.rename(tmp_path / "report.json")
+    assert (len(old.runs), len(saved_report(tmp_path).runs)) == (1, 2)
+    assert left(databases) == []
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a limit on the size of files (ulimit -f) while databases are filled",
+    outcome="exit code 4, SQLite's code and what to do",
+)
+@posix
+@pytest.mark.parametrize(
+    "options",
+    [
+        (*KV, "--key-space", "30000", "--value-size", "40"),
+        (*KV, "--key-space", "30000", "--value-size", "40", "--journal-mode", "delete", "--driver", "apsw"),
+        ("methods", "--phase", "query", "--samples", "500", "--scale", "10", "--method", "1b1", "--quiet"),
+        ("keys", "--schema", "no-key", "--id-type", "int", "--users", "60000", "--quiet"),
+    ],
+    ids=lambda options: options[0],
+)
+def test_a_limit_on_the_size_of_files_at_preloading_is_told(tmp_path: Path, options: tuple[str, ...]) -> None:
+    code, output, errors = sqlstress(tmp_path, *options, program=bounded("-f 1000"))
+    assert (code, output, len(errors.splitlines())) == (4, "", 1)
+    assert errors.startswith("Error: cannot use ")
+    assert TOO_LARGE in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a limit on the size of files (ulimit -f) that workers meet",
+    outcome="exit code 4, SQLite's code and what to do; the data is still verified",
+)
+@posix
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("kv", "-c2", "--key-space=100", "--ops=1000", "--read-ratio=0", "--wal-autocheckpoint=0", "--quiet"),
+        ("methods", "--phase=insert", "--scale=50000", "--method=BLK", "--driver=sqlite3", "--quiet"),
+        ("keys", "--schema=no-key", "--id-type=int", "--users=500", "--items=1000", "--quiet"),
+        ("cycles", "--cycles=40", "--settings=wal-off", "--synchronous=off", "--quiet"),
+    ],
+    ids=lambda options: options[0],
+)
+def test_a_limit_on_the_size_of_files_in_the_window_is_told(tmp_path: Path, options: tuple[str, ...]) -> None:
+    arguments = (*options, "-o", "report.json")
+    code, output, errors = sqlstress(tmp_path, *arguments, program=bounded("-f 1000"))
+    report = saved_report(tmp_path)
+    assert (code, output) == (4, "")
+    assert TOO_LARGE in errors
+    assert [run.valid for run in report.runs if run.error] != []
+    assert "failed" not in {run.verdict.status for run in report.runs}
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]

@@ -1,0 +1,130 @@
+"""Too few descriptors, too little shared memory, too few processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.engine.processes import saved_report, sqlstress
+from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
+from tests.faults.surroundings import bounded, few_processes, linux, posix
+
+KV = ("kv", *SHORT, "--quiet", "-o", "report.json")
+
+
+def forbid_descriptors(pid: int) -> None:
+    """Let a process open nothing more, until it has closed something."""
+    if sys.platform == "linux":
+        import resource
+
+        used = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
+        free = next(number for number in count() if number not in used)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, free))
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="too few descriptors for the processes, from the start",
+    outcome="exit code 4 before anything is measured: how many are needed, how many there are, what to do",
+)
+@posix
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_too_few_descriptors_are_told_by_every_command(tmp_path: Path, experiment: str) -> None:
+    code, output, errors = sqlstress(tmp_path, *EXPERIMENTS[experiment], program=bounded("-n 60"))
+    assert (code, output, len(errors.splitlines())) == (4, "", 1)
+    assert "open files are needed for each process and 60 are allowed here" in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="no descriptor left, from a moment on",
+    outcome="exit code 4, what could not be done; what was measured before is kept",
+)
+@linux
+@pytest.mark.parametrize(
+    ("moment", "told"),
+    [
+        ("preparing", "Too many open files|unable to open database file"),
+        ("starting", "cannot start process 1 of 1: Too many open files"),
+        ("verifying", "the data could not be verified: "),
+    ],
+)
+def test_descriptors_that_run_out_fail_their_case_only(tmp_path: Path, moment: str, told: str) -> None:
+    with Held(tmp_path, moment, *KV, "-c", "1", "--repeat", "2", count=2) as command:
+        forbid_descriptors(command.process.pid)
+        code, output, errors = command.finish()
+    assert (code, output) == (4, "")
+    assert any(each in errors for each in told.split("|"))
+    assert len(saved_report(tmp_path).runs[0].valid) == 1
+    assert left(tmp_path) == ["report.json"]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="no room for shared memory (a limit on the size of files)",
+    outcome="exit code 4: how much was needed, where it lies, what to do",
+)
+@posix
+def test_shared_memory_that_is_not_allowed_is_told(tmp_path: Path) -> None:
+    options = ("kv", "-c", "4", "--key-space", "500000", "--quiet")
+    code, output, errors = sqlstress(tmp_path, *options, program=bounded("-f 1000"))
+    assert (code, output, len(errors.splitlines())) == (4, "", 1)
+    assert errors.startswith("Error: there is no room for ")
+    assert list(tmp_path.iterdir()) == []
+
+
+TINY = """
+mount -t tmpfs -o size={shm}k tmpfs /dev/shm && mount -t tmpfs -o size=4k tmpfs "$TMPDIR" || exit 77
+exec {python} -m sqlstress "$@"
+"""
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="/dev/shm and the temporary folder full",
+    outcome="exit code 4: how much shared memory was needed, where it lies, what to do; never a SIGBUS",
+)
+@pytest.mark.parametrize("shm", [4, 1000])
+def test_full_places_for_shared_memory_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shm: int
+) -> None:
+    if sys.platform != "linux" or not shutil.which("unshare") or os.geteuid() != 0:
+        pytest.skip("no other /dev/shm can be had here: that needs Linux and root")
+    for name in ("tmp", "place"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    script = TINY.format(shm=shm, python=sys.executable)
+    program = ("unshare", "--mount", "bash", "-c", script, "bash")
+    arguments = ("kv", "-c", "2", "--key-space", "20000", "--quiet")
+    code, output, errors = sqlstress(tmp_path / "place", *arguments, program=program)
+    if code == 77:
+        pytest.skip("no file system can be mounted here")
+    assert (code, output, len(errors.splitlines())) == (4, "", 1)
+    assert "bytes of shared memory, neither in /dev/shm nor in the temporary folder. Free some" in errors
+    assert list((tmp_path / "place").iterdir()) == []
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="too few processes and threads allowed",
+    outcome="exit code 4: which process could not start and what to do; no traceback, nothing left",
+)
+@pytest.mark.parametrize("allowed", [2, 3, 5])
+def test_processes_that_may_not_be_are_told(allowed: int) -> None:
+    program = (*few_processes(allowed), sys.executable, "-m", "sqlstress")
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        place.chmod(0o777)  # pytest's own are for us alone
+        code, output, errors = sqlstress(place, *KV, "-c", "2", program=program)
+        (run,) = saved_report(place).runs
+        assert [path.name for path in place.iterdir()] == ["report.json"]
+    assert (code, output, len(errors.splitlines())) == (4, "", 1)
+    assert "cannot start process " in errors or "could not start: can't start new thread" in errors
+    assert (run.trials, bool(run.error)) == ((), True)

@@ -1,0 +1,246 @@
+"""Folders and files that are forbidden, gone, taken, or named as nobody expects."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.engine.processes import saved_report, sqlstress
+from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
+from tests.faults.surroundings import is_root, posix, read_only
+
+DRY = ("kv", "-c", "1", *SHORT, "--driver", "dry", "--quiet")
+KV = ("kv", "-c", "1", *SHORT, "--quiet")
+ODD = (
+    "with space",
+    "quo'te\"s`",
+    "new\nline",
+    "100%41",
+    "what?mode=ro",
+    "ha#sh",
+    "-dash",
+    "esc\x1b[31m",
+    "é",
+)
+
+
+# The folder of the databases
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a --dir that is read-only",
+    outcome="exit code 4 before anything is measured: which folder, why, what to do",
+)
+@posix
+@pytest.mark.parametrize("experiment", ["kv", *EXPERIMENTS])
+def test_a_read_only_folder_is_told_by_every_command(tmp_path: Path, experiment: str) -> None:
+    with read_only(tmp_path):
+        code, output, errors = sqlstress(tmp_path, *EXPERIMENTS.get(experiment, KV))
+    why = "Read-only file system" if is_root() else "Permission denied"
+    assert (code, output) == (4, "")
+    assert errors == (
+        f"Error: cannot make a folder for the databases in {tmp_path}: {why}. Choose another --dir.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a --dir that is a file, is not there, or has too long a name",
+    outcome="exit code 2 or 4 before anything is measured: which name, why",
+)
+@pytest.mark.parametrize(
+    ("name", "expected", "told"),
+    [
+        ("file", 2, "is a file"),
+        ("missing", 4, "No such file"),
+        ("x" * 300, 4, "cannot make a folder"),
+        ("missing\nnew\x1b[31m", 4, "cannot make a folder"),
+    ],
+    ids=["a file", "missing", "too long", "odd"],
+)
+def test_a_folder_that_is_none_is_told(tmp_path: Path, name: str, expected: int, told: str) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    code, output, errors = sqlstress(tmp_path, *KV, "--dir", name, program=last_option_wins())
+    assert (code, output) == (expected, "")
+    assert told in errors
+    assert len(errors.splitlines()) <= 2
+    assert "\x1b" not in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def last_option_wins() -> tuple[str, ...]:
+    """Return a program that drops the --dir that Command adds behind ours."""
+    script = "import sys; sys.argv[-2:] = []; from sqlstress.__main__ import main; sys.exit(main())"
+    return (sys.executable, "-c", script)
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="the folder of the databases removed between two cases",
+    outcome="exit code 4; the case before is kept, the next one says what is gone",
+)
+@posix
+def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> None:
+    place = tmp_path / "databases"
+    place.mkdir()
+    report = tmp_path / "report.json"
+    with Held(place, "preparing", *KV, "-c", "1,2", "-o", str(report), count=2) as command:
+        shutil.rmtree(place)
+        code, output, errors = command.finish()
+    first, second = saved_report(tmp_path).runs
+    assert (code, output, len(errors.splitlines())) == (4, "", 1)
+    assert (len(first.valid), second.trials) == (1, ())
+    assert "SQLITE_CANTOPEN: unable to open database file (is the folder still there" in errors
+    assert not place.exists()
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a path that is longer than SQLite takes",
+    outcome="exit code 4: SQLite's code, and what it may depend on",
+)
+@posix
+def test_a_path_beyond_sqlites_limit_is_told(tmp_path: Path) -> None:
+    place = tmp_path.joinpath(*["d" * 100] * 6)
+    place.mkdir(parents=True)
+    code, output, errors = sqlstress(place, *KV)
+    assert (code, output) == (4, "")
+    assert "SQLITE_CANTOPEN" in errors
+    assert list(place.iterdir()) == []
+
+
+# Names
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="--dir and -o with spaces, quotes, line breaks, %, ?, #, a leading dash, 200 characters",
+    outcome="exit code 0; the files are there and nowhere else",
+)
+@posix
+@pytest.mark.parametrize("experiment", ["sqlite3", "apsw", "methods", "keys", "cycles"])
+def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None:
+    place = tmp_path.joinpath(*ODD)
+    place.mkdir(parents=True)
+    name = "-o " + "x" * 200 + ".json"
+    arguments = EXPERIMENTS.get(experiment, (*KV, "--driver", experiment))
+    code, _, errors = sqlstress(place, *arguments, "-o", name)
+    assert (code, errors) == (0, "")
+    assert [path.name for path in place.iterdir()] == [name]
+    assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a relative --dir that looks like a URI of SQLite",
+    outcome="exit code 0; it is taken for the folder that it is",
+)
+@posix
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+def test_a_folder_named_like_a_uri_is_a_folder(tmp_path: Path, driver: str) -> None:
+    (tmp_path / "file:x?mode=ro").mkdir()
+    arguments = (*KV, "--driver", driver, "--dir", "file:x?mode=ro")
+    code, output, errors = sqlstress(tmp_path, *arguments, program=last_option_wins())
+    assert (code, output, errors) == (0, "", "")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "file:x?mode=ro"]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a --dir whose name is no text",
+    outcome="exit code 0; with apsw, which can't, exit code 2 and what to do",
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes are Linux's")
+@pytest.mark.parametrize(("driver", "expected"), [("sqlite3", 0), ("apsw", 2)])
+def test_a_name_of_any_bytes_works_or_is_refused(tmp_path: Path, driver: str, expected: int) -> None:
+    place = tmp_path / os.fsdecode(b"\xff\xfe")
+    place.mkdir()
+    code, output, errors = sqlstress(place, *KV, "--driver", driver)
+    assert (code, output) == (expected, "")
+    assert expected == 0 or "apsw takes no name that is not UTF-8" in errors
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="symbolic links as --dir and as the report",
+    outcome="exit code 0; they are followed and stay",
+)
+@posix
+def test_symbolic_links_are_followed_and_stay(tmp_path: Path) -> None:
+    for name in ("real", "elsewhere"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    report = tmp_path / "real" / "report.json"
+    report.symlink_to(tmp_path / "elsewhere" / "kept.json")
+    code, _, errors = sqlstress(tmp_path / "link", *KV, "-o", "report.json")
+    assert (code, errors) == (0, "")
+    assert report.is_symlink()
+    report.rename(tmp_path / "elsewhere" / "link")
+    (tmp_path / "elsewhere" / "kept.json").rename(tmp_path / "report.json")
+    assert len(saved_report(tmp_path).runs) == 1
+    assert list((tmp_path / "real").iterdir()) == []
+
+
+# The report
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="during the run: the report's folder removed or made read-only, its name taken by a folder",
+    outcome="exit code 4; everything is measured, the report is kept in the temporary folder",
+)
+@posix
+@pytest.mark.parametrize("lost", ["removed", "read-only", "taken"])
+def test_a_report_that_has_lost_its_place_is_kept_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    databases, reports = tmp_path / "databases", tmp_path / "reports"
+    for folder in (databases, reports):
+        folder.mkdir()
+    report = reports / "report.json"
+    options = (*DRY, "-c", "1,2", "-o", str(report))
+    with ExitStack() as fault, Held(databases, "preparing", *options, count=2) as command:
+        if lost == "removed":
+            shutil.rmtree(reports)
+        elif lost == "read-only":
+            fault.enter_context(read_only(reports))
+        else:
+            report.unlink()
+            report.mkdir()
+        code, _, errors = command.finish()
+    (rescued,) = tmp_path.glob("sqlstress-report-*.json")
+    rescued.rename(tmp_path / "report.json")
+    assert code == 4
+    assert errors.startswith(f"Error: cannot write {report}: ")
+    assert errors.endswith(f"; the report is kept in {rescued}.\n")
+    assert [run.error for run in saved_report(tmp_path).runs] == [None, None]
+    assert left(databases) == []
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a report that exists, with rights of its own",
+    outcome="it is replaced as a whole after every case, and keeps its rights",
+)
+@posix
+def test_an_existing_report_is_replaced_and_stays_private(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text("old", encoding="utf-8")
+    report.chmod(0o600)
+    with Held(tmp_path, "preparing", *DRY, "-o", "report.json") as command:
+        assert report.read_text(encoding="utf-8") == "old"
+        code, _, errors = command.finish()
+    assert (code, errors) == (0, "")
+    assert stat.S_IMODE(report.stat().st_mode) == 0o600
+    assert len(saved_report(tmp_path).runs) == 1
