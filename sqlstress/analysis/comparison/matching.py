@@ -8,10 +8,14 @@ from dataclasses import dataclass, fields, replace
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.wording import place, processes
 from sqlstress.case import Case, Load, Picks, Settings
+from sqlstress.errors import UsageError
 from sqlstress.report import Report, Run, Trial
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What reports are called, in their order: so many can be compared."""
+
+MOST_PAIRS = 40_000
+"""Tables of one report times those of another, each of which is held against each: 200 settings in both."""
 
 Key = tuple[Hashable, ...]
 """What cases of different reports must have in common to be the same."""
@@ -87,7 +91,15 @@ def match(reports: Sequence[Report]) -> Iterator[Table]:
 
 
 def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
-    """Return {index of a group: the group of another report that differs least from it}, each used once."""
+    """Return {index of a group: the group of another report that differs least from it}, each used once.
+
+    Raises UsageError for more groups than can be held against each other in a second or two.
+    """
+    if len(groups) * len(others) > MOST_PAIRS:
+        raise UsageError(
+            f"these reports have {len(groups):,} and {len(others):,} tables, too many to match: "
+            "compare reports of fewer settings."
+        )
     pairs = sorted(
         (_distance(group.case, other.case), i, j)
         for i, group in enumerate(groups)

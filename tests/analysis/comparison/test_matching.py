@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from sqlstress.analysis.comparison import Table, compare, match
 from sqlstress.case import Case, Cycling, Load, Method, Picks, Settings
+from sqlstress.errors import UsageError
 from sqlstress.report import Report
 from tests.analysis.comparison.sides import report, sweep
 from tests.analysis.hand_made import run, trial
@@ -137,3 +140,10 @@ def test_it_is_counted_how_many_cases_of_each_report_are_shown() -> None:
     comparison = compare([("a", report(*sweep(1, 2, 3))), ("b", report(*sweep(10, 20)))])
     assert comparison.shown() == (2, 2)
     assert comparison.names == ("a", "b")
+
+
+def test_more_settings_than_can_be_held_against_each_other_are_refused() -> None:
+    runs = [run(1, 1, trial(1), case=Case(load=Load(key_space=keys))) for keys in range(1, 202)]
+    with pytest.raises(UsageError, match="201 and 201 tables, too many to match"):
+        list(match([report(*runs), report(*runs)]))
+    assert len(list(match([report(*runs[:9]), report(*runs[:9])]))) == 9
