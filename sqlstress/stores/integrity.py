@@ -15,7 +15,7 @@ from sqlstress.stores.pages import SCHEMA
 from sqlstress.stores.space import trees_of
 
 MALFORMED = "database disk image is malformed"
-_COLUMNS = ("rowid", "type", "name", "tbl_name", "rootpage", "sql")
+_COLUMNS = ("rowid", "type", "name", "tbl_name", "sql")
 
 
 def integrity(case: Case, path: Path, pulse: Pulse) -> list[str]:
@@ -67,7 +67,7 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
 
 
 def schema(case: Case, path: Path) -> list[Row]:
-    """Return what is defined in a file: number, type, name, table, root page, SQL; the oldest first."""
+    """Return what is defined in a file: number, type, name, table, SQL; the oldest first."""
     # As bytes: what is damaged need not be text any more.
     columns = ", ".join(f"CAST({column} AS BLOB)" for column in _COLUMNS)
     with opened(case, path) as connection:

@@ -69,8 +69,8 @@ def schema_check(case: Case, folder: Path, created: Sequence[Row], pulse: Pulse)
 
 
 def _definition(row: Row) -> str:
-    number, kind, name, table, root, sql = row
-    return f"definition {number}, the {kind} {name} of {table} at page {root}: {sql!r:.160}"
+    number, kind, name, table, sql = row
+    return f"definition {number}, the {kind} {name} of {table}: {sql!r:.160}"
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
