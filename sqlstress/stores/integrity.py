@@ -15,6 +15,8 @@ from sqlstress.stores.pages import SCHEMA
 from sqlstress.stores.space import trees_of
 
 MALFORMED = "database disk image is malformed"
+_HEADING = "*** in database main ***"
+"""Stands above what SQLite complains of, in the same row as the first complaint."""
 _COLUMNS = ("rowid", "type", "name", "tbl_name", "sql")
 
 
@@ -47,7 +49,8 @@ def _checked(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[st
         raise
     except Exception as problem:
         error = str(problem)
-    return [str(row[0]) for row in found if row[0] != "ok"], error
+    lines = [line for row in found for line in str(row[0]).splitlines()]
+    return [line for line in lines if line not in ("ok", _HEADING)], error
 
 
 def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:

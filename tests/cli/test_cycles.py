@@ -87,7 +87,7 @@ def test_the_dry_driver_shows_what_the_harness_costs(cli: Cli) -> None:
 def test_the_proof_is_as_deep_as_asked(cli: Cli, level: str) -> None:
     assert cli(*SMALL, "--settings", "wal", "--verify", level).code == 0
     names = [check.name for check in saved().runs[0].verdict.checks]
-    assert names == {"none": ["verification"], "full": ["integrity_check", "last commit"]}[level]
+    assert names == {"none": ["verification"], "full": ["integrity_check", "schema", "last commit"]}[level]
 
 
 def test_kept_databases_lie_in_a_folder_for_each_setting(cli: Cli) -> None:

@@ -116,11 +116,11 @@ def test_a_worker_whose_folder_is_gone_says_so_in_sqlites_words(tmp_path: Path) 
 
 
 def test_a_worker_that_fails_for_another_reason_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise MemoryError("no room")
+    def broken(*_: object) -> None:
+        raise LookupError("no such thing")
 
-    monkeypatch.setattr(worker, "open_source", full)
-    assert run(job_of(CASE), Parent()) == [Failed("MemoryError: no room")]
+    monkeypatch.setattr(worker, "open_source", broken)
+    assert run(job_of(CASE), Parent()) == [Failed("LookupError: no such thing")]
 
 
 def test_a_failing_operation_is_told_by_the_stores_name_for_it(tmp_path: Path) -> None:
