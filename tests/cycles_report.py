@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.case import Case, Cycling, Settings
+from sqlstress.case import Case, Settings
+from sqlstress.experiments import Cycling
 from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
 from sqlstress.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
 from sqlstress.series_names import BEGIN_AND_COMMIT, STATEMENTS

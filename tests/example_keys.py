@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.case import ID_TYPES, Case, Picks, Settings
+from sqlstress.case import Case, Settings
+from sqlstress.experiments import ID_TYPES, Picks
 from sqlstress.report import Check, Latency, Report, Run, Space, TreeSpace, Trial, Verdict
 from tests.example_report import example_report
 

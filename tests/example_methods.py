@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.case import Case, Method, Settings
+from sqlstress.case import Case, Settings
+from sqlstress.experiments import Method
 from sqlstress.report import Check, Report, Run, SqliteBuild, Trial, Verdict
 from tests.example_report import example_report
 

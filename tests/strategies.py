@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from sqlstress import case, gate, histogram, series, series_names
+from sqlstress import case, experiments, gate, histogram, series, series_names
 from sqlstress.report import ab, document, environment, results, space
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -82,8 +82,8 @@ loads = instances(
     key_type=st.sampled_from(case.KEY_TYPES),
     begin=st.sampled_from(case.BEGINS),
 )
-cyclings = instances(case.Cycling, transaction=st.sampled_from(("none", "cycle", "run")))
-checkpointings = instances(case.Checkpointing, mode=st.sampled_from(case.CHECKPOINT_MODES))
+cyclings = instances(experiments.Cycling, transaction=st.sampled_from(("none", "cycle", "run")))
+checkpointings = instances(experiments.Checkpointing, mode=st.sampled_from(experiments.CHECKPOINT_MODES))
 cases = instances(
     case.Case,
     workload=st.sampled_from(("kv", "classic")),

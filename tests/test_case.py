@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.case import PHASES, Case, Cycling, Method, Picks, Settings
+from sqlstress.case import Case, Settings
+from sqlstress.experiments import PHASES, Cycling, Method, Picks
 from sqlstress.plain import plain
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Cycling, Load, Method, Picks, Settings
+from sqlstress.case import Case, Load, Settings
+from sqlstress.experiments import Cycling, Method, Picks
 from sqlstress.plain import plain
 from sqlstress.workloads import COMPANIONS, open_work
 

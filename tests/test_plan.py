@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlstress.case import Case, Checkpointing, Load, Settings
+from sqlstress.case import Case, Load, Settings
 from sqlstress.errors import UsageError
+from sqlstress.experiments import Checkpointing
 from sqlstress.options import OPTIONS, by_name
 from sqlstress.plan import MOST_CASES, from_options, from_toml
 from sqlstress.plan.kv import CLASSIC

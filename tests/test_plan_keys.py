@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.case import ID_TYPES, SCHEMAS, Case, Picks, Settings
+from sqlstress.case import Case, Settings
 from sqlstress.errors import UsageError
+from sqlstress.experiments import ID_TYPES, SCHEMAS, Picks
 from sqlstress.options import by_name
 from sqlstress.plan import MOST_CASES, from_options, from_toml
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.case import METHODS, PHASES, Case
+from sqlstress.case import Case
 from sqlstress.errors import UsageError
+from sqlstress.experiments import METHODS, PHASES
 from sqlstress.options import by_name
 from sqlstress.plan import from_options, from_toml
 from tests.test_options import anything

@@ -9,7 +9,8 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wal import LARGE, Wal, autocheckpoint, wal_of
 from sqlstress.analysis.wording import duration, places, size, whole
-from sqlstress.case import Case, Checkpointing
+from sqlstress.case import Case
+from sqlstress.experiments import Checkpointing
 
 STARVED = 3
 """So many checkpoints in a row that got no further are no accident."""

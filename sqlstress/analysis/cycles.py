@@ -10,7 +10,8 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, listing, percent, processes, rounded, whole
 from sqlstress.analysis.wording import times as times_more
-from sqlstress.case import Case, Cycling
+from sqlstress.case import Case
+from sqlstress.experiments import Cycling
 from sqlstress.report import Run, Trial
 from sqlstress.units import NS_PER_S
 

@@ -9,7 +9,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.keys_cells import Cell, Cells, ratio
 from sqlstress.analysis.wording import listing, percent, rounded, times
-from sqlstress.case import ID_TYPES, SCHEMAS
+from sqlstress.experiments import ID_TYPES, SCHEMAS
 
 NEAR = 0.20
 """Times that differ by less are as good as each other: on a busy machine trials of one case do."""

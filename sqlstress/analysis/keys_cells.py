@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import finite
-from sqlstress.case import Picks
+from sqlstress.experiments import Picks
 from sqlstress.report import Run, Space
 
 TABLE = "picks"

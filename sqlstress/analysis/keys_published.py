@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.keys_cells import Cell, Cells, ratio
-from sqlstress.case import Picks
+from sqlstress.experiments import Picks
 
 SOURCE = "A One-Part Serialized Mystery, Part 2: The Benchmarks, 2023-07-21"
 WRITERS = 4

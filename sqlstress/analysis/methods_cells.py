@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import finite
-from sqlstress.case import METHODS, PHASES
+from sqlstress.experiments import METHODS, PHASES
 from sqlstress.report import Run
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"

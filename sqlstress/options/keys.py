@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlstress import case as cases
+from sqlstress import experiments
 from sqlstress.options.common import common
 from sqlstress.options.option import LOAD, SWEEP, Option
 from sqlstress.parsing import choice, choices, switch, whole
@@ -13,10 +14,10 @@ KEYS = (
     common("concurrency", default="4"),
     Option(
         "schema",
-        choices(*cases.SCHEMAS),
+        choices(*experiments.SCHEMAS),
         QUICK_SCHEMAS,
         SWEEP,
-        f"Schemas of the table of picks: some of {', '.join(cases.SCHEMAS)}.",
+        f"Schemas of the table of picks: some of {', '.join(experiments.SCHEMAS)}.",
         metavar="LIST",
     ),
     Option(
@@ -29,15 +30,15 @@ KEYS = (
     ),
     Option(
         "id-type",
-        choices(*cases.ID_TYPES),
-        ",".join(cases.ID_TYPES),
+        choices(*experiments.ID_TYPES),
+        ",".join(experiments.ID_TYPES),
         SWEEP,
         "Types of identifiers.",
         metavar="LIST",
     ),
     Option(
         "made-by",
-        choices(*cases.ID_MAKERS),
+        choices(*experiments.ID_MAKERS),
         "python",
         SWEEP,
         "Where a pick's own id is made: python, or sqlite (a registered function).",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlstress import case as cases
+from sqlstress import experiments
 from sqlstress.options.common import common
 from sqlstress.options.option import LOAD, SQLITE, SWEEP, TRUST, Option
 from sqlstress.parsing import choice, duration, ranges, ratio, switch, whole
@@ -52,7 +53,7 @@ KV = (
     common("wal-autocheckpoint"),
     Option(
         "checkpointer",
-        choice(*cases.CHECKPOINT_MODES),
+        choice(*experiments.CHECKPOINT_MODES),
         "none",
         SQLITE,
         "A process of its own runs PRAGMA wal_checkpoint(MODE); the workers' autocheckpoint is 0 then.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress import case as cases
+from sqlstress import experiments
 from sqlstress.options.common import common
 from sqlstress.options.option import LOAD, SWEEP, Option
 from sqlstress.parsing import choices, duration, ranges, switch, whole
@@ -13,18 +13,18 @@ MOST_SAMPLES = 3000
 METHODS = (
     Option(
         "phase",
-        choices(*cases.PHASES),
-        ",".join(cases.PHASES),
+        choices(*experiments.PHASES),
+        ",".join(experiments.PHASES),
         SWEEP,
         "What is done: insert samples, allocate results, query pairs.",
         metavar="LIST",
     ),
     Option(
         "method",
-        choices(*map(str.lower, cases.METHODS)),
+        choices(*map(str.lower, experiments.METHODS)),
         None,
         SWEEP,
-        f"Of {', '.join(cases.METHODS)}: only these; WAL and TSC come with each as published.",
+        f"Of {', '.join(experiments.METHODS)}: only these; WAL and TSC come with each as published.",
         metavar="LIST",
     ),
     Option(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sqlstress.case import Case, Cycling
+from sqlstress.case import Case
 from sqlstress.errors import UsageError
+from sqlstress.experiments import Cycling
 from sqlstress.plan.settings import check_locking, is_exclusive, settings_of
 
 

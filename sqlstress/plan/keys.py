@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from sqlstress.case import SCHEMAS, Case, Picks, Settings
+from sqlstress.case import Case, Settings
 from sqlstress.errors import UsageError
+from sqlstress.experiments import SCHEMAS, Picks
 from sqlstress.plan.settings import check_locking, settings_of
 
 MOST_ROWS = 10_000_000

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sqlstress.case import Case, Checkpointing, Load
+from sqlstress.case import Case, Load
 from sqlstress.errors import UsageError
+from sqlstress.experiments import Checkpointing
 from sqlstress.plan.settings import check_locking, is_exclusive, settings_of
 
 MOST_DATA = 1 << 40

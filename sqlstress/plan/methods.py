@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlstress.case import Case, Method
+from sqlstress.case import Case
 from sqlstress.errors import UsageError
+from sqlstress.experiments import Method
 from sqlstress.options.methods import MOST_SAMPLES
 from sqlstress.plan.settings import check_locking, settings_of
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from sqlstress.analysis.keys_cells import space_figure
 from sqlstress.analysis.wal import most, total
-from sqlstress.case import Checkpointing
+from sqlstress.experiments import Checkpointing
 from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
 from sqlstress.series import (
     BUSY_CHECKPOINTS,

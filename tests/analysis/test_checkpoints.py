@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.wal import wal_of
-from sqlstress.case import Case, Checkpointing, Settings
+from sqlstress.case import Case, Settings
+from sqlstress.experiments import Checkpointing
 from sqlstress.report import Run
 from sqlstress.series import (
     BUSY_CHECKPOINTS,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis import advise_group, group_runs
-from sqlstress.case import Cycling
+from sqlstress.experiments import Cycling
 from sqlstress.report import Latency, Run
 from sqlstress.series import Series
 from sqlstress.series_names import STATEMENTS

@@ -6,7 +6,7 @@ import pytest
 
 from sqlstress.analysis import group_runs
 from sqlstress.analysis.keys_published import PUBLISHED, beside_published
-from sqlstress.case import ID_TYPES, SCHEMAS
+from sqlstress.experiments import ID_TYPES, SCHEMAS
 from sqlstress.report import Run
 from tests.example_keys import keys_report, run
 

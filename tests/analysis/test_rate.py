@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.rate import counted, rate_of
-from sqlstress.case import Case, Cycling, Method, Picks
+from sqlstress.case import Case
+from sqlstress.experiments import Cycling, Method, Picks
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.series import Series
 from sqlstress.series_names import STATEMENTS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import ID_TYPES, SCHEMAS
+from sqlstress.experiments import ID_TYPES, SCHEMAS
 from sqlstress.report import Report, from_json
 from sqlstress.stores import dbstat
 from tests.cli.conftest import Cli

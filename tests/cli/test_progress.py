@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import Case, Method
+from sqlstress.case import Case
 from sqlstress.cli.progress import Bar, clock_text, expected_s, watcher
 from sqlstress.engine.observer import Nobody
+from sqlstress.experiments import Method
 from sqlstress.plan import from_options
 from tests.engine.processes import Command, sqlstress
 from tests.example_report import example_report

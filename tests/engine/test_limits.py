@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Checkpointing, Load
+from sqlstress.case import Case, Load
 from sqlstress.engine import limits
 from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiments import Checkpointing
 
 if sys.platform == "win32":
     pytest.skip("handles are not limited there", allow_module_level=True)

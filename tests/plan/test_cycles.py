@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.case import Case, Cycling, Settings
+from sqlstress.case import Case, Settings
 from sqlstress.errors import UsageError
+from sqlstress.experiments import Cycling
 from sqlstress.options.cycles import SETTINGS
 from sqlstress.plan import from_options, from_toml
 

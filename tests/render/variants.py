@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.case import Checkpointing, Load, Settings
+from sqlstress.case import Load, Settings
+from sqlstress.experiments import Checkpointing
 from sqlstress.report import Check, Environment, FileSystem, Host, Latency, Report, Run, Trial, Verdict
 from sqlstress.series import (
     BUSY_CHECKPOINTS,

@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields, replace
 
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.wording import place, processes
-from sqlstress.case import Case, Load, Picks, Settings
+from sqlstress.case import Case, Load, Settings
 from sqlstress.errors import UsageError
+from sqlstress.experiments import Picks
 from sqlstress.report import Report, Run, Trial
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

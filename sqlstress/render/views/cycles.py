@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlstress.analysis.cycle_times import times_of
 from sqlstress.analysis.cycles import called
 from sqlstress.analysis.group import Group
-from sqlstress.case import Cycling
+from sqlstress.experiments import Cycling
 from sqlstress.render.blocks import Block, Paragraph, Picture, Table
 from sqlstress.render.views.cycles_picture import Line, picture
 from sqlstress.render.views.cycles_table import Row, processes_table, settings_table

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.keys_cells import Cell, Cells, cell_of, ratio
 from sqlstress.analysis.keys_published import Beside, Published
-from sqlstress.case import Picks
+from sqlstress.experiments import Picks
 from sqlstress.render.blocks import Column, Table
 from sqlstress.render.figures import count_cell, ms_cell, seconds_cell, share_cell, whole_cell
 from sqlstress.render.views import verified

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wal import Wal, wal_of
-from sqlstress.case import Checkpointing
+from sqlstress.experiments import Checkpointing
 from sqlstress.render.blocks import Block, Column, Paragraph, Picture
 from sqlstress.render.figures import MISSING, count_cell, ms_cell, share_cell
 from sqlstress.render.views.columns import Figure, table_of

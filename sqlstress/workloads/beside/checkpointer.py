@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlstress.case import Case, Checkpointing
+from sqlstress.case import Case
+from sqlstress.experiments import Checkpointing
 from sqlstress.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,

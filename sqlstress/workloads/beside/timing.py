@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from math import inf
 
-from sqlstress.case import Case, Checkpointing
+from sqlstress.case import Case
+from sqlstress.experiments import Checkpointing
 from sqlstress.units import NS_PER_S
 
 _TICK_S = 0.02

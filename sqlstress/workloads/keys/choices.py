@@ -9,7 +9,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlstress.case import Case, Picks
+    from sqlstress.case import Case
+    from sqlstress.experiments import Picks
 
 
 def picks_in(case: Case) -> Picks:

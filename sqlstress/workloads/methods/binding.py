@@ -16,7 +16,7 @@ from sqlstress.workloads.methods.own import Own
 from sqlstress.workloads.methods.tables import PATH, PENDING, Pair, pairs
 
 if TYPE_CHECKING:
-    from sqlstress.case import Method
+    from sqlstress.experiments import Method
 
 
 class Binding(ABC):

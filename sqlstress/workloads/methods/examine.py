@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sqlstress.case import Case, Method
+from sqlstress.case import Case
 from sqlstress.drivers.base import Row
+from sqlstress.experiments import Method
 from sqlstress.pulse import Pulse, paced
 from sqlstress.report import Check
 from sqlstress.stores import files

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlstress.workloads.methods.tables import Pair, places_before
 
 if TYPE_CHECKING:
-    from sqlstress.case import Case, Method
+    from sqlstress.case import Case
+    from sqlstress.experiments import Method
 
 
 class Own(NamedTuple):

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import Case, Checkpointing, Load, Method, Picks
+from sqlstress.case import Case, Load
+from sqlstress.experiments import Checkpointing, Method, Picks
 from sqlstress.report import Report, SyncCost, Warning
 from tests.analysis.comparison.sides import (
     LINUX,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.comparison import Compared, conclude
-from sqlstress.case import Case, Cycling, Method
+from sqlstress.case import Case
+from sqlstress.experiments import Cycling, Method
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.series import Series
 from sqlstress.series_names import STATEMENTS

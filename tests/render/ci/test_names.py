@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from sqlstress.case import Case, Checkpointing, Load, Picks, Settings
+from sqlstress.case import Case, Load, Settings
+from sqlstress.experiments import Checkpointing, Picks
 from sqlstress.render.ci.names import case_names, surroundings
 from sqlstress.report import Report, Run
 from tests.render.hostile import hostile_report

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from benchmarks.publications.__main__ import REPORTS
 from sqlstress.analysis.comparison import LETTERS, Comparison, compare
-from sqlstress.case import Case, Method, Picks
+from sqlstress.case import Case
+from sqlstress.experiments import Method, Picks
 from sqlstress.render.markdown import comparison_markdown
 from sqlstress.render.text import WIDTH, comparison_text
 from sqlstress.render.views.comparison_tables import tables

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis import group_runs
-from sqlstress.case import Cycling
+from sqlstress.experiments import Cycling
 from sqlstress.render.blocks import Picture, Table
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text

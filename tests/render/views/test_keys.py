@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis import group_runs
-from sqlstress.case import ID_MAKERS, ID_TYPES, SCHEMAS, Case, Picks
+from sqlstress.case import Case
+from sqlstress.experiments import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from sqlstress.render.blocks import Block, Table
 from sqlstress.render.figures import MISSING
 from sqlstress.render.markdown import report_markdown

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis import group_runs
-from sqlstress.case import Checkpointing
+from sqlstress.experiments import Checkpointing
 from sqlstress.render.blocks import Block, Paragraph, Picture, Table
 from sqlstress.render.figures import MISSING
 from sqlstress.render.text import report_text

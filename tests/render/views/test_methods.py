@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis import group_runs
-from sqlstress.case import METHODS, PHASES, Case, Method, Settings
+from sqlstress.case import Case, Settings
+from sqlstress.experiments import METHODS, PHASES, Method
 from sqlstress.plan import from_options
 from sqlstress.render.blocks import Block, Paragraph, Table
 from sqlstress.render.csvfile import report_csv

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Checkpointing, Load, Settings
+from sqlstress.case import Case, Load, Settings
 from sqlstress.drivers import DRIVERS, Connection
+from sqlstress.experiments import Checkpointing
 from sqlstress.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,

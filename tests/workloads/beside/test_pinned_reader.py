@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Checkpointing, Load, Settings
+from sqlstress.case import Case, Load, Settings
 from sqlstress.drivers import DRIVERS
+from sqlstress.experiments import Checkpointing
 from sqlstress.stores import files
 from sqlstress.workloads.beside.pinned_reader import PinnedReader
 

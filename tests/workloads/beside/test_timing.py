@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sqlstress.case import Case, Checkpointing
+from sqlstress.case import Case
+from sqlstress.experiments import Checkpointing
 from sqlstress.workloads.beside.timing import Timing
 from tests.workloads.beside.conftest import Time
 

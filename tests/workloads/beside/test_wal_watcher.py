@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Checkpointing
+from sqlstress.case import Case
+from sqlstress.experiments import Checkpointing
 from sqlstress.series import CHECKPOINTED_FRAMES, LARGEST_WAL, WAL_FRAMES, WAL_SIZE, Series
 from sqlstress.stores import files, walindex
 from sqlstress.workloads.beside.wal_watcher import WalWatcher

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlstress.case import Case, Cycling, Settings
+from sqlstress.case import Case, Settings
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.summary import told_series
 from sqlstress.engine.trial import outcomes, plan_window
+from sqlstress.experiments import Cycling
 from sqlstress.report import Verdict
 from sqlstress.series import Series
 from sqlstress.stores import files

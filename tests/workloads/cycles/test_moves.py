@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.case import Cycling
+from sqlstress.experiments import Cycling
 from sqlstress.workloads.cycles.moves import (
     BEGIN,
     COMMIT,

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlstress.case import Case, Picks, Settings
+from sqlstress.case import Case, Settings
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.trial import outcomes, plan_window
+from sqlstress.experiments import Picks
 from sqlstress.report import Check, Verdict
 from sqlstress.stores import files
 from sqlstress.workloads import open_work

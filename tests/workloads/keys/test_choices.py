@@ -7,7 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.case import Case, Picks
+from sqlstress.case import Case
+from sqlstress.experiments import Picks
 from sqlstress.workloads.keys.choices import first_number, picked_by, users_of
 
 loads = st.builds(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.case import ID_TYPES
+from sqlstress.experiments import ID_TYPES
 from sqlstress.workloads.keys import ids
 
 MANY = 1_000_000

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Picks, Settings
+from sqlstress.case import Settings
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.trial import outcomes
 from sqlstress.engine.worker import SLOT_WORDS
+from sqlstress.experiments import Picks
 from sqlstress.stores import files
 from sqlstress.workloads.keys.choices import picked_by, users_of
 from sqlstress.workloads.ledger import Ledger

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from sqlstress.case import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments import ID_TYPES, SCHEMAS, Picks
 from sqlstress.workloads.keys import schemas
 
 COMMON = ["user", "item", "priority", "public", "done", "when_done", "last_updated"]

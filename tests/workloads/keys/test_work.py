@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import ID_TYPES, SCHEMAS, Picks
 from sqlstress.engine.trial import outcomes
+from sqlstress.experiments import ID_TYPES, SCHEMAS, Picks
 from sqlstress.stores.connecting import waiting_of
 from sqlstress.workloads import open_work
 from sqlstress.workloads.keys import ids, source

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sqlstress.case import Case, Method, Settings
+from sqlstress.case import Case, Settings
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
+from sqlstress.experiments import Method
 from sqlstress.plain import plain
 from sqlstress.report import Verdict
 from sqlstress.stores import files
