@@ -62,6 +62,11 @@ def around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("good.toml").write_text(PLAN, encoding="utf-8")
 
 
+@pytest.mark.fault(
+    area="input",
+    injected="an endless or a huge file as a report or a plan",
+    outcome="exit code 2 in bounded memory; a line names the limit",
+)
 @pytest.mark.parametrize("name", ["/dev/zero", "large"])
 def test_what_is_too_large_is_refused_in_bounded_memory(name: str) -> None:
     with Path("large").open("wb") as file:
@@ -72,6 +77,11 @@ def test_what_is_too_large_is_refused_in_bounded_memory(name: str) -> None:
         assert "it is larger than " in said.err and name in said.err
 
 
+@pytest.mark.fault(
+    area="input",
+    injected="a folder, an empty device or nothing as a report",
+    outcome="exit code 2 in a line",
+)
 @pytest.mark.parametrize("name", ["folder", "/dev/null", "-", "gone"])
 def test_what_is_no_file_is_refused(name: str) -> None:
     Path("folder").mkdir()
@@ -92,6 +102,11 @@ def test_a_pipe_is_read_like_a_file(name: str, arguments: list[str]) -> None:
     assert "-o 'stop'" in piped.err or piped.out
 
 
+@pytest.mark.fault(
+    area="input",
+    injected="a pipe that never ends, as a report or a plan",
+    outcome="exit code 2; no more is read than the limit",
+)
 def test_a_pipe_without_an_end_is_refused() -> None:
     for arguments in commands("/dev/stdin"):
         with subprocess.Popen(["yes", "["], stdout=subprocess.PIPE) as yes:
@@ -109,6 +124,11 @@ def filled(where: str, unit: str) -> str:
     return f"{before}{where}{item * ((LARGEST - len(text)) // len(item.encode()))}{after}"
 
 
+@pytest.mark.fault(
+    area="input",
+    injected="reports as large as one may be, filled with lists, objects, numbers or texts",
+    outcome="read or refused in bounded memory",
+)
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "unit"),

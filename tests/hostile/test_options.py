@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import click
+import pytest
 from hypothesis import strategies as st
 
 from sqlstress.cli.group import cli
@@ -76,6 +77,11 @@ def ended(line: list[str]) -> list[str]:
     return [*line, *next((end.split() for name, end in SURELY_REFUSED.items() if name in known), [])]
 
 
+@pytest.mark.fault(
+    area="input",
+    injected="any value for any option of any command",
+    outcome="planned, or refused in a line or two; never a traceback",
+)
 @amounts(200, 9000)
 def test_any_option_of_any_command_is_planned_or_refused_in_a_line_or_two(judge: Judge, number: int) -> None:
     Path("plan.toml").write_text(PLAN, encoding="utf-8")

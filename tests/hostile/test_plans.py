@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import strategies as st
 
 from tests.hostile.conftest import Judge, amounts
@@ -48,6 +49,11 @@ def plans(draw: st.DrawFn) -> bytes:
     return text[: draw(st.integers(0, len(text)))] if draw(st.integers(0, 4)) == 4 else text
 
 
+@pytest.mark.fault(
+    area="input",
+    injected="plans harmed at any place, nested, huge, of wrong types",
+    outcome="carried out, or exit code 2 in a line",
+)
 @amounts(150, 5000)
 def test_any_plan_is_carried_out_or_refused_in_a_line(judge: Judge, number: int) -> None:
     seen: Counter[bool] = Counter()

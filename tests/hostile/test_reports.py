@@ -47,6 +47,11 @@ def save(name: str, document: Any) -> None:
     Path(name).write_text(json.dumps(document), encoding="utf-8")
 
 
+@pytest.mark.fault(
+    area="input",
+    injected="reports harmed at any place, with hostile names",
+    outcome="shown in every format with every text escaped, or refused in a line",
+)
 @amounts(300, 9000)
 def test_any_report_is_shown_in_any_format_or_refused_in_a_line(
     judge: Judge, number: int, monkeypatch: pytest.MonkeyPatch
@@ -87,6 +92,11 @@ def torn(draw: st.DrawFn) -> bytes:
     return text[:place] + piece + rest
 
 
+@pytest.mark.fault(
+    area="input",
+    injected="reports cut off or torn at any byte",
+    outcome="refused in a line",
+)
 @amounts(200, 5000)
 def test_any_bytes_are_a_report_or_refused_in_a_line(judge: Judge, number: int) -> None:
     def check(data: bytes) -> None:

@@ -30,6 +30,11 @@ def sqlstress(*arguments: str | bytes, **variables: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.fault(
+    area="input",
+    injected="a terminal that takes ASCII only",
+    outcome="shown in plainer characters",
+)
 @pytest.mark.parametrize("variables", [ASCII, PLAIN_C], ids=["ascii", "C"])
 def test_reports_are_shown_where_only_ascii_can_be_written(variables: dict[str, str]) -> None:
     done = sqlstress("report", *REPORTS, **variables)
@@ -52,6 +57,11 @@ def test_help_fits_whatever_the_terminal_says_of_its_width(
     assert max(map(len, judge("kv", "--help").out.splitlines())) <= 100
 
 
+@pytest.mark.fault(
+    area="input",
+    injected="arguments that are not UTF-8",
+    outcome="exit code 2 in a line",
+)
 @pytest.mark.skipif(sys.platform != "linux", reason="arguments are text there")
 @pytest.mark.parametrize(
     "arguments",
