@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,13 @@ def test_the_tps_of_the_plot_are_those_of_the_report() -> None:
     assert [trace["name"] for trace in measured] == ["1 file", "20 files"]
     ideals = [trace["y"] for trace in throughput["data"] if trace["mode"] == "lines"]
     assert ideals == [[(rates[place] or 0) * count for count in (1, 2, 4, 8)] for place in (0, 4)]
+
+
+def test_a_figure_of_an_unknown_number_of_processes_has_no_place_on_their_axis() -> None:
+    report = example_report()
+    first = replace(report.runs[0], case=replace(report.runs[0].case, concurrency=0))
+    page = report_html(replace(report, runs=(first, *report.runs[1:])))
+    assert "TPS" in page and report_html(replace(report, runs=(first,)))
 
 
 def test_the_histogram_holds_every_operation() -> None:

@@ -17,7 +17,8 @@ BIN_S = 0.1
 
 def throughput(group: Group) -> Iterator[Plot]:
     """Yield TPS against concurrency, a line for each layout and its ideal one."""
-    points = group.points()
+    # Of a published figure the number of processes may be unknown: it has no place on the axis.
+    points = [point for point in group.points() if point.processes]
     if len({point.processes for point in points}) < 2:
         yield from _by_layout(group)
         return
