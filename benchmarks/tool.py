@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import subprocess
 import sys
 import time
@@ -70,6 +71,9 @@ class Tool:
     """Runs `sqlstress kv` with its databases below a folder, and keeps the fingerprint of what it saw."""
 
     def __init__(self, folder: Path) -> None:
+        # An installed package has its bytecode; a checkout may be forbidden to write any
+        # (PYTHONDONTWRITEBYTECODE), and each of its processes would compile it again.
+        compileall.compile_dir(CHECKOUT / "sqlstress", quiet=2)
         self._folder = folder
         self._environment: Environment | None = None
 
