@@ -16,6 +16,8 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, ParamSpec, TypeVar, cast
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.messages import Inbox, Pipe, send
+from sqlstress.pulse import Pulse
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -87,14 +89,14 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def call_apart(pulse: Callable[[], None], function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def call_apart(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return what a function of a module returns, called in a process of its own.
 
     Raises what the function raises, or EnvironmentFailure when the process can't start or dies. Calls
     `pulse` often; when that raises, the process is ended.
     """
     context = get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
+    ours, theirs = context.Pipe()
     process = context.Process(target=_answer, args=(theirs, function, args, kwargs), daemon=True)
     with ours:
         with theirs:
@@ -106,23 +108,25 @@ def call_apart(pulse: Callable[[], None], function: Callable[P, T], *args: P.arg
                 ) from error
         try:
             pulse()
-            while not connection.wait([ours], TICK_S):
+            inbox = Inbox(ours)
+            while (answer := inbox.receive()) is None:
+                connection.wait([ours], TICK_S)
                 pulse()
-            answer = ours.recv()
-        except EOFError as error:
+        except (EOFError, ConnectionError) as error:
             process.join(GRACE_S)
             raise EnvironmentFailure(f"a process of ours {death(process.exitcode)}. Try again.") from error
         finally:
             process.kill()
             process.join()
-    if isinstance(answer, Exception):
-        raise answer
-    return cast(T, answer)
+    result, problem = answer
+    if problem is not None:
+        raise problem
+    return cast(T, result)
 
 
-def _answer(pipe: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _answer(pipe: Pipe, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     try:
         begin_child()
-        pipe.send(function(*args, **kwargs))
+        send(pipe, (function(*args, **kwargs), None))
     except Exception as error:
-        pipe.send(error)
+        send(pipe, (None, error))

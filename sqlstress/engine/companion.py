@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from sqlstress.case import Case
 from sqlstress.drivers import explain
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, STOP, Ready, fail, wait_until
+from sqlstress.messages import Pipe, send
 from sqlstress.processes import begin_child
 from sqlstress.series import Series
 from sqlstress.workloads import open_companion
@@ -38,18 +38,18 @@ class Observed:
     series: list[Series]
 
 
-def main(errand: Errand, pipe: connection.Connection) -> None:
+def main(errand: Errand, pipe: Pipe) -> None:
     """Run a companion's process."""
     words = memoryview(errand.counters).cast("B").cast("q")
     try:
         begin_child()
         companion = open_companion(errand.name, errand.case, errand.folder, errand.shared)
-        pipe.send(Ready(time.perf_counter_ns()))
+        send(pipe, Ready(time.perf_counter_ns()))
         window: Window = pipe.recv()
         wait_until(window.starts_ns)
         series = companion.run(window.opens_ns, lambda: bool(words[STOP] or words[DISMISSED]))
         companion.close()
-        pipe.send(Observed(series))
+        send(pipe, Observed(series))
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except Exception as error:

@@ -6,7 +6,6 @@ once.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,19 +21,15 @@ from sqlstress.engine.companion import Errand, Observed
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.messages import Inbox, Pipe
 from sqlstress.plain import plain
+from sqlstress.pulse import Pulse
 from sqlstress.series import Series
 from sqlstress.sharing import shared_array
 
 GROUP = 60
 TICK_S = 0.1
 GRACE_S = 2.0
-
-if sys.platform == "win32":
-    Pipe = connection.PipeConnection
-else:
-    Pipe = connection.Connection
-Pulse = Callable[[], None]
 
 
 class WorkerFailure(EnvironmentFailure):
@@ -72,6 +67,7 @@ class Pool:
         self._errands = [Errand(name, case, folder, self.counters, shared) for name in companions]
         self._processes: list[SpawnProcess] = []
         self._pipes: dict[Pipe, int] = {}
+        self._inboxes: dict[Pipe, Inbox] = {}
         self.started_ns = 0
 
     def __enter__(self) -> Self:
@@ -100,13 +96,16 @@ class Pool:
         self, context: SpawnContext, number: int, main: Callable[..., None], task: Job | Errand
     ) -> None:
         ours, theirs = context.Pipe()
-        self._pipes[ours] = number
+        self._listen(ours, number)
         try:
             process = context.Process(target=main, args=(task, theirs), daemon=True)
             processes.start(process)
             self._processes.append(process)
         finally:
             theirs.close()
+
+    def _listen(self, pipe: Pipe, number: int) -> None:
+        self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
         """Wait until all processes are connected; return those that failed instead."""
@@ -179,7 +178,9 @@ class Pool:
         seen, moved = -1, time.monotonic()
         while waiting:
             for pipe in wait_some(list(waiting), TICK_S):
-                yield waiting[pipe], self._receive(pipe, waiting.pop(pipe))
+                message = self._receive(pipe)
+                if message is not None:
+                    yield waiting.pop(pipe), message
             pulse()
             now = time.monotonic()
             if (count := self.done_so_far()) != seen:
@@ -189,20 +190,24 @@ class Pool:
                     yield number, Ended(number, reason=f"{fault} within the time-out, and was ended")
                 return
 
-    def _receive(self, pipe: Pipe, number: int) -> Any:
+    def _receive(self, pipe: Pipe) -> Any:
+        """Return a process's message: None while it has not come as a whole, an Ended when it won't."""
+        number = self._pipes[pipe]
         try:
-            message = pipe.recv()
+            message = self._inboxes[pipe].receive()
         except (EOFError, OSError):
             process = self._processes[number - 1]
             process.join(GRACE_S)
             return Ended(number, reason=processes.death(process.exitcode))
         return Ended(number, reason=message.reason) if isinstance(message, Failed) else message
 
-    def join(self, timeout_s: float) -> bool:
+    def join(self, timeout_s: float, pulse: Pulse) -> bool:
         """Wait until all processes have ended; return whether they did."""
         until = time.monotonic() + timeout_s
         for process in self._processes:
-            process.join(max(0.0, until - time.monotonic()))
+            while process.exitcode is None and (left := until - time.monotonic()) > 0:
+                process.join(min(left, TICK_S))
+                pulse()
         return all(process.exitcode is not None for process in self._processes)
 
     def end(self) -> None:
@@ -210,11 +215,15 @@ class Pool:
         self._words[STOP] = 1
         for pipe in self._pipes:
             pipe.close()
-        if not self.join(GRACE_S):
+        if not self._have_ended():
             self._each_alive(SpawnProcess.terminate)
-            if not self.join(GRACE_S):
+            if not self._have_ended():
                 self._each_alive(SpawnProcess.kill)
-                self.join(GRACE_S)
+                self._have_ended()
+
+    def _have_ended(self) -> bool:
+        """Say whether all processes end soon. Nothing stops us here: we are leaving."""
+        return self.join(GRACE_S, lambda: None)
 
     def _each_alive(self, act: Callable[[SpawnProcess], None]) -> None:
         for process in self._processes:

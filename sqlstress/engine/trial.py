@@ -157,7 +157,7 @@ class TrialRunner:
             standstill = Standstill()
             ended = pool.gather(stall_s(case), lambda: self._pulse(pool, standstill))
             series, problem = pool.dismiss(STALL_S, self._wait)
-            pool.join(STALL_S)
+            pool.join(STALL_S, self._wait)
             whole_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
         trial = summarise(case, index, window, ended, whole_s, start_s)
         trial = replace(trial, series=(*trial.series, *series), error=trial.error or problem)

@@ -8,9 +8,11 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 from sqlstress.case import Case
-from sqlstress.engine.pool import TICK_S, Ended, Pipe, Pool, Pulse, wait_some
+from sqlstress.engine.pool import TICK_S, Ended, Pool, wait_some
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.messages import Pipe
+from sqlstress.pulse import Pulse
 from sqlstress.workloads.ledger import Ledger, shared_words
 
 LOOK_S = 0.001
@@ -65,8 +67,8 @@ class Victims(Pool):
 
     def fallen(self) -> Ended | None:
         """Return a writer who has ended by itself; None when there is none."""
-        pipes = wait_some(self._living_pipes(), 0.0)
-        return self._receive(pipes[0], self._pipes[pipes[0]]) if pipes else None
+        told = map(self._receive, wait_some(self._living_pipes(), 0.0))
+        return next((message for message in told if isinstance(message, Ended)), None)
 
     def _living_pipes(self) -> list[Pipe]:
         return [pipe for pipe, number in self._pipes.items() if number in self.alive]

@@ -10,13 +10,13 @@ import gc
 import sys
 import time
 from contextlib import suppress
-from multiprocessing import connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.drivers import explain
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.tally import Totals, Window
+from sqlstress.messages import Pipe, send
 from sqlstress.processes import begin_child
 from sqlstress.stores.seal import Seal, held_open
 from sqlstress.workloads import open_source
@@ -66,7 +66,7 @@ class Failed(NamedTuple):
     reason: str
 
 
-def main(job: Job, pipe: connection.Connection) -> None:
+def main(job: Job, pipe: Pipe) -> None:
     """Run a worker process."""
     gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
     try:
@@ -74,9 +74,9 @@ def main(job: Job, pipe: connection.Connection) -> None:
         source = open_source(job.case, job.folder, job.worker, job.salt, job.shared)
         seal = Seal(held_open(job.folder, job.case.buckets))
         gc.freeze()
-        pipe.send(Ready(time.perf_counter_ns()))
+        send(pipe, Ready(time.perf_counter_ns()))
         window: Window = pipe.recv()
-        pipe.send(_work(job, source, seal, window))
+        send(pipe, _work(job, source, seal, window))
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except Exception as error:
@@ -85,10 +85,10 @@ def main(job: Job, pipe: connection.Connection) -> None:
         pipe.close()
 
 
-def fail(pipe: connection.Connection, reason: str) -> None:
+def fail(pipe: Pipe, reason: str) -> None:
     """Tell why, if there is still somebody to be told."""
     with suppress(OSError):
-        pipe.send(Failed(reason))
+        send(pipe, Failed(reason))
 
 
 def _work(job: Job, source: Source, seal: Seal, window: Window) -> Done:

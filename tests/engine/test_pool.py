@@ -18,6 +18,7 @@ from sqlstress.engine.tally import Totals, Window
 from sqlstress.engine.trial import plan_window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Ready
 from sqlstress.errors import Interrupted
+from sqlstress.messages import MORE, PIECE, send
 from sqlstress.series import Series
 from sqlstress.workloads import open_work
 from sqlstress.workloads.base import Findings
@@ -67,7 +68,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any], 
     theirs = []
     for number in (1, 2):
         ours, other = Pipe()
-        pool._pipes[ours] = number
+        pool._listen(ours, number)
         theirs.append(other)
     yield pool, theirs, clock
     for pipe in (*pool._pipes, *theirs):
@@ -79,15 +80,15 @@ Waiting = tuple[Pool, list[Any], Clock]
 
 def test_who_is_not_ready_in_time_is_told(waiting: Waiting) -> None:
     pool, (one, _), _ = waiting
-    one.send(Ready(500))
+    send(one, Ready(500))
     late = pool.wait_ready(5.0, no_pulse)
     assert late == [Ended(2, reason="did not get ready within the time-out, and was ended")]
 
 
 def test_who_fails_while_starting_is_told(waiting: Waiting) -> None:
     pool, (one, other), _ = waiting
-    one.send(Failed("SQLITE_CANTOPEN: unable to open database file"))
-    other.send(Ready(500))
+    send(one, Failed("SQLITE_CANTOPEN: unable to open database file"))
+    send(other, Ready(500))
     failed = pool.wait_ready(5.0, no_pulse)
     assert failed == [Ended(1, reason="SQLITE_CANTOPEN: unable to open database file")]
 
@@ -95,19 +96,19 @@ def test_who_fails_while_starting_is_told(waiting: Waiting) -> None:
 @pytest.mark.parametrize("stamp_ns", [-1, 1_001])
 def test_a_clock_that_is_not_the_parents_is_noticed(waiting: Waiting, stamp_ns: int) -> None:
     pool, (one, other), _ = waiting
-    one.send(Ready(stamp_ns))
-    other.send(Ready(1_000))
+    send(one, Ready(stamp_ns))
+    send(other, Ready(1_000))
     assert pool.wait_ready(5.0, no_pulse) == [Ended(1, reason="its clock is not the parent's")]
 
 
 def test_results_come_in_the_order_of_the_workers(waiting: Waiting) -> None:
     pool, (one, other), _ = waiting
-    other.send(DONE)
+    send(other, DONE)
     pulses: list[int] = []
 
     def pulse() -> None:
         if not pulses:
-            one.send(DONE)
+            send(one, DONE)
         pulses.append(1)
 
     assert [ended.worker for ended in pool.gather(9.0, pulse)] == [1, 2]
@@ -115,9 +116,19 @@ def test_results_come_in_the_order_of_the_workers(waiting: Waiting) -> None:
 
 def test_a_worker_that_does_nothing_any_more_is_given_up_and_the_others_kept(waiting: Waiting) -> None:
     pool, (one, _), _ = waiting
-    one.send(DONE)
+    send(one, DONE)
     ended = pool.gather(30.0, no_pulse)
     assert ended == [Ended(1, DONE), Ended(2, reason="hung within the time-out, and was ended")]
+
+
+def test_results_of_which_half_has_come_are_waited_for_and_then_given_up(waiting: Waiting) -> None:
+    pool, (one, other), _ = waiting
+    send(one, DONE)
+    other.send_bytes(MORE + bytes(PIECE))
+    pulses: list[int] = []
+    ended = pool.gather(30.0, lambda: pulses.append(1))
+    assert ended == [Ended(1, DONE), Ended(2, reason="hung within the time-out, and was ended")]
+    assert len(pulses) > 10
 
 
 def test_who_still_does_something_is_waited_for_however_long_it_takes(waiting: Waiting) -> None:
@@ -127,7 +138,7 @@ def test_who_still_does_something_is_waited_for_however_long_it_takes(waiting: W
         pool._words[2 * SLOT_WORDS] += 1
         if clock.now > 500:
             for pipe in theirs:
-                pipe.send(DONE)
+                send(pipe, DONE)
 
     assert pool.gather(30.0, work) == [Ended(1, DONE), Ended(2, DONE)]
     assert clock.now > 500
@@ -157,7 +168,8 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any]]]:
     monkeypatch.setattr(pools, "time", Clock())
     pool = Pool(Case(driver="dry"), Path(), 0, (), ("checkpointer", "WAL watcher"))
     pairs = [Pipe() for _ in range(3)]
-    pool._pipes.update((ours, number) for number, (ours, _) in enumerate(pairs, 1))
+    for number, (ours, _) in enumerate(pairs, 1):
+        pool._listen(ours, number)
     yield pool, [theirs for _, theirs in pairs[1:]]
     for pair in pairs:
         for end in pair:
@@ -172,11 +184,11 @@ def test_what_companions_have_seen_comes_in_their_order_once_they_are_told_to_en
     beside: tuple[Pool, list[Any]],
 ) -> None:
     pool, (checkpointer, watcher) = beside
-    watcher.send(seen("b"))
+    send(watcher, seen("b"))
 
     def pulse() -> None:
         if pool._words[DISMISSED]:
-            checkpointer.send(seen("a"))
+            send(checkpointer, seen("a"))
 
     series, problem = pool.dismiss(1000.0, pulse)
     assert [one.name for one in series] == ["a", "b"]
@@ -187,8 +199,8 @@ def test_of_companions_that_failed_the_first_is_told_and_what_the_others_saw_is_
     beside: tuple[Pool, list[Any]],
 ) -> None:
     pool, (checkpointer, watcher) = beside
-    checkpointer.send(Failed("SQLITE_FULL: database or disk is full"))
-    watcher.send(seen("b"))
+    send(checkpointer, Failed("SQLITE_FULL: database or disk is full"))
+    send(watcher, seen("b"))
     series, problem = pool.dismiss(1000.0, no_pulse)
     assert [one.name for one in series] == ["b"]
     assert problem == (
@@ -198,7 +210,7 @@ def test_of_companions_that_failed_the_first_is_told_and_what_the_others_saw_is_
 
 def test_a_companion_that_does_not_end_is_told(beside: tuple[Pool, list[Any]]) -> None:
     pool, (checkpointer, _) = beside
-    checkpointer.send(seen("a"))
+    send(checkpointer, seen("a"))
     series, problem = pool.dismiss(5.0, no_pulse)
     assert [one.name for one in series] == ["a"]
     assert problem is not None
@@ -255,6 +267,18 @@ def test_who_does_not_heed_is_terminated_and_then_killed(
     assert process.done == expected
 
 
+def test_whoever_waits_for_the_end_of_processes_can_be_stopped(waiting: Waiting) -> None:
+    pool, _, _ = waiting
+    process: Any = Stubborn("nothing")
+    pool._processes = [process]
+
+    def stop() -> None:
+        raise Interrupted("stopped by SIGINT")
+
+    with pytest.raises(Interrupted):
+        pool.join(30.0, stop)
+
+
 def test_real_workers_start_together_work_and_end() -> None:
     work = open_work(DRY, Path(), 0, {})
     work.prepare(no_pulse)
@@ -264,7 +288,7 @@ def test_real_workers_start_together_work_and_end() -> None:
         window = plan_window(DRY, time.perf_counter_ns())
         pool.go(window)
         ended = pool.gather(60.0, no_pulse)
-        assert pool.join(60.0)
+        assert pool.join(60.0, no_pulse)
     assert [one.reason for one in ended] == [None, None]
     for one in ended:
         assert one.done is not None

@@ -2,8 +2,8 @@
 
 Usage: python tests/faults/failing.py ARGUMENTS OF SQLSTRESS
 
-Moments: starting, window, reporting. A failure is the name of an exception, or "death": SIGKILL, while
-reporting in the middle of the message. It meets worker 2.
+Moments: starting, window, reporting. A failure is the name of an exception, or of a signal; those of
+POSIX come while reporting in the middle of a long message. It meets worker 2.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from __future__ import annotations
 import builtins
 import os
 import signal
-import struct
 import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
 VARIABLE = "SQLSTRESS_TEST_FAILURE"
 VICTIM = 2
+LONG = 1_000_000
+"""Characters that no pipe takes at once."""
 
 
 class FailingSource:
@@ -36,8 +37,8 @@ class FailingSource:
 
 def fail(failure: str) -> None:
     """Fail in the way of that name."""
-    if failure == "death":
-        os.kill(os.getpid(), signal.Signals["SIGKILL"])
+    if failure.startswith("SIG"):
+        os.kill(os.getpid(), signal.Signals[failure])
     raise getattr(builtins, failure)("injected" if failure != "MemoryError" else "")
 
 
@@ -45,7 +46,7 @@ def install(moment: str, failure: str) -> None:
     """Make this worker process fail if it is the victim's."""
     from sqlstress.engine import worker
 
-    open_source, send = vars(worker)["open_source"], Connection.send
+    open_source, send = vars(worker)["open_source"], vars(worker)["send"]
 
     def opened(case: Any, folder: Any, number: int, *others: Any) -> Any:
         source = open_source(case, folder, number, *others)
@@ -54,15 +55,25 @@ def install(moment: str, failure: str) -> None:
         if moment == "starting":
             fail(failure)
         if moment == "reporting":
-            setattr(Connection, "send", sent)  # noqa: B010 - mypy minds an assignment
+            vars(worker)["send"] = sent
         return FailingSource(source, failure) if moment == "window" else source
 
-    def sent(self: Connection, message: object) -> None:
+    def sent(pipe: Connection, message: Any) -> None:
         if isinstance(message, worker.Done):
-            if failure == "death":
-                os.write(self.fileno(), struct.pack("!i", 1000) + b"half of it")
+            if not failure.startswith("SIG"):
+                fail(failure)
+            message.findings.note = "x" * LONG
+            setattr(Connection, "_send", half_sent)  # noqa: B010 - mypy minds an assignment
+        send(pipe, message)
+
+    written = Connection.__dict__["_send"]
+    times: list[int] = []
+
+    def half_sent(self: Connection, data: bytes) -> None:
+        if times:
             fail(failure)
-        send(self, message)
+        times.append(1)
+        written(self, data)
 
     vars(worker)["open_source"] = opened
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from tests.engine.processes import Command, gone, saved_report
+from tests.engine.processes import Command, gone, runs, saved_report
 from tests.faults.commands import SHORT, Held, left, posix
 from tests.faults.failing import VARIABLE
 
@@ -20,9 +23,11 @@ SAID = {
     "MemoryError": "failed: out of memory",
     "RuntimeError": "failed: RuntimeError: injected",
     "OSError": "failed: OSError: injected",
-    "death": "was killed by SIGKILL",
+    "SIGKILL": "was killed by SIGKILL",
 }
-QUICK = {("starting", "MemoryError"), ("window", "RuntimeError"), ("reporting", "death")}
+AT_ONCE_S = 20.0
+"""A process has two seconds to heed us and two to be terminated; the rest is for a busy machine."""
+QUICK = {("starting", "MemoryError"), ("window", "RuntimeError"), ("reporting", "SIGKILL")}
 
 
 def failures() -> list[Any]:
@@ -31,7 +36,10 @@ def failures() -> list[Any]:
         pytest.param(
             moment,
             failure,
-            marks=[*([posix] if failure == "death" else []), *([] if (moment, failure) in QUICK else [slow])],
+            marks=[
+                *([posix] if failure == "SIGKILL" else []),
+                *([] if (moment, failure) in QUICK else [slow]),
+            ],
         )
         for slow in [pytest.mark.long]
         for moment in ("starting", "window", "reporting")
@@ -110,6 +118,30 @@ def test_a_stopped_worker_is_ended_after_the_time_out(tmp_path: Path, moment: st
     assert (following.error, following.verdict.status) == (None, "ok")
     assert gone(workers)
     assert left(tmp_path) == ["report.json"]
+
+
+@pytest.mark.fault(
+    area="workers",
+    injected="a worker stopped (SIGSTOP) in the middle of its results, then SIGINT or SIGTERM to the program",
+    outcome="exit code 130 within seconds; nothing is left",
+)
+@posix
+@pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.long)])
+def test_results_that_stop_in_the_middle_keep_nobody_from_stopping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(VARIABLE, "reporting SIGSTOP")
+    with Command(tmp_path, *ARGUMENTS, program=FAILING) as command:
+        workers = command.until(lambda: len(now := command.workers()) == 3 and now, "three workers")
+        command.until(lambda: [runs(worker) for worker in workers].count(False) == 2, "results of the others")
+        os.kill(command.process.pid, signal.Signals[name])
+        struck = time.monotonic()
+        code, _, errors = command.finish()
+        took_s = time.monotonic() - struck
+    assert (code, errors) == (130, "Stopped after 0 of 2 cases.\n")
+    assert took_s < AT_ONCE_S
+    assert gone(workers)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.fault(
