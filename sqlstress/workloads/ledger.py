@@ -47,5 +47,10 @@ class Ledger:
 
     def acknowledged(self) -> int:
         """Return how many operations, from the first of all, the worker was told were done."""
-        first, operations = divmod(self._place[0], 1 << _LENGTH_BITS)
-        return first + sum(map(bool, self.stamps[1 : operations + 1]))
+        while True:
+            place = self._place[0]
+            first, operations = divmod(place, 1 << _LENGTH_BITS)
+            done = first + sum(map(bool, self.stamps[1 : operations + 1]))
+            # One that is alive may have begun its next chunk meanwhile, and cleared stamps not yet counted.
+            if self._place[0] == place:
+                return done

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,3 +41,30 @@ def test_the_stamps_of_an_earlier_chunk_count_in_no_later_one() -> None:
     ledger.settled(3)
     ledger.announce(3, 3)
     assert ledger.acknowledged() == 3
+
+
+class Overtaken:
+    """Stamps whose first reader is held up in their midst, until the worker has gone on to its next chunk."""
+
+    def __init__(self, worker: Ledger) -> None:
+        self._worker, self._stamps = worker, worker.stamps
+        self._held_up = False
+
+    def __getitem__(self, places: slice) -> Iterator[int]:
+        for place in range(places.start, places.stop):
+            if place == 3 and not self._held_up:
+                self._held_up = True
+                self._worker.settled(4)
+                self._worker.announce(4, 4)
+                self._worker.stamps[1] = 9
+            yield self._stamps[place]
+
+
+def test_a_reader_that_the_worker_overtakes_counts_none_less_than_there_were_before() -> None:
+    words = shared_words(1)
+    worker, reader = Ledger(words, 1), Ledger(words, 1)
+    worker.announce(0, 4)
+    worker.stamps[1:5] = memoryview(bytes([1]) * 32).cast("q")
+    overtaken: Any = Overtaken(worker)
+    reader.stamps = overtaken
+    assert reader.acknowledged() == 5
