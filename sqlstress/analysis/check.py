@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 from sqlstress.analysis.ab import figure
 from sqlstress.analysis.comparison import Compared, compare
@@ -58,6 +58,8 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
     wrong = next((run for run in current.runs if run.verdict.status == "failed"), None)
     if wrong:
         return Checked(FAIL, wrong=next(iter(wrong.verdict.counterexamples), wrong.case.label))
+    if any(run.verdict.status == "failed" for run in baseline.runs):
+        raise UsageError("the baseline's data was wrong, so its figures say nothing. Measure it again.")
     if baseline.ab or current.ab:
         raise UsageError("an A/B test has a verdict of its own: check the reports of kv, or of a plan.")
     if baseline.crash or current.crash:
@@ -103,7 +105,7 @@ def _pairs(compared: Compared) -> Iterator[tuple[str, Run, Run]]:
 
 
 def _case(name: str, base: Run, now: Run, metric: str, alpha: float, allowed: Tolerance) -> CaseCheck:
-    before, after = (_logarithms(run, metric) for run in (base, now))
+    before, after = (_logarithms(name, run, metric) for run in (base, now))
     enough = needed(alpha)
     if min(len(before), len(after)) < enough:
         raise UsageError(
@@ -116,8 +118,8 @@ def _case(name: str, base: Run, now: Run, metric: str, alpha: float, allowed: To
     ends = interval(before, after)
     return CaseCheck(
         name,
-        base=math.exp(_middle(before)),
-        now=math.exp(_middle(after)),
+        base=median(map(math.exp, before)),
+        now=median(map(math.exp, after)),
         ratio=math.exp(shift(before, after)),
         low=math.exp(ends[0]) if ends else None,
         high=math.exp(ends[1]) if ends else None,
@@ -125,12 +127,15 @@ def _case(name: str, base: Run, now: Run, metric: str, alpha: float, allowed: To
     )
 
 
-def _logarithms(run: Run, metric: str) -> list[float]:
-    return [math.log(value) for trial in run.valid if (value := figure(trial, metric))]
-
-
-def _middle(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
+def _logarithms(name: str, run: Run, metric: str) -> list[float]:
+    """Return the logarithms of a case's figures. To leave out a trial that stood still would flatter it."""
+    figures = [figure(trial, metric) for trial in run.valid]
+    if None in figures:
+        raise UsageError(
+            f"of {name} a trial has no figure to compare, as when nothing is completed in it. "
+            "Measure again, with a longer --duration."
+        )
+    return [math.log(value) for value in figures if value]
 
 
 def _verdict(cases: tuple[CaseCheck, ...], ratio: float, metric: str, max_drop: float) -> str:

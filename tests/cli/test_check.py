@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.report import Check, Report, Run, Verdict, to_json
-from tests.ab_report import CASE, EXAMPLE, TEST, around, trial
+from tests.ab_report import CASE, EXAMPLE, TEST, TRIAL, around, trial
 from tests.cli.conftest import Cli, Said
 from tests.example_report import assert_golden
 
@@ -66,12 +66,32 @@ def test_what_is_said_of_a_stored_baseline_is_how_often_it_is_wrong(cli: Cli) ->
 
 
 def test_wrong_data_fails_whatever_the_figures_and_however_few_the_trials(cli: Cli) -> None:
-    (run,) = stored([1.0]).runs
-    lost = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
-    wrong = replace(EXAMPLE, runs=(replace(run, trials=(replace(run.trials[0], verdict=lost),)),))
-    said = checked(cli, stored(around(1.0, 6)), wrong)
+    said = checked(cli, stored(around(1.0, 6)), wrong(stored([1.0])))
     assert said.code == 1
     assert "FAIL: the data is not what the workers were told it is: key 5 is gone" in said.out
+
+
+def test_of_an_even_number_of_trials_the_median_lies_between_the_two_in_the_middle(cli: Cli) -> None:
+    said = checked(cli, stored([1, 1, 1, 2, 2, 2]), stored([1.0] * 6))
+    assert f"{TRIAL.tps * 1.5:,.0f}" in said.out
+
+
+LOST = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
+
+
+def wrong(report: Report) -> Report:
+    """Return a report of whose last trial the data is wrong."""
+    (run,) = report.runs
+    *others, last = run.trials
+    return replace(report, runs=(replace(run, trials=(*others, replace(last, verdict=LOST))),))
+
+
+def stalled(report: Report) -> Report:
+    """Return a report in whose last trial nothing was completed."""
+    (run,) = report.runs
+    *others, last = run.trials
+    still = replace(last, tps=0.0, transactions=0, latency={})
+    return replace(report, runs=(replace(run, trials=(*others, still)),))
 
 
 @pytest.mark.parametrize(
@@ -87,8 +107,29 @@ def test_wrong_data_fails_whatever_the_figures_and_however_few_the_trials(cli: C
             "the load differs",
         ),
         (stored(around(1, 6)), replace(stored(around(1, 6)), ab=TEST), "an A/B test has a verdict"),
+        (
+            stored(around(1, 6)),
+            stalled(stored(around(1, 6))),
+            "of 2 processes on 1 file a trial has no figure",
+        ),
+        (
+            stalled(stored(around(1, 6))),
+            stored(around(1, 6)),
+            "of 2 processes on 1 file a trial has no figure",
+        ),
+        (wrong(stored(around(1, 6))), stored(around(1, 6)), "the baseline's data was wrong"),
     ],
-    ids=["one trial", "three cases", "layout", "nothing", "load", "ab"],
+    ids=[
+        "one trial",
+        "three cases",
+        "layout",
+        "nothing",
+        "load",
+        "ab",
+        "stall",
+        "stalled base",
+        "wrong base",
+    ],
 )
 def test_what_cannot_be_checked_is_refused(cli: Cli, baseline: Report, current: Report, reason: str) -> None:
     said = checked(cli, baseline, current)
