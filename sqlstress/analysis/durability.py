@@ -24,9 +24,10 @@ _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
 
 _ON_POWER_FAILURE = {
     ("wal", "normal"): "a power failure can lose the last commits",
-    ("delete", "normal"): "a power failure can undo the last commit",
+    ("delete", "normal"): "a power failure can undo the last commit, and rarely corrupt the database",
     ("delete", "full"): "a power failure can undo the last commit",
     ("truncate", "normal"): "a power failure can undo the last commit, or a part of it: a damaged file",
+    ("persist", "normal"): "a power failure can rarely corrupt the database",
 }
 
 

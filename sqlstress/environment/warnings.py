@@ -148,7 +148,13 @@ def durability(facts: Facts) -> Iterator[Warning]:
             "synchronous=NORMAL in WAL mode: a power failure can lose acknowledged commits; "
             "choose --synchronous full to keep them.",
         )
-    if levels & {("delete", "normal"), ("delete", "full"), ("truncate", "normal")}:
+    if levels & {("delete", "normal"), ("truncate", "normal"), ("persist", "normal")}:
+        yield Warning(
+            "durability",
+            "synchronous=NORMAL with a rollback journal: a power failure can undo commits or corrupt the "
+            "database; choose --synchronous extra to survive one.",
+        )
+    if ("delete", "full") in levels:
         yield Warning(
             "durability",
             "A rollback journal removed without a sync: a power failure can undo the last commit; "

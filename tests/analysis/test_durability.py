@@ -57,6 +57,12 @@ def test_a_commit_that_can_be_undone_is_said(journal: str, level: str, undone: b
     assert ("undo the last commit" in told(journal, level)) is undone
 
 
+@pytest.mark.parametrize("journal", ["delete", "persist"])
+def test_a_journal_that_is_synced_once_with_its_header_can_rarely_corrupt(journal: str) -> None:
+    assert told(journal, "normal").endswith("rarely corrupt the database.")
+    assert "corrupt" not in told(journal, "full")
+
+
 def test_a_truncation_that_is_not_synced_can_undo_a_part_of_a_commit() -> None:
     assert told("truncate", "normal").endswith("undo the last commit, or a part of it: a damaged file.")
 

@@ -67,18 +67,23 @@ def test_the_librarys_own_level_counts_where_none_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("journal", "synchronous", "noted"),
     [
-        ("delete", "normal", True),
-        ("delete", "full", True),
-        ("delete", "extra", False),
-        ("truncate", "normal", True),
-        ("truncate", "full", False),
-        ("persist", "normal", False),
-        ("wal", "full", False),
+        ("delete", "normal", "corrupt"),
+        ("delete", "full", "undo"),
+        ("delete", "extra", ""),
+        ("truncate", "normal", "corrupt"),
+        ("truncate", "full", ""),
+        ("persist", "normal", "corrupt"),
+        ("persist", "full", ""),
+        ("wal", "full", ""),
     ],
 )
-def test_a_journal_that_can_come_back_is_noted(journal: str, synchronous: str, noted: bool) -> None:
-    found = codes(with_settings(Settings(journal_mode=journal, synchronous=synchronous)))
-    assert found == ({"durability": False} if noted else {})
+def test_what_a_power_failure_can_do_to_a_rollback_journal_is_noted(
+    journal: str, synchronous: str, noted: str
+) -> None:
+    facts = with_settings(Settings(journal_mode=journal, synchronous=synchronous))
+    assert codes(facts) == ({"durability": False} if noted else {})
+    if noted:
+        assert noted in text(facts, "durability")
 
 
 @pytest.mark.parametrize("journal", ["off", "memory"])
