@@ -157,8 +157,10 @@ def _range(value: Any, most: int) -> range:
         first, last = int(found[1]), int(found[2] or found[1])
     else:
         raise ValueError(f"{shown(value)} is not a number or a range: write 4, 1-8 or 1,2,4-6")
+    if first > last:
+        raise ValueError(f"{shown(value)} runs backwards: write {last}-{first}")
     if not 1 <= first <= last <= most:
-        raise ValueError(f"{shown(value)} does not lie within 1-{most}, or runs backwards")
+        raise ValueError(f"{shown(value)} does not lie within 1-{most}")
     return range(first, last + 1)
 
 

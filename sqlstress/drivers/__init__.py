@@ -30,9 +30,9 @@ def load_driver(name: str) -> Driver:
     try:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
+        remedy = "use a Python that has it" if name == "sqlite3" else f"python -m pip install {name}"
         raise UsageError(
-            f"the driver {name} is not installed ({error}): "
-            f"pip install 'sqlstress[{name}]', or choose another --driver."
+            f"the driver {name} is not installed ({error}): {remedy}, or choose another --driver."
         ) from error
 
 
@@ -42,7 +42,7 @@ def load_vfs(name: str) -> Any:
         return import_module(VFSS[name])
     except ImportError as error:
         raise UsageError(
-            f"power cuts need apsw, which is not installed ({error}): pip install 'sqlstress[apsw]'."
+            f"power cuts need apsw, which is not installed ({error}): python -m pip install apsw."
         ) from error
 
 

@@ -73,12 +73,12 @@ BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
 SINGLE = frozenset({"json"})
 """Formats that hold one report and no more."""
 
-_EXTRAS = {"html": ("plotly", "report")}
-"""Format → the package that it needs, and the extra that brings it."""
+_NEEDS = {"html": "plotly"}
+"""Format → the package that it needs, and that need not be there."""
 
 
 def check_installed(form: str) -> None:
     """Raise UsageError where a format needs a package that is not installed."""
-    package, extra = _EXTRAS.get(form, ("", ""))
+    package = _NEEDS.get(form)
     if package and find_spec(package) is None:
-        raise UsageError(f"{form} needs {package}: python -m pip install 'sqlstress[{extra}]'.")
+        raise UsageError(f"{form} needs {package}: python -m pip install {package}.")

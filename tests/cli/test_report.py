@@ -113,7 +113,7 @@ def test_a_page_without_plotly_is_refused_with_what_to_install_before_anything_i
     monkeypatch.setattr("sqlstress.render.find_spec", lambda name: None)
     session.report = AssertionError("it was measured")
     said = cli(*command, "-o", "page.html")
-    expected = "Error: html needs plotly: python -m pip install 'sqlstress[report]'.\n"
+    expected = "Error: html needs plotly: python -m pip install plotly.\n"
     assert said == (2, "", expected)
     assert not (saved / "page.html").exists()
 

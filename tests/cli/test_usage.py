@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("session")
 WRONG = [
     ("--concurrency 0", "--concurrency: '0'", "1-1024"),
     ("--concurrency 2000", "--concurrency: '2000'", "1-1024"),
-    ("--concurrency 8-1", "--concurrency: '8-1'", "runs backwards"),
+    ("--concurrency 8-1", "--concurrency: '8-1'", "runs backwards: write 1-8"),
     ("--concurrency four", "--concurrency: 'four'", "write 4, 1-8 or 1,2,4-6"),
     ("--concurrency=", "--concurrency: ''", "write 4, 1-8 or 1,2,4-6"),
     ("-c 1,2,", "--concurrency: ''", "write 4, 1-8 or 1,2,4-6"),
@@ -254,7 +254,7 @@ def test_a_driver_that_is_not_installed_says_what_to_install(
     said = cli("--driver", "apsw", "-c", "1")
     assert said.code == 2
     assert_short(said)
-    assert "pip install 'sqlstress[apsw]', or choose another --driver" in said.err
+    assert "python -m pip install apsw, or choose another --driver" in said.err
     assert list(tmp_path.iterdir()) == []
 
 
