@@ -11,7 +11,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -154,8 +153,3 @@ def _lock(stream: IO[str]) -> None:
         import fcntl
 
         fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def free_bytes(path: Path) -> int:
-    """Return the free space on the file system of a folder."""
-    return shutil.disk_usage(path).free
