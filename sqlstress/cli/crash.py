@@ -41,19 +41,17 @@ def crash(
     from sqlstress.render import DOCUMENTS
 
     saver = Saver.of(outputs, github, quiet, DOCUMENTS)
-    show, progress = not quiet, not (quiet or no_progress) and sys.stderr.isatty()
+    progress = not (quiet or no_progress) and sys.stderr.isatty()
     if asked.get("power") or asked.get("matrix"):
         from sqlstress.cli import crash_power
 
         power = crash_power.Asked(cases, _power_loss(asked, len(cases)), directory, keep)
-        with saver.told_when_stopped():
-            return crash_power.measure(power, saver, show=show, progress=progress)
+        return crash_power.measure(power, saver, progress=progress)
 
     from sqlstress.cli import crash_measure
 
     kills = crash_measure.Asked(cases[0], _parsed(asked, "rounds"), directory, keep)
-    with saver.told_when_stopped():
-        return crash_measure.measure(kills, saver, show=show, progress=progress)
+    return crash_measure.measure(kills, saver, progress=progress)
 
 
 def _power_loss(asked: dict[str, Any], configurations: int) -> PowerLoss:

@@ -13,7 +13,7 @@ import click
 from sqlstress.analysis.crash import parts, progress
 from sqlstress.analysis.finding import UNPROVED, WRONG
 from sqlstress.case import Case
-from sqlstress.cli.console import complain, say
+from sqlstress.cli.console import complain
 from sqlstress.cli.crash_progress import watcher
 from sqlstress.cli.outputs import Saver
 from sqlstress.engine.observer import Nobody
@@ -38,33 +38,32 @@ class Asked:
     keep: bool
 
 
-def measure(asked: Asked, saver: Saver, *, show: bool, progress: bool) -> int:
+def measure(asked: Asked, saver: Saver, *, progress: bool) -> int:
     """Carry out a crash test; return the exit code."""
     arguments = click.get_current_context().obj or ()
     session = Session((asked.case,), asked.directory, asked.keep, ("sqlstress", *arguments))
-    with watcher(progress) as watch, session.opened(Nobody()) as (empty, runner):
+    with saver.told_when_stopped():
+        with watcher(progress) as watch, session.opened(Nobody()) as (empty, runner):
 
-        def save(kills: Kills) -> None:
-            saver.after_case(_with(empty, kills))
+            def save(kills: Kills) -> None:
+                saver.after_case(_with(empty, kills))
 
-        keep_saved = every(SAVE_EVERY_S, save)
+            keep_saved = every(SAVE_EVERY_S, save)
 
-        def tell(kills: Kills) -> None:
-            keep_saved(kills)
-            watch(kills)
+            def tell(kills: Kills) -> None:
+                keep_saved(kills)
+                watch(kills)
 
-        study = KillStudy(Kills(asked.case, asked.rounds), runner, tell)
-        interrupted = study.run()
-    report = replace(_with(empty, study.kills), interrupted=interrupted)
-    return conclude(report, saver, session, show=show)
+            study = KillStudy(Kills(asked.case, asked.rounds), runner, tell)
+            interrupted = study.run()
+        report = replace(_with(empty, study.kills), interrupted=interrupted)
+        saver.after_case(report)
+        saver.at_end(report, session.kept_folder)
+    return conclude(report, saver)
 
 
-def conclude(report: Report, saver: Saver, session: Session, *, show: bool) -> int:
-    """Save and show what was found; return the exit code."""
-    saver.after_case(report)
-    saver.at_end(report)
-    if session.kept_folder and show:
-        say(f"The databases are kept in {session.kept_folder}.")
+def conclude(report: Report, saver: Saver) -> int:
+    """Say what was found, when it is saved and shown; return the exit code."""
     code = _exit_code(report, saver.saved())
     if saver.problem:
         complain(f"Error: {saver.problem}")

@@ -28,26 +28,30 @@ class Asked:
     keep: bool
 
 
-def measure(asked: Asked, saver: Saver, *, show: bool, progress: bool) -> int:
+def measure(asked: Asked, saver: Saver, *, progress: bool) -> int:
     """Carry out a test of power cuts; return the exit code."""
     load_vfs("recording")
     arguments = click.get_current_context().obj or ()
     session = Session(asked.cases, asked.directory, asked.keep, ("sqlstress", *arguments))
-    with power_watcher(progress) as watch, session.opened(Nobody()) as (empty, runner):
+    with saver.told_when_stopped():
+        with power_watcher(progress) as watch, session.opened(Nobody()) as (empty, runner):
 
-        def save(loss: PowerLoss) -> None:
-            saver.after_case(_with(empty, loss))
+            def save(loss: PowerLoss) -> None:
+                saver.after_case(_with(empty, loss))
 
-        keep_saved = every(SAVE_EVERY_S, save)
+            keep_saved = every(SAVE_EVERY_S, save)
 
-        def tell(loss: PowerLoss) -> None:
-            keep_saved(loss)
-            watch(loss)
+            def tell(loss: PowerLoss) -> None:
+                keep_saved(loss)
+                watch(loss)
 
-        check = runner.signals.check
-        study = PowerStudy(asked.loss, asked.cases, runner.folder, check, tell, keep=asked.keep)
-        interrupted = study.run()
-    return conclude(replace(_with(empty, study.loss), interrupted=interrupted), saver, session, show=show)
+            check = runner.signals.check
+            study = PowerStudy(asked.loss, asked.cases, runner.folder, check, tell, keep=asked.keep)
+            interrupted = study.run()
+        report = replace(_with(empty, study.loss), interrupted=interrupted)
+        saver.after_case(report)
+        saver.at_end(report, session.kept_folder)
+    return conclude(report, saver)
 
 
 def _with(report: Report, loss: PowerLoss) -> Report:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from sqlstress.case import Case
-from sqlstress.cli.console import complain, say
+from sqlstress.cli.console import complain
 from sqlstress.cli.outputs import Saver
 from sqlstress.cli.progress import watcher
 from sqlstress.engine.session import Session
@@ -19,24 +19,14 @@ from sqlstress.report import Report, Run
 FINE, INTEGRITY, FAILURE = 0, 1, 4
 
 
-def measure(
-    cases: tuple[Case, ...],
-    directory: Path,
-    keep: bool,
-    saver: Saver,
-    *,
-    show: bool,
-    progress: bool,
-) -> int:
+def measure(cases: tuple[Case, ...], directory: Path, keep: bool, saver: Saver, *, progress: bool) -> int:
     """Measure the cases; return the exit code."""
     arguments = click.get_current_context().obj or ()
     session = Session(cases, directory, keep, ("sqlstress", *arguments))
     with saver.told_when_stopped():
         with watcher(cases, progress and sys.stderr.isatty()) as observer:
             report = session.measure(saver.after_case, observer)
-        saver.at_end(report)
-    if session.kept_folder and show:
-        say(f"The databases are kept in {session.kept_folder}.")
+        saver.at_end(report, session.kept_folder)
     code = _exit_code(report, saver.kept())
     if saver.problem:
         complain(f"Error: {saver.problem}")

@@ -166,4 +166,4 @@ def run_cases(
     from sqlstress.cli.outputs import Saver
 
     saver = Saver.of(outputs, github, quiet)
-    return measure(cases, directory, keep, saver, show=not quiet, progress=not (quiet or no_progress))
+    return measure(cases, directory, keep, saver, progress=not (quiet or no_progress))

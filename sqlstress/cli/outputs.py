@@ -12,6 +12,7 @@ from tempfile import gettempdir
 
 from sqlstress.cli.console import say
 from sqlstress.cli.github import Step
+from sqlstress.engine.interrupt import stop_no_more
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.render import BESIDE, FORMATS, check_installed
 from sqlstress.report import Report, to_json, write_atomically
@@ -81,10 +82,15 @@ class Saver:
         self.problem = None
         self._save(self._files, report)
 
-    def at_end(self, report: Report) -> None:
-        """Write what can be written once only: the terminal, pipes and devices, and what GitHub shows."""
+    def at_end(self, report: Report, kept_folder: Path | None = None) -> None:
+        """Write what can be written once only: the terminal, pipes and devices, and what GitHub shows.
+
+        `kept_folder` is where the databases are, if they are kept.
+        """
         if report.holds_something:
             self._save([*self._terminal, *self._streams], report)
+        if kept_folder and self._terminal:
+            self._tell(f"The databases are kept in {kept_folder}.")
         self._save(self._step, report)
         # Whatever else was asked for can be made of JSON.
         kept = any(output.format == "json" for output in self._files if output not in self._lost)
@@ -101,9 +107,13 @@ class Saver:
 
     @contextmanager
     def told_when_stopped(self) -> Iterator[None]:
-        """Raise Interrupted, which says what is kept, in the place of KeyboardInterrupt."""
+        """Raise Interrupted, which says what is kept, in the place of KeyboardInterrupt.
+
+        Whoever stops us afterwards finds everything done but to say how it ended, and is not heard.
+        """
         try:
             yield
+            stop_no_more()
         except KeyboardInterrupt as stop:
             raise Interrupted(f"stopped{self.kept()}.") from stop
 
@@ -119,6 +129,12 @@ class Saver:
             if isinstance(output, Output):
                 self._written[str(output.path)] = None
                 self._lost.discard(output)
+
+    def _tell(self, text: str) -> None:
+        try:
+            say(text)
+        except SqlstressError as error:
+            self.problem = error
 
     def _rescue(self, report: Report) -> None:
         """Keep a report that could not be saved where it was to be, as JSON, in the temporary folder."""

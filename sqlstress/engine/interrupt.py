@@ -21,9 +21,13 @@ def stop_once() -> None:
 
 
 def stop_no_more() -> None:
-    """Ignore the signals to stop from now on: all is done, and Python's own end would show a traceback."""
+    """Ignore from now on the signals that `stop_once` has made us hear: all is done, or we are told already.
+
+    Python's own end would show a traceback.
+    """
     for number in _heard():
-        signal.signal(number, signal.SIG_IGN)
+        if signal.getsignal(number) == _raise:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _raise(_number: int, _frame: FrameType | None) -> None:

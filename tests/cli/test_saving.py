@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sqlstress.cli.outputs import Output, Saver, parse_output
-from sqlstress.errors import UsageError
+from sqlstress.engine.interrupt import stop_once
+from sqlstress.errors import Interrupted, UsageError
 from sqlstress.render import FORMATS
 from sqlstress.report import from_json
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession
@@ -147,3 +150,25 @@ def test_a_place_that_cannot_hold_a_report_is_refused_at_once(cli: Cli, tmp_path
             assert (said.code, said.out, len(said.lines)) == (2, "", 1)
             assert f"-o '{name}'" in said.err
     assert (tmp_path / "kept.md").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.fixture
+def heard_once() -> Iterator[None]:
+    """Signals to stop raise KeyboardInterrupt, as in the program; as before afterwards."""
+    before = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    stop_once()
+    yield
+    for number in before:
+        if signal.getsignal(number) != before[number]:
+            signal.signal(number, before[number])
+
+
+def test_a_stop_while_something_is_saved_is_told(heard_once: None) -> None:
+    with pytest.raises(Interrupted, match=r"^stopped\.$"), Saver([]).told_when_stopped():
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_stop_when_all_is_saved_is_not_heard(heard_once: None) -> None:
+    with Saver([]).told_when_stopped():
+        pass
+    signal.raise_signal(signal.SIGINT)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.folder import PREFIX
 from tests.engine.processes import saved_report
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, left, posix, strike
 from tests.faults.held import MOMENTS
@@ -89,3 +90,24 @@ def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment
         code, _, _ = command.finish()
     assert code == 130
     assert left(tmp_path) == (["report.json"] if moment in ("saving", "showing") else [])
+
+
+@pytest.mark.fault(
+    area="stop",
+    injected="a full disk behind the standard output, then Ctrl-C, with --keep",
+    outcome="exit code 130 and both are told; the databases are kept",
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> None:
+    with (
+        Path("/dev/full").open("w") as full,
+        Held(tmp_path, "measuring", *KV, "--keep", stdout=full) as command,
+    ):
+        strike(command, "SIGINT")
+        code, _, errors = command.finish()
+    assert code == 130
+    assert errors == (
+        "Stopped after 0 of 1 cases.\nError: cannot write to the standard output: No space left on device.\n"
+    )
+    (folder,) = left(tmp_path)
+    assert folder.startswith(PREFIX)
