@@ -124,11 +124,14 @@ def test_every_option_arrives_where_it_belongs() -> None:
     )
 
 
+NEEDED = {"checkpoint-interval": {"checkpointer": "passive"}, "begin": {"batch": "5"}}
+"""Options that have an effect beside others only."""
+
+
 def test_every_option_has_an_effect_of_its_own() -> None:
     assert WRITTEN.keys() == by_name("kv").keys()
     for name, values in WRITTEN.items():
-        with_it = {"checkpointer": "passive"} if name == "checkpoint-interval" else {}
-        plain = {"concurrency": "1", "seed": "1", **with_it}
+        plain = {"concurrency": "1", "seed": "1", **NEEDED.get(name, {})}
         if name != "preset":
             assert from_options({**plain, name: values[-1]}) != from_options(plain), name
 
@@ -169,6 +172,7 @@ def test_a_fixed_count_has_no_warm_up() -> None:
         ({"ops": "5", "warmup": "1s"}, "leave out --ops or --warmup"),
         ({"pragma": ("locking_mode=EXCLUSIVE",)}, "use it with --concurrency 1 only"),
         ({"checkpoint-interval": "1s"}, "--checkpoint-interval needs --checkpointer or --pinned-reader"),
+        ({"begin": "deferred"}, "--begin is of transactions of several statements: give --batch"),
         ({"checkpointer": "passive", "journal-mode": "delete"}, "--checkpointer needs a WAL"),
         ({"pinned-reader": True, "journal-mode": "delete"}, "--pinned-reader needs a WAL"),
         ({"pinned-reader": True, "driver": "dry"}, "--pinned-reader needs a database"),

@@ -84,6 +84,10 @@ def _check_together(values: Mapping[str, Any], asked: Mapping[str, Any]) -> None
     for name in ("duration", "warmup"):
         if values["ops"] is not None and name in asked:
             raise UsageError(f"--ops takes the place of a window: leave out --ops or --{name}.")
+    if "begin" in asked and values["batch"] == 1 and not values["update-ratio"]:
+        raise UsageError(
+            "--begin is of transactions of several statements: give --batch or --update-ratio, or leave it."
+        )
     if values["checkpointer"] != "none" or values["pinned-reader"]:
         _check_checkpointing(values, asked)
     elif "checkpoint-interval" in asked:
