@@ -194,6 +194,24 @@ def test_every_default_is_a_value_that_can_be_given(workload: str, option: Optio
     assert by_name(workload)[option.name] is option
 
 
+@pytest.mark.parametrize(
+    ("workload", "option"),
+    [
+        (workload, option)
+        for workload in (*BY_WORKLOAD, "ab", "crash")
+        for option in by_name(workload).values()
+    ],
+    ids=lambda value: value.name if isinstance(value, Option) else value,
+)
+def test_the_help_of_an_option_names_every_value_that_can_be_chosen(workload: str, option: Option) -> None:
+    try:
+        option.parse("?")
+    except ValueError as error:
+        _, chosen, names = str(error).partition(" is not one of ")
+        told = set(re.findall(r"[\w/-]+", f"{option.help} {option.default}".lower()))
+        assert not chosen or set(names.split(", ")) <= told
+
+
 @pytest.mark.parametrize("options", BY_WORKLOAD.values(), ids=BY_WORKLOAD)
 def test_no_two_options_of_a_command_share_a_letter(options: tuple[Option, ...]) -> None:
     letters = [option.short for option in options if option.short]

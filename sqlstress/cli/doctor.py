@@ -13,6 +13,12 @@ from sqlstress.options import by_name
 ASKED = ("driver", "journal-mode", "synchronous", "fullfsync")
 
 
+def _as_of_kv(name: str) -> str:
+    """Return the help of an option that means what it means to kv."""
+    option = by_name("kv")[name]
+    return f"{option.help}  [default: {option.default}]"
+
+
 @click.command(epilog="Example: sqlstress doctor --dir /var/lib/app --fullfsync on")
 @click.option(
     "--dir",
@@ -22,9 +28,9 @@ ASKED = ("driver", "journal-mode", "synchronous", "fullfsync")
     metavar="FOLDER",
     help="The folder to examine.  [default: .]",
 )
-@click.option("--driver", metavar="NAME", help=f"{by_name('kv')['driver'].help}  [default: sqlite3]")
-@click.option("--journal-mode", metavar="MODE", help="Warn of what applies to this mode.  [default: wal]")
-@click.option("--synchronous", metavar="LEVEL", help="Warn of what applies to this level.  [default: full]")
+@click.option("--driver", metavar="NAME", help=_as_of_kv("driver"))
+@click.option("--journal-mode", metavar="MODE", help=_as_of_kv("journal-mode"))
+@click.option("--synchronous", metavar="LEVEL", help=_as_of_kv("synchronous"))
 @click.option("--fullfsync", metavar="on|off", help="Warn of what applies to this setting.")
 def doctor(directory: Path, **given: Any) -> None:
     """Examine host, file system and SQLite build, time a sync here, and warn of what applies."""

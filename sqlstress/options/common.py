@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlstress import case as cases
-from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option
+from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, either
 from sqlstress.parsing import choice, duration, power_of_two, pragmas, ranges, switch, whole
 
 _BIG = 1 << 40
@@ -25,9 +25,21 @@ _COMMON = (
     ),
     Option("repeat", whole(1, 1000), 1, SWEEP, "Trials for each case; the median is shown."),
     Option(
-        "journal-mode", choice(*cases.JOURNAL_MODES), "wal", SQLITE, "PRAGMA journal_mode.", metavar="MODE"
+        "journal-mode",
+        choice(*cases.JOURNAL_MODES),
+        "wal",
+        SQLITE,
+        f"PRAGMA journal_mode: {either(cases.JOURNAL_MODES)}.",
+        metavar="MODE",
     ),
-    Option("synchronous", choice(*cases.SYNCHRONOUS), "full", SQLITE, "PRAGMA synchronous.", metavar="LEVEL"),
+    Option(
+        "synchronous",
+        choice(*cases.SYNCHRONOUS),
+        "full",
+        SQLITE,
+        f"PRAGMA synchronous: {either(cases.SYNCHRONOUS)}.",
+        metavar="LEVEL",
+    ),
     Option(
         "fullfsync", switch, None, SQLITE, "PRAGMA fullfsync; has an effect on macOS only.", metavar="on|off"
     ),
@@ -64,7 +76,7 @@ _COMMON = (
         choice(*cases.BUSY_POLICIES),
         "default",
         SQLITE,
-        "How it waits: SQLite's own handler, or fair (waits that grow with the workers).",
+        "How it waits: default (SQLite's own handler) or fair (waits that grow with the workers).",
         metavar="POLICY",
     ),
     Option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlstress import case as cases
 from sqlstress.options.common import common
-from sqlstress.options.option import LOAD, Option
+from sqlstress.options.option import LOAD, Option, either
 from sqlstress.parsing import choice, switch, whole
 
 KILLING = "Killing"
@@ -67,7 +67,14 @@ CRASH = (
     Option(
         "value-size", whole(8, 1 << 16), 256, LOAD, "Bytes in the value of a row, 8 or more.", metavar="BYTES"
     ),
-    Option("begin", choice(*cases.BEGINS), "immediate", LOAD, "How a transaction begins.", metavar="HOW"),
+    Option(
+        "begin",
+        choice(*cases.BEGINS),
+        "immediate",
+        LOAD,
+        f"How a transaction begins: {either(cases.BEGINS)}.",
+        metavar="HOW",
+    ),
     common("journal-mode"),
     common("synchronous"),
     common("fullfsync"),

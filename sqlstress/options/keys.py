@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlstress import case as cases
 from sqlstress import experiments
 from sqlstress.options.common import common
-from sqlstress.options.option import LOAD, SWEEP, Option
+from sqlstress.options.option import LOAD, SWEEP, Option, either
 from sqlstress.parsing import choice, choices, switch, whole
 
 QUICK_SCHEMAS = "id-rowid,no-key"
@@ -53,7 +53,7 @@ KEYS = (
         choice(*cases.BEGINS),
         "deferred",
         LOAD,
-        "How a transaction begins.",
+        f"How a transaction begins: {either(cases.BEGINS)}.",
         metavar="HOW",
     ),
     common("journal-mode"),

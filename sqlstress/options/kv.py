@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlstress import case as cases
 from sqlstress import experiments
 from sqlstress.options.common import common
-from sqlstress.options.option import LOAD, SQLITE, SWEEP, TRUST, Option
+from sqlstress.options.option import LOAD, SQLITE, SWEEP, TRUST, Option, either
 from sqlstress.parsing import choice, duration, ranges, ratio, switch, whole
 
 KV = (
@@ -34,9 +34,21 @@ KV = (
     ),
     Option("key-space", whole(1, 10**8), 100_000, LOAD, "Number of keys, all preloaded."),
     Option(
-        "distribution", choice(*cases.DISTRIBUTIONS), "uniform", LOAD, "How keys are drawn.", metavar="NAME"
+        "distribution",
+        choice(*cases.DISTRIBUTIONS),
+        "uniform",
+        LOAD,
+        f"How keys are drawn: {either(cases.DISTRIBUTIONS)}.",
+        metavar="NAME",
     ),
-    Option("key-type", choice(*cases.KEY_TYPES), "int", LOAD, "Type of the keys.", metavar="TYPE"),
+    Option(
+        "key-type",
+        choice(*cases.KEY_TYPES),
+        "int",
+        LOAD,
+        f"Type of the keys: {either(cases.KEY_TYPES)}.",
+        metavar="TYPE",
+    ),
     Option("value-size", whole(8, 1 << 20), 8, LOAD, "Bytes in a value, 8 or more.", metavar="BYTES"),
     Option("batch", whole(1, 100_000), 1, LOAD, "Replaces in a transaction."),
     Option(
@@ -44,7 +56,7 @@ KV = (
         choice(*cases.BEGINS),
         "immediate",
         LOAD,
-        "How a transaction of several statements begins.",
+        f"How a transaction of several statements begins: {either(cases.BEGINS)}.",
         metavar="HOW",
     ),
     common("journal-mode"),
@@ -56,7 +68,8 @@ KV = (
         choice(*experiments.CHECKPOINT_MODES),
         "none",
         SQLITE,
-        "A process of its own runs PRAGMA wal_checkpoint(MODE); the workers' autocheckpoint is 0 then.",
+        f"How a process of its own checkpoints: {either(experiments.CHECKPOINT_MODES[1:])}; "
+        "the workers' autocheckpoint is 0 then.",
         metavar="MODE",
     ),
     Option(

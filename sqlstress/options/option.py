@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,3 +29,9 @@ class Option:
     multiple: bool = False
     flag: bool = False
     """Whether naming it on the command line means yes."""
+
+
+def either(names: Sequence[str]) -> str:
+    """Write the values of an option into its help: "int, text or blob"."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}"
