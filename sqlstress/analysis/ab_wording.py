@@ -27,15 +27,21 @@ def conclusion(report: Report, test: AbTest) -> str:
     """Return the verdict, what was found, and what to do next."""
     if test.reason:
         return f"FAIL: {test.reason}. No figure counts before that is explained."
-    found = geometric_means(differences(report, test)) if cells(report) else []
-    if not found:
+    what = found_change(report, test)
+    if not what:
         return "Undecided: not one pair was measured."
-    if test.verdict == FAIL:
-        what = _failing(report, test)
-    else:
-        what = change(estimate(found, test.metric, 0.0), test.metric)
     drop = "rise" if test.metric == "p99" else "drop"
     return _SENTENCES[test.verdict].format(what=what, allowed=percent(test.max_drop), drop=drop)
+
+
+def found_change(report: Report, test: AbTest) -> str:
+    """Return how B was found to differ from A, as a clause; "" when not one pair was measured."""
+    found = geometric_means(differences(report, test)) if cells(report) else []
+    if not found:
+        return ""
+    if test.verdict == FAIL and not test.reason:
+        return _failing(report, test)
+    return change(estimate(found, test.metric, 0.0), test.metric)
 
 
 def _failing(report: Report, test: AbTest) -> str:

@@ -13,6 +13,13 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of it all, in a sentence or two: where figures come first, it closes them."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Lines:
     """Short paragraphs that belong together: without a gap where there is none needed."""
 
@@ -79,4 +86,4 @@ class Table:
         )
 
 
-Block = Paragraph | Lines | Bullets | Picture | Table
+Block = Paragraph | Verdict | Lines | Bullets | Picture | Table

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from itertools import pairwise
 
-from sqlstress.render.blocks import Block, Bullets, Lines, Picture, Table
+from sqlstress.render.blocks import Block, Bullets, Lines, Picture, Table, Verdict
 from sqlstress.render.clean import visible
 from sqlstress.render.page.markup import element, sentence, text
 from sqlstress.render.views.comparison import NOT_COMPARABLE
 from sqlstress.render.views.verified import FAILED
 
-_WARNING = "Warning: "
+WARNING = "Warning: "
+"""How a line begins that warns."""
 
 
 def drawn(block: Block) -> str:
@@ -24,6 +26,8 @@ def drawn(block: Block) -> str:
             return element("pre", escape(lines), tabindex="0")
         case Lines():
             return "\n".join(map(_line, block.texts))
+        case Verdict():
+            return element("p", sentence(block.text), class_="verdict")
         case Bullets():
             return element("ul", *(element("li", sentence(each)) for each in block.texts), class_="findings")
     barred = block.text.startswith(NOT_COMPARABLE)
@@ -31,23 +35,36 @@ def drawn(block: Block) -> str:
 
 
 def _line(words: str) -> str:
-    if words.startswith(_WARNING):
-        return element("p", sentence(words.removeprefix(_WARNING)), class_="warning")
+    if words.startswith(WARNING):
+        return element("p", sentence(words.removeprefix(WARNING)), class_="warning")
     return element("p", sentence(words))
 
 
 def _table(table: Table) -> str:
+    begins = _beginnings(table)
     head = _row("th", zip(map(text, table.headers), table.alignment, strict=True), scope="col")
     body = [
-        _row("td", ((_cell(table, row, column), align) for column, align in enumerate(table.alignment)))
+        _row(
+            "td",
+            ((_cell(table, row, column), align) for column, align in enumerate(table.alignment)),
+            begins=row in begins,
+        )
         for row in range(len(table.rows))
     ]
     inner = element("table", element("thead", head), element("tbody", *body))
     return element("div", inner, class_="table", tabindex="0")
 
 
-def _row(name: str, cells: Iterable[tuple[str, str]], **attributes: str) -> str:
-    return element("tr", *(element(name, cell, class_=align, **attributes) for cell, align in cells)) + "\n"
+def _beginnings(table: Table) -> set[int]:
+    """Return the rows where the next of several groups begins: those of one layout, of one schema."""
+    firsts = [row[0] for row in table.rows]
+    found = {place for place, (one, other) in enumerate(pairwise(firsts), 1) if one != other}
+    return found if len(found) < len(firsts) - 1 else set()
+
+
+def _row(name: str, cells: Iterable[tuple[str, str]], *, begins: bool = False, **attributes: str) -> str:
+    drawn_cells = (element(name, cell, class_=align, **attributes) for cell, align in cells)
+    return element("tr", *drawn_cells, class_="next" if begins else False) + "\n"
 
 
 def _cell(table: Table, row: int, column: int) -> str:

@@ -1,7 +1,7 @@
 """The page: one file, which opens offline and may ask nobody for anything.
 
-Its Content-Security-Policy lets two scripts run, ours and plotly.js, each known by its hash: a text of a
-report that got through as a script would still not run.
+Its Content-Security-Policy lets our script run and, where there are plots, plotly.js, each known by its hash:
+a text of a report that got through as a script would still not run.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from importlib import resources
 
-from sqlstress.analysis.comparison import LETTERS, compare
+from sqlstress.analysis.comparison import LETTERS, Comparison, compare
 from sqlstress.render import heading
-from sqlstress.render.blocks import Bullets, Picture
+from sqlstress.render.blocks import Block, Bullets, Lines, Paragraph, Picture, Verdict
 from sqlstress.render.page import facts
-from sqlstress.render.page.blocks import drawn
+from sqlstress.render.page.blocks import WARNING, drawn
 from sqlstress.render.page.library import plotly_js
 from sqlstress.render.page.markup import data, element, text
 from sqlstress.render.page.plots import ab_plots, comparison_plots, report_plots
 from sqlstress.render.page.plots.plot import Plot
+from sqlstress.render.page.tiles import tiles
 from sqlstress.render.views import Section, report_sections
 from sqlstress.render.views.comparison import comparison_heading, comparison_tables
 from sqlstress.report import Report
@@ -31,8 +32,13 @@ def report_html(*reports: Report) -> str:
     Raises UsageError where plotly is not installed.
     """
     plots = Plots()
-    body = [*_beside(reports, plots), *(_report(report, plots) for report in reports)]
-    scripts = [plotly_js(), _asset("page.js")]
+    comparison = _beside(reports)
+    body = [*_compared(comparison, plots)] if comparison else []
+    names = LETTERS if comparison else map(str, range(1, len(reports) + 1))
+    for report, name in zip(reports, names, strict=False):
+        body.append(_report(report, f"Report {name}" if len(reports) > 1 else "sqlstress", plots))
+    shown = plots.plain()
+    scripts = [*([plotly_js()] if shown else []), _asset("page.js")]
     return "\n".join(
         (
             "<!DOCTYPE html>",
@@ -40,7 +46,7 @@ def report_html(*reports: Report) -> str:
             element("head", *_head(scripts, heading.origin(reports[0]) if reports else "nothing")),
             "<body>",
             element("main", *body),
-            element("script", data(plots.plain()), type="application/json", id="plots"),
+            element("script", data(shown), type="application/json", id="plots"),
             *(element("script", script) for script in scripts),
             "</body>",
             "</html>\n",
@@ -108,55 +114,61 @@ def _place(number: int, plot: Plot) -> str:
     )
 
 
-def _beside(reports: tuple[Report, ...], plots: Plots) -> Iterator[str]:
-    """Yield what several reports say beside each other; nothing of those that have no case in common."""
+def _beside(reports: tuple[Report, ...]) -> Comparison | None:
+    """Return what several reports say beside each other; None of those that have no case in common."""
     if not 2 <= len(reports) <= len(LETTERS):
-        return
+        return None
     comparison = compare([(heading.when(report), report) for report in reports])
-    if comparison.tables:
+    return comparison if comparison.tables else None
+
+
+def _compared(comparison: Comparison, plots: Plots) -> Iterator[str]:
+    yield element(
+        "section",
+        element("h1", "Reports side by side"),
+        *map(drawn, comparison_heading(comparison)),
+    )
+    for beside in comparison_tables(comparison):
         yield element(
             "section",
-            element("h1", "Reports side by side"),
-            *map(drawn, comparison_heading(comparison)),
+            *map(drawn, (*beside.before, *_saying(beside.findings))),
+            plots.place(comparison_plots(beside.compared)),
+            *map(drawn, beside.figures),
         )
-        for beside in comparison_tables(comparison):
-            yield element(
-                "section",
-                *map(drawn, (*beside.before, beside.findings)),
-                plots.place(comparison_plots(beside.compared)),
-                *map(drawn, beside.figures),
-            )
 
 
-def _report(report: Report, plots: Plots) -> str:
+def _saying(findings: Bullets) -> tuple[Block, ...]:
+    return (Paragraph("What they say:"), findings) if findings.texts else ()
+
+
+def _report(report: Report, title: str, plots: Plots) -> str:
     first, *others = report_sections(report)
     return element(
         "article",
-        element(
-            "header",
-            element("h1", "sqlstress"),
-            *map(drawn, first.blocks),
-            facts.tiles(report),
-        ),
+        element("header", element("h1", title), *map(drawn, first.blocks), tiles(report)),
         *(_section(report, section, plots) for section in others),
-        element("section", element("h2", "Environment"), facts.environment(report.environment)),
+        element(
+            "section", element("h2", "Environment"), facts.environment(report.environment, _told(others))
+        ),
         _again(report),
     )
+
+
+def _told(sections: Iterable[Section]) -> set[str]:
+    """Return the warnings that stand in sections."""
+    lines = (block for section in sections for block in section.blocks if isinstance(block, Lines))
+    return {words.removeprefix(WARNING) for block in lines for words in block.texts}
 
 
 def _section(report: Report, section: Section, plots: Plots) -> str:
     """Return a section: what was done, what it says, the plots, the tables."""
     placed = plots.place(report_plots(section.group) if section.group else ab_plots(report))
-    # A picture shows in characters what a plot shows better.
-    others = (Bullets, Picture) if placed else Bullets
     begin, rest = section.blocks[:1], section.blocks[1:]
-    return element(
-        "section",
-        *map(drawn, begin),
-        *(drawn(block) for block in rest if isinstance(block, Bullets)),
-        placed,
-        *(drawn(block) for block in rest if not isinstance(block, others)),
-    )
+    saying = [block for block in rest if isinstance(block, Verdict | Bullets)]
+    # A picture shows in characters what a plot shows better.
+    left_out = (Verdict, Bullets, Picture) if placed else (Verdict, Bullets)
+    figures = [block for block in rest if not isinstance(block, left_out)]
+    return element("section", *map(drawn, (*begin, *saying)), placed, *map(drawn, figures))
 
 
 def _again(report: Report) -> str:

@@ -20,6 +20,7 @@
 
   const axis = () => ({
     gridcolor: colour("--rule"), linecolor: colour("--rule"), zerolinecolor: colour("--rule"),
+    dividercolor: colour("--rule"),
     automargin: true, title: { standoff: 8 },
   });
 
@@ -38,7 +39,10 @@
       autosize: !width, height: 300 + legend, margin: { l: 46, r: 14, t: 24, b: 56 + legend },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--ink") },
-      legend: { orientation: "h", yref: "container", y: 0.02, yanchor: "bottom", x: 0, bgcolor: "rgba(0,0,0,0)" },
+      legend: {
+        orientation: "h", traceorder: "normal", yref: "container", y: 0.02, yanchor: "bottom", x: 0,
+        bgcolor: "rgba(0,0,0,0)",
+      },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--muted"), activecolor: colour("--accent") },
       hoverlabel: { bgcolor: colour("--paper"), bordercolor: colour("--rule"), font: { color: colour("--ink") } },
       hovermode: "closest", dragmode: "zoom", separators: ".,",
@@ -58,7 +62,7 @@
     const canvas = figure.querySelector(".canvas");
     const room = width || canvas.clientWidth;
     const config = {
-      responsive: true, displaylogo: false, displayModeBar: room < 480 ? false : "hover", scrollZoom: false,
+      responsive: true, displaylogo: false, displayModeBar: room >= 480, scrollZoom: false,
       // Named one by one: others, such as those that share a plot, would send it somewhere.
       modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
     };

@@ -15,7 +15,7 @@ from sqlstress.analysis.proof import failures, wrong_data
 from sqlstress.analysis.wording import finite, listing
 from sqlstress.gate import geometric_means
 from sqlstress.render import heading
-from sqlstress.render.blocks import Block, Bullets, Column, Lines, Paragraph, Table
+from sqlstress.render.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.render.figures import MISSING, count_cell, ms_cell, whole_cell
 from sqlstress.render.views.kv import what
 from sqlstress.report import AbTest, Arm, Look, Report, Run
@@ -35,7 +35,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
     if cells(report) and any(differences(report, test)):
         yield _table(report, test)
         yield Paragraph(LEGEND)
-    yield Paragraph(conclusion(report, test))
+    yield Verdict(conclusion(report, test))
     told = [finding.text for finding in findings] + _interrupted(report)
     if told:
         yield Bullets(tuple(told))

@@ -9,7 +9,7 @@ from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.render import heading
-from sqlstress.render.blocks import Block, Bullets, Column, Lines, Paragraph, Table
+from sqlstress.render.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.render.figures import MISSING
 from sqlstress.render.views.power_loss import power_blocks
 from sqlstress.render.views.verified import FAILED
@@ -48,7 +48,7 @@ def _kill_blocks(report: Report, kills: Kills) -> Iterator[Block]:
     yield Lines((*about, *heading.warnings(group, report.environment, ())))
     yield Table(COLUMNS, (_row(kills),), leaving=LEAVING)
     yield Paragraph(_legend(kills))
-    yield Paragraph(kill_verdict(kills).text)
+    yield Verdict(kill_verdict(kills).text)
     if told := tuple(finding.text for finding in findings(kills)):
         yield Bullets(told)
 

@@ -9,7 +9,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.power_loss import power_findings, power_verdict, syncs_each
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.render import heading
-from sqlstress.render.blocks import Block, Bullets, Column, Lines, Paragraph, Table
+from sqlstress.render.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.report import PowerCuts, PowerLoss, Report, Run
 
 COLUMNS = (
@@ -43,7 +43,7 @@ def power_blocks(report: Report, loss: PowerLoss) -> Iterator[Block]:
         yield Lines(tuple(about))
         yield Table(COLUMNS, tuple(map(_row, loss.configurations)), leaving=LEAVING)
         yield Paragraph(f"{LEGEND} It took {rounded(loss.seconds)} s.")
-    yield Paragraph(power_verdict(loss).text)
+    yield Verdict(power_verdict(loss).text)
     if told := tuple(finding.text for finding in power_findings(loss)):
         yield Bullets(told)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import exp
+from math import ceil, exp, floor, log10
 
 from sqlstress.analysis.ab import cells, differences
-from sqlstress.analysis.wording import finite, place
+from sqlstress.analysis.wording import finite, place, whole
 from sqlstress.gate import tolerance
 from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, level, name
 from sqlstress.report import AbTest, Look, Report
+
+BESIDE = 0.4
+"""How far an estimate stands behind its last pair, which it would hide."""
 
 
 def plots(report: Report, test: AbTest) -> Iterator[Plot]:
@@ -28,13 +31,26 @@ def plots(report: Report, test: AbTest) -> Iterator[Plot]:
     allowed = exp(sign * tolerance(test.metric, test.max_drop).fail_below)
     layout = {
         "xaxis": axis("pair"),
-        "yaxis": axis(f"B over A, {'p99' if test.metric == 'p99' else 'TPS'}"),
+        "yaxis": _ratio_axis(
+            f"B over A, {'p99' if test.metric == 'p99' else 'TPS'}",
+            [1.0, allowed, *(ratio for trace in data for ratio in trace["y"])],
+        ),
         "shapes": [level(1.0, "--muted"), level(allowed, "--bad")],
     }
     note = (
         "A mark is a pair. Diamonds: the estimate at each look, with its 95% interval. Red: what is allowed."
     )
     yield Plot("Pair by pair", note, (View("", data, layout),), wide=True)
+
+
+def _ratio_axis(title: str, ratios: list[float]) -> Plain:
+    """Return an axis on which half and twice are as far from 1, with ticks that can be read."""
+    decades = range(floor(log10(min(ratios))), ceil(log10(max(ratios))) + 1)
+    if max(ratios) < 2 * min(ratios):
+        return axis(title, type="log")
+    if len(decades) > 4:
+        return axis(title, type="log", dtick=1)
+    return axis(title, type="log", tickvals=[step * 10.0**ten for ten in decades for step in (1, 2, 5)])
 
 
 def _pairs(label: str, ratios: list[float], number: int) -> Plain:
@@ -55,7 +71,8 @@ def _estimates(looks: tuple[Look, ...]) -> Plain:
         "type": "scatter",
         "mode": "markers",
         "name": "estimate",
-        "x": [look.pairs for look in known],
+        "x": [look.pairs + BESIDE for look in known],
+        "text": [whole(look.pairs) for look in known],
         "y": [look.ratio for look in known],
         "error_y": {
             "array": [max(0.0, (look.high or look.ratio) - look.ratio) for look in known],
@@ -63,5 +80,5 @@ def _estimates(looks: tuple[Look, ...]) -> Plain:
             "color": "--ink",
         },
         "marker": {"color": "--ink", "size": 11, "symbol": "diamond"},
-        "hovertemplate": "after %{x} pairs: %{y:.3f}<extra></extra>",
+        "hovertemplate": "after %{text} pairs: %{y:.3f}<extra></extra>",
     }

@@ -111,6 +111,7 @@ def _over_time(run: Run, number: int) -> Plain | None:
         return None
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
     hover = f"{place(run.case)}, %{{x:.1f}} s: %{{y:,.0f}}/s<extra></extra>"
-    seconds = [round(BIN_S * count, 1) for count in range(len(totals))]
-    trace = line(place(run.case).partition(" on ")[0], seconds, totals, number, hover)
+    seconds = [round(BIN_S * count, 1) for count in range(len(totals) + 1)]
+    # The last tenth has a width too.
+    trace = line(place(run.case).partition(" on ")[0], seconds, [*totals, totals[-1]], number, hover)
     return {**trace, "mode": "lines", "line": {**trace["line"], "width": 1.8, "shape": "hv"}}

@@ -51,6 +51,7 @@ def _view(label: str, runs: list[Run]) -> View | None:
         "z": [[log10(seconds) if seconds else None for seconds, _ in line] for line in found],
         "text": [[told for _, told in line] for line in found],
         "texttemplate": "%{text}",
+        "textfont": {"color": "--ink"},
         "hovertemplate": "%{y}, %{x}: %{text} s<extra></extra>",
         "colorscale": [[0, "--cold-color"], [1, "--hot-color"]],
         "showscale": False,

@@ -1,0 +1,102 @@
+"""What stands at the top of a page: the figures that are looked for first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlstress.analysis.ab_wording import found_change
+from sqlstress.analysis.crash import kill_verdict
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
+from sqlstress.analysis.power_loss import name, power_verdict, safest
+from sqlstress.analysis.rate import counted, rate_of
+from sqlstress.analysis.wording import place, rounded, whole
+from sqlstress.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
+from sqlstress.render.page.markup import element, text
+from sqlstress.report import AbTest, Crash, Report
+from sqlstress.units import format_ms
+
+_PROOF = {
+    "ok": ("proved", "no acknowledged write was lost"),
+    "failed": ("FAILED", "the data is wrong"),
+    "unknown": ("undecided", "whether the data is right"),
+    "skipped": ("unproved", "nothing was checked"),
+}
+_GATE = {
+    FAIL: ("FAIL", "failed"),
+    PASS: ("pass", "ok"),
+    INCONCLUSIVE: ("inconclusive", "unknown"),
+    UNDECIDED: ("undecided", "unknown"),
+}
+
+Tile = tuple[str, str, str]
+"""A figure, what it is, and how it stands: ok, failed, unknown, or neither."""
+
+
+def tiles(report: Report) -> str:
+    """Return the figures that are looked for first."""
+    return element(
+        "div",
+        *(
+            element("div", element("strong", text(value)), element("span", text(what)), class_=f"tile {kind}")
+            for value, what, kind in _tiles(report)
+        ),
+        class_="tiles",
+    )
+
+
+def _tiles(report: Report) -> Iterator[Tile]:
+    if report.crash:
+        yield from _crash(report.crash)
+        return
+    yield from _gate(report, report.ab) if report.ab else _best(report)
+    yield from _trust(report)
+
+
+def _gate(report: Report, test: AbTest) -> Iterator[Tile]:
+    verdict, kind = _GATE.get(test.verdict, _GATE[UNDECIDED])
+    yield verdict, found_change(report, test) or "B beside A", kind
+
+
+def _crash(crash: Crash) -> Iterator[Tile]:
+    if crash.kills:
+        yield _came_of(kill_verdict(crash.kills), "nothing lost", "process death")
+        yield whole(crash.kills.kills), "writers killed", ""
+        yield whole(crash.kills.acknowledged), "transactions acknowledged before", ""
+    if crash.power:
+        # In a matrix there are configurations that must lose something.
+        proved = "as expected" if crash.power.matrix else "nothing lost"
+        yield _came_of(power_verdict(crash.power), proved, "power cuts")
+        if least := safest(crash.power):
+            yield name(least), "lost nothing, with the fewest syncs", ""
+        yield whole(crash.power.checked), "images of the disk", ""
+
+
+def _came_of(verdict: Finding, proved: str, what: str) -> Tile:
+    values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
+    value, kind = values[verdict.code]
+    return value, what, kind
+
+
+def _best(report: Report) -> Iterator[Tile]:
+    """Yield the highest rate of the report's first experiment: those of others count something else."""
+    found = [(rate, run) for run in report.runs if (rate := rate_of(run))]
+    own = [one for one in found if counted(one[1].case) == counted(found[0][1].case)]
+    if own:
+        rate, best = max(own, key=lambda one: one[0])
+        yield rounded(rate), f"{counted(best.case)} a second at most: {place(best.case)}", ""
+
+
+def _trust(report: Report) -> Iterator[Tile]:
+    """Yield how far the figures can be trusted."""
+    statuses = [run.verdict.status for run in report.runs]
+    status = next((one for one in ("failed", "unknown", "ok", "skipped") if one in statuses), "skipped")
+    yield (*_PROOF[status], status)
+    failed = sum(run.error is not None for run in report.runs)
+    amount = f"{whole(len(report.runs))} of {whole(max(report.planned, len(report.runs)))}"
+    errors = f", {whole(failed)} with errors" if failed else ""
+    if report.published is not None:
+        yield whole(len(report.runs) - failed), "cases published", ""
+    else:
+        yield amount, f"cases measured{errors}", "failed" * bool(failed)
+    if sync := report.environment.sync:
+        yield f"{format_ms(sync.overwrite_p50_ns)} ms", f"one {sync.primitive} (p50)", ""
