@@ -23,7 +23,7 @@ COMMIT_S = 250e-6
 STATEMENT_S = 10e-6
 KEY_S = 3e-6
 BUCKET_S = 5e-3
-COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
+ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
 """A row that is a transaction, a row that is a statement, and a row among others in one statement."""
 PICK_S = 50e-6
 RECENT = 10
@@ -53,7 +53,7 @@ def _method_s(case: Case) -> float:
     assert method
     row_s = IN_BULK_S if method.name != "1b1" else ROW_S
     if method.name == "1b1" and method.phase != "query" and not method.transaction:
-        row_s = COMMIT_S
+        row_s = ROW_COMMIT_S
     return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
 
 

@@ -129,6 +129,10 @@ def test_a_journal_a_transaction_and_a_time_out_change_how_long_cycles_are_expec
     assert expected_s(short) == pytest.approx(2, abs=1)
 
 
+def test_the_cycles_that_are_usual_are_expected_to_take_seconds() -> None:
+    assert 2 < sum(map(expected_s, from_options({}, "cycles"))) < 15
+
+
 def test_a_case_that_takes_longer_than_expected_leaves_the_others_time_alone(show: Show) -> None:
     show.begin(0)
     show.now += 500.0
