@@ -13,11 +13,13 @@ import re
 import secrets
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.in_use import remove
 
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
@@ -27,7 +29,6 @@ _OURS = re.compile(
     r"kv(_\d+)?\.db(-wal|-shm|-journal)?|sync-[0-9a-f]+\.tmp|slice\.json|\.slice\.json\.sqlstress-tmp"
 )
 _LOCK_AT = 1 << 30
-_DELETE_TRIES = 20
 _LOCK_TRIES = 50
 
 
@@ -107,25 +108,12 @@ def remove_ours(path: Path) -> bool:
     try:
         for entry in sorted(path.iterdir(), key=lambda entry: entry.name == MARKER):
             if entry.name == MARKER or _OURS.fullmatch(entry.name):
-                _unlink(entry)
+                with suppress(OSError):
+                    remove(entry)
         path.rmdir()
     except OSError:
         return False  # it holds something else, or another sqlstress was faster
     return True
-
-
-def _unlink(path: Path) -> None:
-    # Windows keeps a file for a moment after its last handle was closed.
-    for attempt in range(_DELETE_TRIES):
-        try:
-            path.unlink(missing_ok=True)
-            return
-        except PermissionError:
-            if attempt == _DELETE_TRIES - 1:
-                return
-            time.sleep(0.05)
-        except OSError:
-            return
 
 
 def _lock_own(stream: IO[str]) -> None:

@@ -13,6 +13,7 @@ from math import ceil
 from pathlib import Path
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.in_use import remove
 from sqlstress.report import SyncCost
 
 BLOCK = 4096
@@ -22,8 +23,6 @@ MOST = 200
 """Samples of each kind that are enough."""
 BUDGET_NS = 150_000_000
 """What the samples of one kind after the first LEAST may take together."""
-
-_UNLINK_TRIES = 20
 
 Sync = Callable[[int], None]
 
@@ -144,17 +143,8 @@ def _fresh_file(folder: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-        _unlink(path)
-
-
-def _unlink(path: Path) -> None:
-    # Windows keeps a file for a moment after its last handle was closed.
-    for _ in range(_UNLINK_TRIES):
-        try:
-            path.unlink(missing_ok=True)
-            return
-        except PermissionError:
-            time.sleep(0.05)
+        with suppress(PermissionError):
+            remove(path)
 
 
 def _full_fsync(descriptor: int) -> None:

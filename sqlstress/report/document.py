@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 
 from sqlstress import __version__, jsonable
 from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.in_use import tried_again
 from sqlstress.report.ab import AbTest
 from sqlstress.report.crash import Crash
 from sqlstress.report.environment import Environment
@@ -204,7 +205,7 @@ def _replace(target: Path, data: bytes) -> None:
             file.write(data)
         if target.exists():  # what nobody else may read stays so
             shutil.copymode(target, temporary)
-        temporary.replace(target)
+        tried_again(lambda: temporary.replace(target))
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
 
+from sqlstress import in_use
 from sqlstress.case import Case
 from sqlstress.drivers import Connection, codes, explain, load_driver
 from sqlstress.drivers import settings as pragmas
@@ -45,7 +46,7 @@ def remove(case: Case, folder: Path) -> None:
     """Delete the database files of a case and what SQLite puts beside them."""
     for path in paths(case, folder):
         for suffix in SUFFIXES:
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
+            in_use.remove(path.with_name(path.name + suffix))
 
 
 @contextmanager

@@ -67,6 +67,23 @@ def test_an_existing_file_is_replaced_not_written_over(tmp_path: Path) -> None:
     assert target.read_text(encoding="utf-8") == "new"
 
 
+def test_a_file_that_somebody_has_open_for_a_moment_is_replaced_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, denied = Path.replace, [True, True]
+
+    def held(self: Path, target: Path) -> Path:
+        if denied:
+            denied.pop()
+            raise PermissionError(13, "used by another process")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", held)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    write_atomically(tmp_path / "report.json", "new")
+    assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["new"]
+
+
 def test_half_characters_are_written_as_escapes(tmp_path: Path) -> None:
     write_atomically(tmp_path / "report.md", "caf\udce9\n")
     assert (tmp_path / "report.md").read_text(encoding="utf-8") == "caf\\udce9\n"

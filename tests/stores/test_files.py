@@ -71,6 +71,24 @@ def test_a_first_write_tells_the_settings_in_force(case: Case, tmp_path: Path, f
     assert (answers["page_size"], answers["busy_timeout"]) == ("1024", "60000")
 
 
+def test_a_file_that_somebody_has_open_for_a_moment_is_removed_after_it(
+    case: Case, tmp_path: Path, first_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(case, tmp_path, ROWS)
+    unlink, denied = Path.unlink, [True, True]
+
+    def held(self: Path, missing_ok: bool = False) -> None:
+        if denied and self == first_path:
+            denied.pop()
+            raise PermissionError(13, "used by another process")
+        unlink(self, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", held)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    files.remove(case, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_setting_that_was_not_taken_is_told_at_the_first_write(
     case: Case, tmp_path: Path, first_path: Path
 ) -> None:
