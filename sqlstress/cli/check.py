@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from sqlstress.cli.console import complain, say
-from sqlstress.cli.options import add_options
+from sqlstress.cli.github import Step
+from sqlstress.cli.options import add_options, github_option
 from sqlstress.gate import FAIL, INCONCLUSIVE
 from sqlstress.options.ab import GATE
 
@@ -20,22 +21,27 @@ _SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop
 @click.argument("baseline", type=click.Path(path_type=Path), metavar="BASELINE.json")
 @click.argument("current", type=click.Path(path_type=Path), metavar="CURRENT.json")
 @add_options(_SHARED)
-def check(baseline: Path, current: Path, **given: Any) -> int:
+@github_option
+def check(baseline: Path, current: Path, github: bool, **given: Any) -> int:
     """Check a report against a stored one, from five trials or more of each case (--repeat 5).
 
     Exits 0 when it passes, 1 when it fails. A stored baseline cries wolf: where you can, use sqlstress ab.
     """
     from sqlstress.analysis.check import check as checked_against
     from sqlstress.plan import parse_option
+    from sqlstress.render.ci.github import check_commands, check_summary
     from sqlstress.render.text import check_text
     from sqlstress.render.views.check import check_conclusion
     from sqlstress.report import read
 
+    step = Step.here() if github else None
     typed = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
     asked = {**{option.name: option.default for option in _SHARED}, **typed}
     metric, max_drop = (parse_option("ab", name, asked[name]) for name in ("metric", "max-drop"))
     checked = checked_against(read(baseline), read(current), metric, max_drop)
     say(check_text(checked, metric, max_drop), end="")
+    if step:
+        step.show(check_commands(checked, metric, max_drop), check_summary(checked, metric, max_drop))
     if checked.verdict == FAIL:
         complain(f"Error: {check_conclusion(checked, metric, max_drop)}")
         return REGRESSION

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,13 +30,17 @@ class Step:
         return cls(Path(name))
 
     def save(self, *reports: Report) -> None:
-        """Print the annotations, and append to the summary. Raises EnvironmentFailure."""
+        """Show reports. Raises EnvironmentFailure."""
         from sqlstress.render.ci.github import summary, workflow_commands
 
-        for line in workflow_commands(*reports):
+        self.show(workflow_commands(*reports), summary(*reports))
+
+    def show(self, annotations: Iterable[str], summary: str) -> None:
+        """Print the annotations, and append to the summary. Raises EnvironmentFailure."""
+        for line in annotations:
             say(line)
         try:
             with self.summary.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                file.write(f"{summary(*reports)}\n")
+                file.write(f"{summary}\n")
         except OSError as error:
             raise EnvironmentFailure(f"cannot write {VARIABLE}: {error.strerror}.") from error

@@ -8,10 +8,12 @@ from itertools import chain
 
 from tabulate import tabulate
 
+from sqlstress.analysis.check import Checked
 from sqlstress.analysis.comparison import Comparison
 from sqlstress.render.blocks import Block, Bullets, Lines, Picture, Table
 from sqlstress.render.clean import brief, visible
 from sqlstress.render.views import report_blocks
+from sqlstress.render.views.check import check_blocks
 from sqlstress.render.views.comparison import comparison_blocks
 from sqlstress.report import Report
 
@@ -28,6 +30,11 @@ def report_markdown(*reports: Report) -> str:
 def comparison_markdown(comparison: Comparison) -> str:
     """Return reports side by side as GitHub Markdown."""
     return _page(comparison_blocks(comparison))
+
+
+def check_markdown(checked: Checked, metric: str, max_drop: float) -> str:
+    """Return a report beside its baseline as GitHub Markdown, and how far that can be trusted."""
+    return _page(check_blocks(checked, metric, max_drop))
 
 
 def _page(blocks: Iterable[Block]) -> str:

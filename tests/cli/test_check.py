@@ -50,6 +50,48 @@ def test_the_exit_code_says_the_verdict(
     assert len(said.lines) == (code == 1)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "kind", "title"),
+    [
+        (1.0, None, ""),
+        (0.8, "error", "Worse than the baseline"),
+        (0.93, "warning", "Not decided whether it is worse than the baseline"),
+    ],
+)
+def test_in_github_actions_the_verdict_is_annotated_and_stands_in_the_summary_of_the_step(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, ratio: float, kind: str | None, title: str
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    Path("summary.md").write_text("before\n", encoding="utf-8")
+    said = checked(cli, stored(around(1.0, 6)), stored(around(ratio, 6)), "--github")
+    annotations = [line for line in said.out.splitlines() if line.startswith("::")]
+    assert [line.split("::")[1] for line in annotations] == ([f"{kind} title={title}"] if kind else [])
+    begun, summary = Path("summary.md").read_text(encoding="utf-8").split("\n", 1)
+    assert begun == "before" and "| case " in summary
+    verdict = next(line for line in summary.splitlines() if line.startswith(("PASS", "FAIL", "INCON")))
+    assert all(line.endswith(f"::{verdict}".replace("%", "%25")) for line in annotations)
+
+
+def test_in_github_actions_wrong_data_and_what_was_left_out_are_annotated(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    said = checked(cli, stored(around(1.0, 6)), wrong(stored([1.0])), "--github")
+    assert "::error title=Wrong data::FAIL: the data is not what" in said.out
+    said = checked(cli, stored(around(1, 6), around(1, 6)), stored(around(1, 6)), "--github")
+    assert "::warning title=Not measured again::Cases of the baseline" in said.out
+    assert said.code == 0
+
+
+def test_outside_of_github_actions_its_option_is_refused_before_a_file_is_read(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    said = cli("check", "nowhere.json", "nowhere.json", "--github")
+    assert (said.code, said.out) == (2, "")
+    assert "GITHUB_STEP_SUMMARY is not set" in said.err
+
+
 def test_a_drop_that_may_be_chance_does_not_fail(cli: Cli) -> None:
     said = checked(cli, stored(around(1.0, 6, 0.5)), stored(around(0.8, 6, 0.5)))
     assert (said.code, "INCONCLUSIVE" in said.out) == (0, True)

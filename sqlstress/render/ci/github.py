@@ -9,12 +9,14 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.analysis.advice import missing
+from sqlstress.analysis.check import Checked
 from sqlstress.analysis.crash import parts
 from sqlstress.analysis.finding import UNPROVED, WRONG
-from sqlstress.gate import FAIL, PASS
+from sqlstress.gate import FAIL, INCONCLUSIVE, PASS
 from sqlstress.render.ci.names import case_names
 from sqlstress.render.clean import brief, clean
-from sqlstress.render.markdown import report_markdown
+from sqlstress.render.markdown import check_markdown, report_markdown
+from sqlstress.render.views.check import check_conclusion, left_out
 from sqlstress.report import Report
 
 MOST = 10
@@ -33,9 +35,29 @@ def workflow_commands(*reports: Report) -> tuple[str, ...]:
     return (*_commands("error", errors), *_commands("warning", warnings))
 
 
+def check_commands(checked: Checked, metric: str, max_drop: float) -> tuple[str, ...]:
+    """Return the workflow commands that annotate a step in which a report was checked."""
+    said = check_conclusion(checked, metric, max_drop)
+    errors = [("Worse than the baseline" if checked.cases else "Wrong data", said)]
+    warnings = [("Not decided whether it is worse than the baseline", said)]
+    rest = [("Not measured again", left_out(checked))] if checked.left_out > 0 else []
+    return (
+        *_commands("error", errors if checked.verdict == FAIL else []),
+        *_commands("warning", (warnings if checked.verdict == INCONCLUSIVE else []) + rest),
+    )
+
+
+def check_summary(checked: Checked, metric: str, max_drop: float) -> str:
+    """Return the Markdown of the summary of such a step, or a sentence where GitHub would refuse it."""
+    return _accepted(check_markdown(checked, metric, max_drop))
+
+
 def summary(*reports: Report) -> str:
     """Return the Markdown of a step's summary, or a sentence where GitHub would refuse it."""
-    text = report_markdown(*reports)
+    return _accepted(report_markdown(*reports))
+
+
+def _accepted(text: str) -> str:
     if len(text.encode("utf-8", "backslashreplace")) < LARGEST_SUMMARY:
         return text
     return "The report is too large for a step's summary: save it with -o report.html.\n"

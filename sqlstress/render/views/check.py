@@ -8,7 +8,7 @@ from sqlstress.analysis.ab_wording import NAMES, signed
 from sqlstress.analysis.check import CaseCheck, Checked
 from sqlstress.analysis.wording import listing, percent
 from sqlstress.gate import FAIL, PASS
-from sqlstress.render.blocks import Block, Column, Paragraph, Table
+from sqlstress.render.blocks import Block, Column, Paragraph, Table, Verdict
 from sqlstress.render.figures import MISSING, count_cell, ms_cell
 
 TRUST = (
@@ -30,9 +30,14 @@ def check_blocks(checked: Checked, metric: str, max_drop: float) -> Iterator[Blo
     if checked.differing:
         yield Paragraph(f"The reports differ in {listing(checked.differing)}.")
     if checked.left_out > 0:
-        yield Paragraph(f"Cases of the baseline that were not measured again: {checked.left_out}.")
-    yield Paragraph(check_conclusion(checked, metric, max_drop))
+        yield Paragraph(left_out(checked))
+    yield Verdict(check_conclusion(checked, metric, max_drop))
     yield Paragraph(TRUST)
+
+
+def left_out(checked: Checked) -> str:
+    """Return how many cases of the baseline the report has not got."""
+    return f"Cases of the baseline that were not measured again: {checked.left_out}."
 
 
 def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
