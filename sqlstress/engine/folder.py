@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from sqlstress.errors import EnvironmentFailure
+from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.in_use import remove
 
 PREFIX = "sqlstress-"
@@ -33,7 +33,10 @@ _LOCK_TRIES = 50
 
 
 class RunFolder:
-    """The folder of one measurement: made on entering, removed on leaving unless it is kept."""
+    """The folder of one measurement: made on entering, removed on leaving unless it is kept.
+
+    Entering raises UsageError when there is no parent, EnvironmentFailure when nothing can be made in it.
+    """
 
     def __init__(self, parent: Path, keep: bool) -> None:
         self.parent, self.keep = parent, keep
@@ -47,7 +50,9 @@ class RunFolder:
             self._mark()
         except OSError as error:
             self._remove()
-            raise EnvironmentFailure(
+            # Of a name that no folder can have, Path.is_dir raises what os.path.isdir answers.
+            kind = EnvironmentFailure if os.path.isdir(self.parent) else UsageError  # noqa: PTH112
+            raise kind(
                 f"cannot make a folder for the databases in {self.parent}: {error.strerror}. "
                 "Choose another --dir."
             ) from error

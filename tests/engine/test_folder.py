@@ -14,7 +14,7 @@ import pytest
 
 from sqlstress.engine import folder as folders
 from sqlstress.engine.folder import MARKER, RunFolder, remove_abandoned, remove_ours
-from sqlstress.errors import EnvironmentFailure
+from sqlstress.errors import EnvironmentFailure, UsageError
 
 OURS = ("kv.db", "kv.db-wal", "kv.db-shm", "kv.db-journal", "kv_0.db", "kv_17.db-wal", "sync-0a1b.tmp")
 FOREIGN = ("notes.txt", "kv.db.bak", "my-kv.db", "kv_x.db", "sync-me.tmp", "kv.sqlite")
@@ -287,7 +287,7 @@ def test_a_folder_that_another_start_removes_meanwhile_is_no_error(folders_in: P
     outcome="a message that names it",
 )
 def test_a_parent_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* Choose another --dir"):
+    with pytest.raises(UsageError, match=r"cannot make a folder .* Choose another --dir"):
         RunFolder(tmp_path / "missing", keep=False).__enter__()
 
 
