@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from sqlstress.cli.console import say
-from sqlstress.cli.outputs import parse_output
+from sqlstress.cli.outputs import parse_outputs
 from sqlstress.errors import UsageError
 
 
@@ -40,7 +40,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> 
 
     if not 2 <= len(files) <= len(LETTERS):
         raise UsageError(f"compare takes 2 to {len(LETTERS)} reports, not {len(files)}: name JSON files.")
-    written = [parse_output(text, COMPARISON_FORMATS) for text in outputs]
+    written = parse_outputs(outputs, COMPARISON_FORMATS)
     reports = [read(file) for file in files]
     _refuse_twice(files)
     if any(report.crash for report in reports):

@@ -16,7 +16,7 @@ from sqlstress.engine.interrupt import stop_no_more
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.render import BESIDE, FORMATS, check_installed
 from sqlstress.report import Report, to_json, write_atomically
-from sqlstress.report.document import is_stream
+from sqlstress.report.saving import is_stream, remove_unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Saver:
         """
         terminal = None if quiet else Terminal()
         step = Step.here() if github else None
-        return cls([parse_output(text, formats) for text in outputs], terminal, step)
+        return cls(parse_outputs(outputs, formats), terminal, step)
 
     def after_case(self, report: Report) -> None:
         """Save what there is by now."""
@@ -146,6 +146,17 @@ class Saver:
         else:
             rescued = f"the report is kept in {name}"
         self.problem = EnvironmentFailure(f"{self.problem}; {rescued}.")
+
+
+def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> list[Output]:
+    """Read every -o, and remove what a sqlstress that was killed has left beside those files.
+
+    Raises UsageError.
+    """
+    found = [parse_output(text, formats) for text in texts]
+    for folder in {output.path.resolve().parent for output in found if not is_stream(output.path)}:
+        remove_unfinished(folder)
+    return found
 
 
 def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:

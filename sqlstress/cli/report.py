@@ -22,12 +22,12 @@ def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool) -> N
     Several reports go into one file, but for JSON.
     """
     from sqlstress.cli.github import Step
-    from sqlstress.cli.outputs import parse_output
+    from sqlstress.cli.outputs import parse_outputs
     from sqlstress.render.text import report_text
     from sqlstress.report import read
 
     step = Step.here() if github else None
-    targets = [parse_output(text) for text in outputs]
+    targets = parse_outputs(outputs)
     if len(files) > 1 and any(target.format in SINGLE for target in targets):
         raise UsageError("a JSON file holds one report: give one FILE, or another format.")
     reports = [read(path) for path in files]

@@ -1,7 +1,7 @@
 """A fresh folder of ours for the databases, and the removal of those that a killed run left behind.
 
 A folder is ours if it holds our marker. It has an owner as long as somebody holds the lock on the
-marker: a lock ends with its process, however that ends, and can't be mistaken for another's.
+marker.
 Only files with our names are ever deleted; whatever else lies there stays.
 """
 
@@ -11,7 +11,6 @@ import json
 import os
 import re
 import secrets
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -20,15 +19,15 @@ from typing import IO
 
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.in_use import remove
+from sqlstress.locks import lock
 
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
 SLICE = "slice.json"
 """The report of another process that measures for us; beside it, what it is written into at first."""
 _OURS = re.compile(
-    r"kv(_\d+)?\.db(-wal|-shm|-journal)?|sync-[0-9a-f]+\.tmp|slice\.json|\.slice\.json\.sqlstress-tmp"
+    r"kv(_\d+)?\.db(-wal|-shm|-journal)?|sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"
 )
-_LOCK_AT = 1 << 30
 _LOCK_TRIES = 50
 
 
@@ -101,7 +100,7 @@ def _is_abandoned(path: Path) -> bool:
         if path.is_symlink() or marker.is_symlink() or not marker.is_file():
             return False
         with marker.open("r+", encoding="utf-8") as stream:
-            _lock(stream)
+            lock(stream)
             told = json.load(stream)
     except (OSError, ValueError):
         return False  # another user's, somebody's who is alive, or no folder of ours
@@ -125,24 +124,9 @@ def _lock_own(stream: IO[str]) -> None:
     """Lock the marker just made; another sqlstress that looks whether it is abandoned holds it briefly."""
     for attempt in range(_LOCK_TRIES):
         try:
-            _lock(stream)
+            lock(stream)
             return
         except OSError:
             if attempt == _LOCK_TRIES - 1:
                 raise
             time.sleep(0.01)
-
-
-def _lock(stream: IO[str]) -> None:
-    """Take the lock of a marker for this process, or raise OSError if another one holds it."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        # A locked byte can't be read by others on Windows, so it lies far behind the text.
-        stream.seek(_LOCK_AT)
-        msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
-        stream.seek(0)
-    else:
-        import fcntl
-
-        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

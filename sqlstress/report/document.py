@@ -1,4 +1,4 @@
-"""Report: the saved document, and its way to disk and back.
+"""Report: the saved document, to JSON and back.
 
 Format history (the major number changes when a reader of the old one would be misled):
 1.0  first version.
@@ -13,19 +13,13 @@ Format history (the major number changes when a reader of the old one would be m
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import stat
-import zlib
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from sqlstress import __version__, jsonable
-from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.in_use import tried_again
+from sqlstress.errors import UsageError
 from sqlstress.report.ab import AbTest
 from sqlstress.report.crash import Crash
 from sqlstress.report.environment import Environment
@@ -42,10 +36,6 @@ FORMAT_VERSION = "1.1"
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 _NUMBERS = re.compile(r"\[\s+-?\d[\d.e+-]*(?:,\s+-?\d[\d.e+-]*)*\s+\]")
 """A list of numbers: no string of JSON holds a line break, so nothing else looks like one."""
-_LONG_NAME = 200
-"""Bytes of a file's name; 255 is the most on usual systems."""
-_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
-_STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,76 +127,3 @@ def _check_length(plain: dict[str, Any]) -> None:
     runs = plain.get("runs")
     if isinstance(runs, list) and len(runs) > MOST_RUNS:
         raise ValueError(f"it has more than {MOST_RUNS:,} runs")
-
-
-def is_stream(path: Path) -> bool:
-    """Say whether text written there stays written: a device, a pipe, an open descriptor. Raises OSError.
-
-    Such an output is to be written once, at the end; a file may be written again after every case.
-    """
-    if _descriptor(path) is not None:
-        return True
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old text or the new one, never a part of it.
-
-    A symbolic link is followed. What is not a file (see `is_stream`) is written into, never replaced.
-    Raises EnvironmentFailure.
-    """
-    data = text.encode("utf-8", "backslashreplace")
-    try:
-        if is_stream(path):
-            _write_into(path, data)
-        else:
-            _replace(path.resolve(), data)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise EnvironmentFailure(f"cannot write {path}: {reason}; choose another file with -o") from error
-
-
-def _descriptor(path: Path) -> int | None:
-    """Return the open descriptor that a path names.
-
-    Opening such a path anew would truncate the file that standard output was redirected to.
-    """
-    if os.name != "posix":
-        return None
-    found = _DESCRIPTOR.fullmatch(str(path))
-    return int(found[1]) if found else _STANDARD_STREAMS.get(str(path))
-
-
-def _write_into(path: Path, data: bytes) -> None:
-    descriptor = _descriptor(path)
-    with path.open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as stream:
-        stream.write(data)
-
-
-def _temporary_name(name: str) -> str:
-    """Return a name that is the same at every save, so that the next one clears away what a killed one left.
-
-    With that of a long name, which must not become longer, goes a number that tells it from the others.
-    """
-    if len(os.fsencode(name)) <= _LONG_NAME:
-        return f".{name}.sqlstress-tmp"
-    return f".{zlib.crc32(os.fsencode(name)):08x}.sqlstress-tmp"
-
-
-def _replace(target: Path, data: bytes) -> None:
-    temporary = target.with_name(_temporary_name(target.name))
-    temporary.unlink(missing_ok=True)
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-        if target.exists():  # what nobody else may read stays so
-            shutil.copymode(target, temporary)
-        tried_again(lambda: temporary.replace(target))
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise

@@ -20,8 +20,9 @@ from sqlstress import case
 from sqlstress.gate import METRICS, VERDICTS
 from sqlstress.jsonable import has_default
 from sqlstress.report.ab import ARMS
-from sqlstress.report.document import FORMAT_VERSION, Report, write_atomically
+from sqlstress.report.document import FORMAT_VERSION, Report
 from sqlstress.report.results import CHECK_STATUSES
+from sqlstress.report.saving import write_atomically
 
 FILE_NAME = "report.schema.json"
 

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from sqlstress.engine import folder as folders
 from sqlstress.engine.folder import MARKER, RunFolder, remove_abandoned, remove_ours
 from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.locks import lock
 
 OURS = ("kv.db", "kv.db-wal", "kv.db-shm", "kv.db-journal", "kv_0.db", "kv_17.db-wal", "sync-0a1b.tmp")
 FOREIGN = ("notes.txt", "kv.db.bak", "my-kv.db", "kv_x.db", "sync-me.tmp", "kv.sqlite")
@@ -22,6 +24,7 @@ FOREIGN = ("notes.txt", "kv.db.bak", "my-kv.db", "kv_x.db", "sync-me.tmp", "kv.s
 HOLDER = """
 import sys
 from pathlib import Path
+from typing import IO
 from sqlstress.engine.folder import RunFolder
 with RunFolder(Path(sys.argv[1]), keep=False) as folder:
     print(folder.path, flush=True)
@@ -332,15 +335,15 @@ def test_a_disk_that_is_full_leaves_no_folder(folders_in: Path, monkeypatch: pyt
 def test_somebody_who_only_looks_at_a_new_marker_does_no_harm(
     folders_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, answers = folders._lock, [BlockingIOError(), BlockingIOError()]
+    answers = [BlockingIOError(), BlockingIOError()]
 
-    def taken_twice(stream: object) -> None:
+    def taken_twice(stream: IO[str]) -> None:
         if answers:
             raise answers.pop()
-        lock(stream)  # type: ignore[arg-type]
+        lock(stream)
 
     slept: list[float] = []
-    monkeypatch.setattr(folders, "_lock", taken_twice)
+    monkeypatch.setattr(folders, "lock", taken_twice)
     monkeypatch.setattr("sqlstress.engine.folder.time.sleep", slept.append)
     with RunFolder(folders_in, keep=False) as folder:
         assert (folder.path / MARKER).stat().st_size > 0
@@ -351,7 +354,7 @@ def test_a_file_system_without_locks_is_told_of(folders_in: Path, monkeypatch: p
     def no_locks(_: object) -> None:
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr(folders, "_lock", no_locks)
+    monkeypatch.setattr(folders, "lock", no_locks)
     monkeypatch.setattr("sqlstress.engine.folder.time.sleep", lambda _: None)
     with pytest.raises(EnvironmentFailure, match="No locks available"):
         RunFolder(folders_in, keep=False).__enter__()

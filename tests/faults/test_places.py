@@ -245,3 +245,16 @@ def test_an_existing_report_is_replaced_and_stays_private(tmp_path: Path) -> Non
     assert (code, errors) == (0, "")
     assert stat.S_IMODE(report.stat().st_mode) == 0o600
     assert len(saved_report(tmp_path).runs) == 1
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="another sqlstress that starts in the report's folder while the report is saved",
+    outcome="exit code 0 of both; both reports are whole, nothing lies beside them",
+)
+def test_two_that_save_in_one_folder_do_each_other_no_harm(tmp_path: Path) -> None:
+    with Held(tmp_path, "saving", *DRY, "-o", "report.json") as command:
+        assert sqlstress(tmp_path, *DRY, "-o", "another.json") == (0, "", "")
+        assert command.finish() == (0, "", "")
+    assert len(saved_report(tmp_path).runs) == 1
+    assert left(tmp_path) == ["another.json", "report.json"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.locks import lock
 from sqlstress.report import write_atomically
-from sqlstress.report.document import is_stream
+from sqlstress.report.saving import is_stream, remove_unfinished
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX devices, pipes or descriptors")
 
@@ -89,13 +91,72 @@ def test_half_characters_are_written_as_escapes(tmp_path: Path) -> None:
     assert (tmp_path / "report.md").read_text(encoding="utf-8") == "caf\\udce9\n"
 
 
-def test_a_stale_temporary_file_is_cleared_away_by_the_next_save(tmp_path: Path) -> None:
+UNFINISHED = ".sqlstress-0123abcd.tmp"
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / UNFINISHED).write_text("half a rep", encoding="utf-8")
+    remove_unfinished(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_somebody_is_writing_is_left_alone(tmp_path: Path) -> None:
+    with (tmp_path / UNFINISHED).open("xb") as file:
+        lock(file)
+        remove_unfinished(tmp_path)
+        assert (tmp_path / UNFINISHED).exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["report.json", ".sqlstress-0123abcd.tmp.json", ".sqlstress-notes.tmp", "sqlstress-0123abcd.tmp"]
+)
+def test_files_of_other_names_are_never_removed(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine", encoding="utf-8")
+    (tmp_path / UNFINISHED).mkdir()
+    remove_unfinished(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, UNFINISHED])
+
+
+def test_there_is_nothing_to_remove_where_there_is_no_folder(tmp_path: Path) -> None:
+    remove_unfinished(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_report_whose_unfinished_file_was_taken_for_an_abandoned_one_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    replace, taken = Path.replace, list[Path]()
+
+    def replaced(self: Path, target: Path) -> Path:
+        if len(taken) < times:
+            taken.append(self)
+            remove_unfinished(tmp_path)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", replaced)
+    write_atomically(tmp_path / "report.json", "new")
+    assert (tmp_path / "report.json").read_text(encoding="utf-8") == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+@posix
+def test_what_nobody_else_may_read_is_private_before_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "report.json"
-    stale = tmp_path / ".report.json.sqlstress-tmp"
-    stale.write_text("half a rep", encoding="utf-8")
+    target.write_text("old", encoding="utf-8")
+    target.chmod(0o600)
+    copied: list[int] = []
+    copymode = shutil.copymode
+
+    def watched(source: Path, copy: Path) -> None:
+        copied.append(copy.stat().st_size)
+        copymode(source, copy)
+
+    monkeypatch.setattr(shutil, "copymode", watched)
     write_atomically(target, "new")
-    assert target.read_text(encoding="utf-8") == "new"
-    assert not stale.exists()
+    assert copied == [0]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("length", [200, 201, 250])
@@ -107,12 +168,13 @@ def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path, length:
 
 
 @posix
-def test_a_stale_temporary_name_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
+def test_a_link_with_a_name_of_ours_is_neither_followed_nor_removed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious", encoding="utf-8")
-    (tmp_path / ".report.json.sqlstress-tmp").symlink_to(victim)
-    write_atomically(tmp_path / "report.json", "new")
+    (tmp_path / UNFINISHED).symlink_to(victim)
+    remove_unfinished(tmp_path)
     assert victim.read_text(encoding="utf-8") == "precious"
+    assert (tmp_path / UNFINISHED).is_symlink()
 
 
 def test_an_interruption_leaves_the_old_text_and_no_temporary_file(
@@ -168,7 +230,7 @@ def test_a_device_is_written_into_and_stays_a_device(tmp_path: Path) -> None:
     write_atomically(device, "new")
     write_atomically(device, "again")
     assert device.is_char_device()
-    assert not list(device.parent.glob(".*.sqlstress-tmp"))
+    assert not list(device.parent.glob(".sqlstress-*"))
 
 
 @posix
