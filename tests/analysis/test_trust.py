@@ -61,8 +61,19 @@ def test_the_harness_cost_is_told_where_its_share_is_greatest() -> None:
     slow = trial(20_000, workers=TWO)
     told = findings(run(1, 1, trial(50_000), harness_ns=1000.0), run(1, 2, slow, harness_ns=1100.0))
     assert told["harness-cost"] == (
-        "Of each transaction the harness itself takes 1.0 µs, "
-        "at most 5% of the time (at 1 process on 1 file)."
+        "The harness itself took at most 5% of the processes' time (at 1 process on 1 file); "
+        "with a store that does nothing it takes 1.0 µs for each transaction."
+    )
+
+
+def test_what_the_processes_measured_of_the_harness_counts_where_it_is_more() -> None:
+    busy = tuple(
+        replace(worker, harness_share=share) for worker, share in zip(TWO, (0.05, 0.07), strict=True)
+    )
+    slow = trial(20_000, workers=busy)
+    told = findings(run(1, 1, trial(50_000), harness_ns=1000.0), run(1, 2, slow, harness_ns=1100.0))
+    assert told["harness-cost"].startswith(
+        "The harness itself took at most 6% of the processes' time (at 2 processes on 1 file); "
     )
 
 
