@@ -321,6 +321,7 @@ def test_a_plan_can_hold_the_published_script(tmp_path: Path) -> None:
         ("case = 5", ": a plan needs at least one [[case]]."),
         ("case = [1]", ": a plan needs at least one [[case]]."),
         ("[case]\nconcurrency = 1", ": a plan needs at least one [[case]]."),
+        ("[[cases]]\nconcurrency = 1", ": a plan needs at least one [[case]]. It has [[cases]]."),
         ("[[case]]", f", case 1: workload = None is missing or not one of {KNOWN}."),
         ('[[case]]\nworkload = "none"', f", case 1: workload = 'none' is missing or not one of {KNOWN}."),
         ("[[case]]\nworkload = 5", f", case 1: workload = 5 is missing or not one of {KNOWN}."),

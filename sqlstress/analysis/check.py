@@ -105,6 +105,9 @@ def _pairs(compared: Compared) -> Iterator[tuple[str, Run, Run]]:
 
 
 def _case(name: str, base: Run, now: Run, metric: str, alpha: float, allowed: Tolerance) -> CaseCheck:
+    if error := base.error or now.error:
+        # The trials that are left may be the lucky ones.
+        raise UsageError(f"{name} was not wholly measured: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
     enough = needed(alpha)
     if min(len(before), len(after)) < enough:

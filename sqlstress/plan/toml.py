@@ -25,7 +25,7 @@ def plan_cases(path: Path) -> tuple[Case, ...]:
     document = _read(path)
     tables = document.pop("case", None)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise UsageError(f"{path}: a plan needs at least one [[case]].")
+        raise UsageError(f"{path}: a plan needs at least one [[case]].{_misspelt(document)}")
     document = seeded(document)
     planned: list[Case] = []
     elsewhere = {name for workload in _workloads(document, tables) for name in by_name(workload)}
@@ -36,6 +36,13 @@ def plan_cases(path: Path) -> tuple[Case, ...]:
         except UsageError as error:
             raise UsageError(f"{path}, case {number}: {error}") from error
     return tuple(planned)
+
+
+def _misspelt(document: Mapping[str, Any]) -> str:
+    """Return " It has [[cas]]." where tables have nearly the right name, or nothing."""
+    names = [name for name, value in document.items() if isinstance(value, list | dict)]
+    near = next((name for name in names if suggestion(name, ["case"])), None)
+    return f" It has [[{near}]]." if near else ""
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -136,6 +136,14 @@ def stalled(report: Report) -> Report:
     return replace(report, runs=(replace(run, trials=(*others, still)),))
 
 
+def broken(report: Report) -> Report:
+    """Return a report whose last trial does not count."""
+    (run,) = report.runs
+    *others, last = run.trials
+    hung = replace(run, trials=(*others, replace(last, error="worker 1 hung")), error="worker 1 hung")
+    return replace(report, runs=(hung,))
+
+
 @pytest.mark.parametrize(
     ("baseline", "current", "reason"),
     [
@@ -160,6 +168,11 @@ def stalled(report: Report) -> Report:
             "of 2 processes on 1 file a trial has no figure",
         ),
         (wrong(stored(around(1, 6))), stored(around(1, 6)), "the baseline's data was wrong"),
+        (
+            stored(around(1, 6)),
+            broken(stored(around(1, 6))),
+            "was not wholly measured: worker 1 hung. Measure it",
+        ),
     ],
     ids=[
         "one trial",
@@ -171,6 +184,7 @@ def stalled(report: Report) -> Report:
         "stall",
         "stalled base",
         "wrong base",
+        "hung",
     ],
 )
 def test_what_cannot_be_checked_is_refused(cli: Cli, baseline: Report, current: Report, reason: str) -> None:
