@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sqlstress.drivers import codes
 from sqlstress.drivers.base import Row
 from sqlstress.drivers.waiting import Waiting
 
@@ -75,6 +76,10 @@ def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> Stdlib
 
 def result_code(error: BaseException) -> int | None:
     """Return the extended result code; the standard library has it since Python 3.11."""
+    if isinstance(error, UnicodeDecodeError):
+        return (
+            codes.CORRUPT
+        )  # SQLite's message quotes a name from a damaged file, and the binding can't read it
     return getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.Error) else None
 
 

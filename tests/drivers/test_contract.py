@@ -8,7 +8,7 @@ from itertools import count, islice
 import pytest
 
 from sqlstress.drivers import DRIVERS, Connection, Driver, load_driver
-from sqlstress.drivers.codes import BUSY, BUSY_SNAPSHOT
+from sqlstress.drivers.codes import BUSY, BUSY_SNAPSHOT, CORRUPT
 from sqlstress.errors import UsageError
 from tests.drivers.conftest import Connect
 from tests.drivers.fake_time import FakeTime
@@ -170,6 +170,14 @@ def test_other_errors_of_sqlite_have_their_extended_code(driver: Driver, one: Co
     assert code_of(driver, one, "SELECT nonsense") == 1
 
 
+def test_damage_is_known_whatever_bytes_sqlite_quotes_of_it(
+    driver: Driver, one: Connection, connect: Connect
+) -> None:
+    one.rows("PRAGMA writable_schema = on")
+    one.rows("UPDATE sqlite_schema SET sql = CAST(? AS TEXT)", (b"CREATE TABLE kv(key) \xea",))
+    assert code_of(driver, connect(), GET, (1,)) == CORRUPT
+
+
 def test_what_is_not_sqlites_error_has_no_code(driver: Driver, one: Connection) -> None:
     assert driver.result_code(ValueError("no code")) is None
     assert driver.result_code(OSError(BUSY, "no code of SQLite's")) is None
@@ -244,9 +252,10 @@ def test_the_library_named_is_the_one_in_use(driver: Driver, one: Connection) ->
 
 
 @pytest.mark.parametrize("name", sorted(DRIVERS))
-def test_a_driver_that_is_not_installed_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_that_is_not_installed_says_what_to_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(DRIVERS, name, "sqlstress.drivers.not_installed")
-    with pytest.raises(UsageError, match=rf"driver {name} is not installed .*'sqlstress\[{name}\]'"):
+    remedy = "use a Python that has it" if name == "sqlite3" else f"python -m pip install {name}"
+    with pytest.raises(UsageError, match=rf"driver {name} is not installed \(.*\): {remedy}, or choose "):
         load_driver(name)
 
 
