@@ -12,7 +12,6 @@ from tempfile import gettempdir
 
 from sqlstress.cli.console import say
 from sqlstress.cli.github import Step
-from sqlstress.engine.interrupt import stop_no_more
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.render import BESIDE, FORMATS, check_installed
 from sqlstress.report import Report, to_json, write_atomically
@@ -111,6 +110,9 @@ class Saver:
 
         Whoever stops us afterwards finds everything done but to say how it ended, and is not heard.
         """
+        # Here, since who only shows reports has no engine.
+        from sqlstress.engine.interrupt import stop_no_more
+
         try:
             yield
             stop_no_more()

@@ -210,5 +210,5 @@ def test_a_session_that_keeps_its_folder_says_which(tmp_path: Path, scripted: Me
 
 
 def test_a_folder_that_cannot_be_made_stops_everything(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match="Choose another --dir"):
+    with pytest.raises(UsageError, match="Choose another --dir"):
         Session((ONE,), tmp_path / "missing", False, ()).measure(lambda _: None, Log())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,7 @@ from sqlstress.case import Case
 from sqlstress.engine import worker
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
+from sqlstress.messages import LAST
 from sqlstress.stores import DRY
 from sqlstress.units import NS_PER_S
 from sqlstress.workloads import open_work
@@ -32,9 +34,13 @@ class Parent:
         self.window = window
         self.sent: list[Any] = []
         self.closed = False
+        self._pieces: list[bytes] = []
 
-    def send(self, message: Any) -> None:
-        self.sent.append(message)
+    def send_bytes(self, piece: bytes) -> None:
+        self._pieces.append(piece[1:])
+        if piece[:1] == LAST:
+            self.sent.append(pickle.loads(b"".join(self._pieces)))
+            self._pieces.clear()
 
     def recv(self) -> Window:
         if self.window is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.workloads.ledger import CHUNK, Ledger, shared_words
@@ -16,6 +16,7 @@ chunks = st.lists(
 """(operations announced, operations done) of one chunk after the other; the next begins after those done."""
 
 
+@settings(deadline=None)  # longest chunks, on a busy machine
 @given(chunks)
 def test_it_counts_every_operation_as_soon_as_it_has_its_stamp(told: list[tuple[int, int]]) -> None:
     words = shared_words(2)
