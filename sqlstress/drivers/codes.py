@@ -45,7 +45,7 @@ _ADVICE = {
     PERM: "choose a --dir that can be written",
     NOMEM: "close other programs, or lower --concurrency",
     READONLY: "choose a --dir that can be written",
-    IOERR: "the disk failed, or a limit on the size of files was met (ulimit -f): choose another --dir",
+    IOERR: "the disk failed or is full, or a limit on file sizes was met (ulimit -f): choose another --dir",
     FULL: "free some space there, or choose another --dir",
     CANTOPEN: "is the folder still there, its path under 500 bytes, and ulimit -n high enough?",
 }

@@ -76,12 +76,14 @@ class Guard:
         return None
 
     def _first_marks(self, path: Path) -> dict[str, str]:
+        self._pulse()
         try:
             return self._read_marks(path)
         except Exception as error:
             raise EnvironmentFailure(f"{path.name} can't be read: {self._explain(error)}.") from error
 
     def _changed(self, path: Path, before: dict[str, str]) -> Disturbance | None:
+        self._pulse()
         try:
             now = self._read_marks(path)
         except Exception as error:
@@ -101,7 +103,6 @@ class Guard:
 
     def _read_marks(self, path: Path) -> dict[str, str]:
         """Return the marks of a database in which nobody is writing."""
-        self._pulse()
         driver = load_driver(self._case.driver)
         with closing(driver.connect(path, PATIENCE_MS, None)) as connection:
             connection.rows("BEGIN IMMEDIATE")

@@ -16,6 +16,7 @@ from sqlstress.engine.pool import Ended
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.stores import files
 from tests.engine.hand_made import dead, done
+from tests.pulses import stopped_everywhere
 
 BUCKETS = 2
 VICTIM = "kv_1.db"
@@ -160,6 +161,11 @@ def test_a_lock_that_stays_is_told_and_leaves_the_proof_open(
 def test_a_database_that_is_gone_before_it_begins_says_so(case: Case, tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match=r"kv_0\.db can't be read: SQLITE_CANTOPEN"):
         Guard(case, tmp_path / "gone", lambda: None)
+
+
+def test_whoever_looks_at_the_databases_can_be_stopped_at_each_of_them(case: Case, tmp_path: Path) -> None:
+    prepared(case, tmp_path)
+    assert stopped_everywhere(lambda pulse: Guard(case, tmp_path, pulse).disturbance([])) == 2 * BUCKETS
 
 
 def test_the_dry_driver_has_nothing_to_guard(tmp_path: Path) -> None:

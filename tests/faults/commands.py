@@ -22,9 +22,21 @@ EXPERIMENTS = {
     "methods": ("methods", "--phase", "insert", "--scale", "20", "--driver", "sqlite3"),
     "keys": ("keys", "--schema=no-key", "--id-type=uuid4", "--users=20", "--picks=10", "--items=60"),
     "cycles": ("cycles", "--cycles", "3", "--settings", "wal"),
+    "crash": ("crash", "--rounds", "2", "--seed", "1"),
     "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "-c", "2", *SHORT),
 }
 """Small measurements of the commands other than kv and run."""
+PLAN = """
+workload = "kv"
+key-space = 500
+warmup = "50ms"
+concurrency = 2
+[[case]]
+duration = "100ms"
+[[case]]
+duration = "{duration}"
+"""
+REPORT = ("-o", "report.json")
 OF_THE_USER = ("kv.db", "kv.db-wal", "sqlstress-notes.txt")
 
 
@@ -72,6 +84,14 @@ class Held(Command):
         """Let it go on to its end; return (exit code, standard output, standard error)."""
         self.let_go()
         return super().finish()
+
+
+def second_case(place: Path, moment: str, **options: Any) -> Held:
+    """Return a run of a plan of two cases that stands still at a moment, of the second one if it has it."""
+    duration = "60s" if moment in ("preparing", "starting", "measuring") else "100ms"
+    (place / "plan.toml").write_text(PLAN.format(duration=duration), encoding="utf-8")
+    count = 1 if moment in ("examining", "showing") else 2
+    return Held(place, moment, "run", "plan.toml", *REPORT, count=count, **options)
 
 
 def strike(command: Command, name: str) -> None:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlstress.engine.observer import Nobody
+from sqlstress.engine.pool import Ended
 
 MOMENTS = ("examining", "preparing", "starting", "measuring", "verifying", "saving", "showing")
 """In their order. Examining: the machine. Saving: the new report has been written beside the old one, and
-has not taken its place."""
+has not taken its place. Besides, proving: verifying has found that nobody else had a hand in it."""
 
 
 class Hold:
@@ -49,7 +50,10 @@ def install(hold: Hold) -> None:
     """Have every moment told to a hold."""
     from sqlstress.cli import measure, outputs
     from sqlstress.engine import session
+    from sqlstress.engine.guard import Disturbance, Guard
+    from sqlstress.engine.victims import Victims
     from sqlstress.studies import slices
+    from sqlstress.workloads.crash.database import Database
 
     class Watch(Nobody):
         def phase(self, name: str) -> None:
@@ -59,10 +63,25 @@ def install(hold: Hold) -> None:
     def watcher(*_: object) -> Iterator[Watch]:
         yield Watch()
 
+    disturbance = Guard.disturbance
+
+    def looked(guard: Guard, ended: Sequence[Ended]) -> Disturbance | None:
+        found = disturbance(guard, ended)
+        hold.reach("proving")
+        return found
+
+    setattr(Guard, "disturbance", looked)  # noqa: B010 - mypy minds an assignment
     vars(session)["fingerprint"] = hold.before("examining", vars(session)["fingerprint"])
     vars(measure)["watcher"] = watcher
     vars(slices)["Nobody"] = Watch
     vars(outputs)["say"] = hold.before("showing", vars(outputs)["say"])
+    for kind, name, moment in (
+        (Database, "create", "preparing"),
+        (Victims, "wait_ready", "starting"),
+        (Victims, "let_write", "measuring"),
+        (Database, "examine", "verifying"),
+    ):
+        setattr(kind, name, hold.before(moment, getattr(kind, name)))
     setattr(Path, "replace", hold.before("saving", Path.replace))  # noqa: B010 - mypy minds an assignment
 
 

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sqlstress.report import Report
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import Held, left
-from tests.faults.surroundings import BALLAST, bounded, fill, posix, small_disk
+from tests.faults.surroundings import BALLAST, bounded, fill, linux, posix, small_disk
 
 KV = ("kv", "--warmup", "50ms", "--duration", "100ms", "--quiet")
+PLAN = """
+workload = "kv"
+key-space = 20000
+warmup = "50ms"
+duration = "100ms"
+[[case]]
+concurrency = 1
+[[case]]
+concurrency = 2
+"""
 FULL = "SQLITE_FULL: database or disk is full (free some space there, or choose another --dir)"
-TOO_LARGE = "SQLITE_IOERR (extended code 778): disk I/O error (the disk failed, or a limit"
+TOO_LARGE = "SQLITE_IOERR (extended code 778): disk I/O error (the disk failed or is full, or a limit"
 
 
 def struck(place: Path, moment: str, count: int, *arguments: str) -> tuple[int, str, Report]:
@@ -39,6 +52,78 @@ def test_a_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> Non
     assert second.trials == ()
     assert FULL in (second.error or "")
     assert errors == f"Error: 1 file, 2 processes could not be measured: {second.error}".rstrip(".") + ".\n"
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="the disk full while the second case of a plan is preloaded (`run PLAN.toml`)",
+    outcome="exit code 4, SQLITE_FULL and what to do; the first case is kept",
+)
+def test_a_full_disk_in_the_second_case_of_a_plan_keeps_the_first(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN, encoding="utf-8")
+    with small_disk(tmp_path, 12_000) as place:
+        code, errors, report = struck(place, "preparing", 2, "run", str(plan), "--quiet")
+    first, second = report.runs
+    assert (code, first.error, first.verdict.status, second.trials) == (4, None, "ok", ())
+    assert FULL in errors
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="the disk full in the third slice of `ab`: while it is preloaded, and while its processes write",
+    outcome="exit code 4, SQLITE_FULL and what to do; the slices before it are kept, nothing is concluded",
+)
+@pytest.mark.parametrize("moment", ["measuring", pytest.param("preparing", marks=pytest.mark.long)])
+def test_a_full_disk_in_a_slice_keeps_those_before(tmp_path: Path, moment: str) -> None:
+    arms = ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "-c", "2", "--wal-autocheckpoint", "0")
+    size = ("--key-space", "5000", "--value-size", "100", *KV[1:])
+    with small_disk(tmp_path, 100_000) as place:
+        code, errors, report = struck(place, moment, 3, *arms, *size)
+    a, b = report.runs
+    assert (code, len(errors.splitlines())) == (4, 1)
+    assert re.match(r"Error: [AB], 1 file, 2 processes, could not be measured: ", errors)
+    assert FULL in errors
+    assert report.ab is not None
+    assert (report.ab.verdict, [len(run.valid) for run in (a, b)]) == ("undecided", [1, 1])
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a limit on the size of files (RLIMIT_FSIZE) that the checkpointing process alone meets",
+    outcome="exit code 4, SQLite's code and what to do; the workers' figures are kept and verified",
+)
+@linux
+def test_a_limit_that_the_checkpointer_meets_is_told_and_the_figures_kept(tmp_path: Path) -> None:
+    options = (*KV, "-c", "2", "--key-space", "500", "--checkpointer", "restart", "-o", "report.json")
+    with Held(tmp_path, "measuring", *options) as command:
+        _, _, checkpointer, _ = sorted(command.workers(), key=lambda process: process.pid)
+        if sys.platform == "linux":
+            checkpointer.rlimit(psutil.RLIMIT_FSIZE, (0, 0))
+        code, output, errors = command.finish()
+    (run,) = saved_report(tmp_path).runs
+    assert (code, output) == (4, "")
+    assert f"the checkpointer failed: {TOO_LARGE}" in errors
+    assert errors.endswith("; the workers' figures are kept.\n")
+    assert run.trials[0].transactions > 0
+    assert run.verdict.status == "ok"
+    assert left(tmp_path) == ["report.json"]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="the disk full while counters grow and a process of its own checkpoints",
+    outcome="exit code 4, SQLITE_FULL and what to do; the data is still verified",
+)
+@pytest.mark.long
+def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
+    options = ("--update-ratio", "1", "--read-ratio", "0", "--checkpointer", "restart", "-c", "2")
+    with small_disk(tmp_path, 12_000) as place:
+        code, errors, report = struck(place, "measuring", 1, *KV, "--key-space", "5000", *options)
+    (run,) = report.runs
+    assert code == 4
+    assert FULL in errors
+    assert (run.valid, run.verdict.status) == ((), "ok")
 
 
 @pytest.mark.fault(

@@ -48,19 +48,21 @@ def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start
 
 @pytest.mark.fault(
     area="parent",
-    injected="SIGKILL to `methods`, `keys`, `cycles` and `ab` while they measure",
+    injected="SIGKILL to `methods`, `keys`, `cycles`, `crash` and `ab` while they examine, prepare, start, "
+    "measure, verify, save or show",
     outcome="none of its processes is left; the next start removes what lies about",
 )
 @pytest.mark.long
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: str) -> None:
-    with Held(tmp_path, "measuring", *EXPERIMENTS[experiment]) as command:
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: str, moment: str) -> None:
+    with Held(tmp_path, moment, *EXPERIMENTS[experiment], "-o", "report.json") as command:
         children = command.children()
         command.process.kill()
         assert gone(children)
         command.finish()
-    assert sqlstress(tmp_path, "doctor")[0] == 0
-    assert left(tmp_path) == []
+    assert sqlstress(tmp_path, "kv", "-c", "1", "--driver", "dry", *SHORT, "-o", "report.json")[0] == 0
+    assert left(tmp_path) == ["report.json"]
 
 
 @pytest.mark.fault(

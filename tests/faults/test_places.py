@@ -8,11 +8,13 @@ import stat
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sqlstress.report import Run
 from tests.engine.processes import saved_report, sqlstress
-from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
+from tests.faults.commands import EXPERIMENTS, SHORT, Held, left, strike
 from tests.faults.surroundings import is_root, posix, read_only
 
 DRY = ("kv", "-c", "1", *SHORT, "--driver", "dry", "--quiet")
@@ -28,6 +30,14 @@ ODD = (
     "esc\x1b[31m",
     "é",
 )
+
+
+def for_each(experiments: list[str]) -> list[Any]:
+    """Return parameters of a test, of which all but the first are for long runs."""
+    return [
+        pytest.param(experiment, marks=pytest.mark.long if number else ())
+        for number, experiment in enumerate(experiments)
+    ]
 
 
 # The folder of the databases
@@ -106,6 +116,46 @@ def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> 
 
 @pytest.mark.fault(
     area="resources",
+    injected="the folder of the databases removed when they are about to be verified",
+    outcome="exit code 1: the verdict is failed, and says that they were deleted; the figures don't count",
+)
+@posix
+@pytest.mark.parametrize("experiment", for_each(["kv", "methods", "keys", "cycles", "ab"]))
+def test_a_folder_that_vanishes_before_the_proof_fails_it(tmp_path: Path, experiment: str) -> None:
+    code, errors, run = vanished(tmp_path, "verifying", experiment)
+    assert (code, run.valid, run.verdict.status) == (1, (), "failed")
+    assert run.error == "kv.db was deleted while it was measured"
+    assert errors.startswith("Error: ")
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="the folder of the databases removed while they are verified",
+    outcome="exit code 4: the verdict is unknown, and says what is gone; the figures don't count",
+)
+@posix
+@pytest.mark.parametrize("experiment", for_each(["kv", "methods", "keys", "cycles", "ab"]))
+def test_a_folder_that_vanishes_during_the_proof_leaves_it_open(tmp_path: Path, experiment: str) -> None:
+    code, errors, run = vanished(tmp_path, "proving", experiment)
+    assert (code, run.valid, run.verdict.status) == (4, (), "unknown")
+    assert "the data could not be verified: cannot use kv.db: SQLITE_CANTOPEN: " in errors
+    assert len(errors.splitlines()) == 1
+
+
+def vanished(place: Path, moment: str, experiment: str) -> tuple[int, str, Run]:
+    """Remove the folder of the databases at a moment; return exit code, errors and the first run."""
+    databases = place / "databases"
+    databases.mkdir()
+    report = place / "report.json"
+    with Held(databases, moment, *EXPERIMENTS.get(experiment, KV), "-o", str(report)) as command:
+        shutil.rmtree(databases)
+        code, _, errors = command.finish()
+    assert not databases.exists()
+    return code, errors, saved_report(place).runs[0]
+
+
+@pytest.mark.fault(
+    area="resources",
     injected="a path that is longer than SQLite takes",
     outcome="exit code 4: SQLite's code, and what it may depend on",
 )
@@ -136,6 +186,44 @@ def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None
     arguments = EXPERIMENTS.get(experiment, (*KV, "--driver", experiment))
     code, _, errors = sqlstress(place, *arguments, "-o", name)
     assert (code, errors) == (0, "")
+    assert [path.name for path in place.iterdir()] == [name]
+    assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="`ab` with such a --dir and such reports, stopped in the third slice",
+    outcome="exit code 130; the slices before it are saved there, nothing is anywhere else",
+)
+@posix
+def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
+    place = tmp_path.joinpath(*ODD)
+    place.mkdir(parents=True)
+    names = ("-o " + "x" * 200 + ".json", "quo'te\"s\nand line.md")
+    arguments = (*EXPERIMENTS["ab"], "--quiet", "-o", names[0], "-o", names[1])
+    with Held(place, "measuring", *arguments, count=3) as command:
+        strike(command, "SIGINT")
+        code, output, errors = command.finish()
+    assert (code, output) == (130, "")
+    assert errors.startswith("Stopped after 2 slices; what was measured is in -o xxx")
+    assert left(place) == sorted(names)
+    assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="`ab` of two Pythons with such a --dir and such a report",
+    outcome="exit code 0; the files are there and nowhere else",
+)
+@posix
+@pytest.mark.long
+def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
+    place = tmp_path.joinpath(*ODD)
+    place.mkdir(parents=True)
+    name = "-o " + "x" * 200 + ".json"
+    pythons = ("--python-a", sys.executable, "--python-b", sys.executable, "--max-drop", "90%")
+    code, output, errors = sqlstress(place, "ab", *pythons, *DRY[1:], "-o", name)
+    assert (code, output, errors) == (0, "", "")
     assert [path.name for path in place.iterdir()] == [name]
     assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
 

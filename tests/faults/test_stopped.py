@@ -16,22 +16,11 @@ from typing import Any
 import pytest
 
 from tests.engine.processes import Command, gone, saved_report
-from tests.faults.commands import EXPERIMENTS, SHORT, Held, left, posix, strike
+from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, second_case, strike
 from tests.faults.held import MOMENTS
 
 pytestmark = posix
 
-PLAN = """
-workload = "kv"
-key-space = 500
-warmup = "50ms"
-concurrency = 2
-[[case]]
-duration = "100ms"
-[[case]]
-duration = "{duration}"
-"""
-REPORT = ("-o", "report.json")
 DONE = "Error: stopped; what was measured is in report.json.\n"
 ENDS = {
     "examining": (0, "Stopped after 0 of 2 cases.\n"),
@@ -42,14 +31,6 @@ ENDS = {
 BETWEEN = (1, "Stopped after 1 of 2 cases; what was measured is in report.json.\n")
 
 
-def second_case(place: Path, moment: str, **options: Any) -> Held:
-    """Return a run of a plan of two cases that stands still at a moment, of the second one if it has it."""
-    duration = "60s" if moment in ("preparing", "starting", "measuring") else "100ms"
-    (place / "plan.toml").write_text(PLAN.format(duration=duration), encoding="utf-8")
-    count = 1 if moment in ("examining", "showing") else 2
-    return Held(place, moment, "run", "plan.toml", *REPORT, count=count, **options)
-
-
 def each_of(rows: list[tuple[str, str]], quick: set[tuple[str, str]]) -> list[Any]:
     """Return parameters of a test, of which all but some take too long for every day."""
     return [pytest.param(*row, marks=[] if row in quick else pytest.mark.long) for row in rows]
@@ -57,6 +38,14 @@ def each_of(rows: list[tuple[str, str]], quick: set[tuple[str, str]]) -> list[An
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 ALL = [(moment, name) for moment in MOMENTS for name in SIGNALS]
+EVERYWHERE = [(experiment, moment) for experiment in EXPERIMENTS for moment in MOMENTS]
+HERE_AND_THERE = {
+    ("methods", "preparing"),
+    ("keys", "starting"),
+    ("cycles", "verifying"),
+    ("crash", "verifying"),
+    ("ab", "measuring"),
+}
 IN_TURN = {(moment, SIGNALS[number % 3]) for number, moment in enumerate(MOMENTS)}
 
 
@@ -130,19 +119,20 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
 
 @pytest.mark.fault(
     area="stop",
-    injected="Ctrl-C to `methods`, `keys`, `cycles` and `ab` while they measure",
-    outcome="exit code 130, a message; nothing is left",
+    injected="Ctrl-C to `methods`, `keys`, `cycles`, `crash` and `ab` while they examine, prepare, start, "
+    "measure, verify, save or show",
+    outcome="exit code 130, a line that says where the finished cases are; nothing else is left",
 )
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str) -> None:
-    with Held(tmp_path, "measuring", *EXPERIMENTS[experiment], *REPORT) as command:
+@pytest.mark.parametrize(("experiment", "moment"), each_of(EVERYWHERE, HERE_AND_THERE))
+def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment: str) -> None:
+    with Held(tmp_path, moment, *EXPERIMENTS[experiment], *REPORT) as command:
         children = command.children()
         strike(command, "SIGINT")
-        code, output, errors = command.finish()
-    assert (code, output) == (130, "")
-    assert errors.startswith("Stopped after 0 ")
+        code, _, errors = command.finish()
+    assert code == 130
+    assert re.fullmatch(r"(Stopped after \d.*|Error: stopped; what .*)\n", errors)
     assert gone(children)
-    assert left(tmp_path) == []
+    assert left(tmp_path) == (["report.json"] if "report.json" in errors else [])
 
 
 @pytest.mark.fault(

@@ -8,13 +8,12 @@ import pytest
 
 from sqlstress.engine.folder import PREFIX
 from tests.engine.processes import saved_report
-from tests.faults.commands import EXPERIMENTS, SHORT, Held, left, posix, strike
+from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, strike
 from tests.faults.held import MOMENTS
 
 pytestmark = posix
 
 KV = ("kv", "-c", "1", *SHORT)
-REPORT = ("-o", "report.json")
 SEVERAL = [experiment for experiment in EXPERIMENTS if experiment != "ab"]
 
 
@@ -47,17 +46,23 @@ def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) ->
 
 @pytest.mark.fault(
     area="stop",
-    injected="standard output closed while `methods`, `keys` or `cycles` measures",
+    injected="standard output closed while `methods`, `keys`, `cycles` or `crash` examines, prepares, "
+    "starts, measures, verifies, saves or shows",
     outcome="exit code 0, no message; the report is saved",
 )
 @pytest.mark.long
 @pytest.mark.parametrize("experiment", SEVERAL)
-def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str) -> None:
-    with Held(tmp_path, "measuring", *EXPERIMENTS[experiment], *REPORT) as command:
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str, moment: str) -> None:
+    with Held(tmp_path, moment, *EXPERIMENTS[experiment], *REPORT) as command:
         close(command, "stdout")
         code, _, errors = command.finish()
     assert (code, errors) == (0, "")
-    assert {run.verdict.status for run in saved_report(tmp_path).runs} == {"ok"}
+    report = saved_report(tmp_path)
+    verdicts = [run.verdict for run in report.runs]
+    if report.crash and report.crash.kills:
+        verdicts.append(report.crash.kills.verdict)
+    assert {verdict.status for verdict in verdicts} == {"ok"}
     assert left(tmp_path) == ["report.json"]
 
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.engine.processes import Command, gone, runs, saved_report
-from tests.faults.commands import SHORT, Held, left, posix
+from tests.faults.commands import SHORT, Held, left, posix, second_case
 from tests.faults.failing import VARIABLE
 
 FAILING = (sys.executable, str(Path(__file__).with_name("failing.py")))
@@ -93,6 +93,24 @@ def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None
     assert (following.error, following.verdict.status) == (None, "ok")
     assert "Best: 0 " not in output
     assert left(tmp_path) == ["report.json"]
+
+
+@pytest.mark.fault(
+    area="workers",
+    injected="all workers of the second case of a plan killed at once (`run PLAN.toml`)",
+    outcome="exit code 4; the first case is kept as it was, the second one says so",
+)
+def test_killed_workers_of_a_plans_second_case_leave_the_first_as_it_was(tmp_path: Path) -> None:
+    with second_case(tmp_path, "measuring") as command:
+        for worker in command.workers():
+            worker.kill()
+        code, _, errors = command.finish()
+    first, second = saved_report(tmp_path).runs
+    assert (code, len(errors.splitlines())) == (4, 1)
+    assert (first.error, first.verdict.status, second.verdict.status) == (None, "ok", "ok")
+    assert second.error is not None
+    assert second.error in errors
+    assert left(tmp_path) == ["plan.toml", "report.json"]
 
 
 @pytest.mark.fault(
