@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psutil
@@ -82,6 +83,20 @@ def dawdle(place: str) -> None:
     time.sleep(PATIENCE_S)
 
 
+def answer_by_half() -> bytes:
+    """Stop this process when the first piece of the answer has been sent."""
+    send, sent = Connection.__dict__["_send"], list[int]()
+
+    def send_once(self: Connection, data: bytes) -> None:
+        if sent:
+            os.kill(os.getpid(), signal.Signals["SIGSTOP"])
+        sent.append(len(data))
+        send(self, data)
+
+    setattr(Connection, "_send", send_once)  # noqa: B010 - mypy minds an assignment
+    return bytes(1_000_000)
+
+
 def test_a_function_is_called_in_a_process_of_its_own() -> None:
     process, result = call_apart(no_pulse, add, 1, 2, times=5)
     assert result == 15
@@ -100,6 +115,21 @@ def test_a_death_is_told_instead_of_a_result() -> None:
 
 def test_an_interrupt_is_the_parents_to_answer() -> None:
     assert call_apart(no_pulse, survive_an_interrupt) == "alive"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes can't stop themselves there")
+def test_whoever_is_interrupted_in_the_middle_of_an_answer_leaves_no_process() -> None:
+    stopped = False
+
+    def interrupt() -> None:
+        nonlocal stopped
+        if stopped:
+            raise Interrupted("stopped")
+        stopped = any(process.status() == psutil.STATUS_STOPPED for process in own_processes())
+
+    with pytest.raises(Interrupted):
+        call_apart(interrupt, answer_by_half)
+    assert own_processes() == []
 
 
 def test_whoever_is_interrupted_while_waiting_leaves_no_process(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from sqlstress.case import Case
 from sqlstress.drivers import Connection, codes, load_driver
 from sqlstress.errors import EnvironmentFailure, SqlstressError
 from sqlstress.processes import call_apart
+from sqlstress.pulse import Pulse
 from sqlstress.report import Space, TreeSpace
 from sqlstress.stores import btree, dbstat
 from sqlstress.stores.files import opened
@@ -27,7 +27,7 @@ ORDER BY name
 """
 
 
-def measure_space(case: Case, path: Path, pulse: Callable[[], None]) -> Space:
+def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
     """Return what the pages of a database hold; to be called while nobody uses it.
 
     What lies in its WAL is put into the file first. `pulse` is called often, and may raise. Raises
@@ -62,7 +62,7 @@ def _damaged(path: Path, reason: str) -> DamagedFile:
     )
 
 
-def _measure(case: Case, path: Path, pulse: Callable[[], None]) -> Space:
+def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
     with opened(case, path) as connection:
         if connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:  # in another mode it has nothing to do
             raise _impossible(path, "another connection reads or writes it")
