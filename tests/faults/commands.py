@@ -105,3 +105,9 @@ def left(place: Path) -> list[str]:
     for name in OF_THE_USER:
         assert (place / name).read_text(encoding="utf-8") == "mine"
     return sorted(path.name for path in place.iterdir() if path.name not in OF_THE_USER)
+
+
+def last_option_wins() -> tuple[str, ...]:
+    """Return a program that drops the --dir that Command adds behind ours."""
+    script = "import sys; sys.argv[-2:] = []; from sqlstress.__main__ import main; sys.exit(main())"
+    return (sys.executable, "-c", script)

@@ -1,0 +1,135 @@
+"""Folders and files named as nobody expects."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.engine.processes import saved_report, sqlstress
+from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left, strike
+from tests.faults.surroundings import posix
+
+DRY = ("kv", "-c", "1", *SHORT, "--driver", "dry", "--quiet")
+KV = ("kv", "-c", "1", *SHORT, "--quiet")
+ODD = (
+    "with space",
+    "quo'te\"s`",
+    "new\nline",
+    "100%41",
+    "what?mode=ro",
+    "ha#sh",
+    "-dash",
+    "esc\x1b[31m",
+    "é",
+)
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="--dir and -o with spaces, quotes, line breaks, %, ?, #, a leading dash, 200 characters",
+    outcome="exit code 0; the files are there and nowhere else",
+)
+@posix
+@pytest.mark.parametrize("experiment", ["sqlite3", "apsw", "methods", "keys", "cycles"])
+def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None:
+    place = tmp_path.joinpath(*ODD)
+    place.mkdir(parents=True)
+    name = "-o " + "x" * 200 + ".json"
+    arguments = EXPERIMENTS.get(experiment, (*KV, "--driver", experiment))
+    code, _, errors = sqlstress(place, *arguments, "-o", name)
+    assert (code, errors) == (0, "")
+    assert [path.name for path in place.iterdir()] == [name]
+    assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="`ab` with such a --dir and such reports, stopped in the third slice",
+    outcome="exit code 130; the slices before it are saved there, nothing is anywhere else",
+)
+@posix
+def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
+    place = tmp_path.joinpath(*ODD)
+    place.mkdir(parents=True)
+    names = ("-o " + "x" * 200 + ".json", "quo'te\"s\nand line.md")
+    arguments = (*EXPERIMENTS["ab"], "--quiet", "-o", names[0], "-o", names[1])
+    with Held(place, "measuring", *arguments, count=3) as command:
+        strike(command, "SIGINT")
+        code, output, errors = command.finish()
+    assert (code, output) == (130, "")
+    assert errors.startswith("Stopped after 2 slices; what was measured is in -o xxx")
+    assert left(place) == sorted(names)
+    assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="`ab` of two Pythons with such a --dir and such a report",
+    outcome="exit code 0; the files are there and nowhere else",
+)
+@posix
+@pytest.mark.long
+def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
+    place = tmp_path.joinpath(*ODD)
+    place.mkdir(parents=True)
+    name = "-o " + "x" * 200 + ".json"
+    pythons = ("--python-a", sys.executable, "--python-b", sys.executable, "--max-drop", "90%")
+    code, output, errors = sqlstress(place, "ab", *pythons, *DRY[1:], "-o", name)
+    assert (code, output, errors) == (0, "", "")
+    assert [path.name for path in place.iterdir()] == [name]
+    assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a relative --dir that looks like a URI of SQLite",
+    outcome="exit code 0; it is taken for the folder that it is",
+)
+@posix
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+def test_a_folder_named_like_a_uri_is_a_folder(tmp_path: Path, driver: str) -> None:
+    (tmp_path / "file:x?mode=ro").mkdir()
+    arguments = (*KV, "--driver", driver, "--dir", "file:x?mode=ro")
+    code, output, errors = sqlstress(tmp_path, *arguments, program=last_option_wins())
+    assert (code, output, errors) == (0, "", "")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "file:x?mode=ro"]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a --dir whose name is no text",
+    outcome="exit code 0; with apsw, which can't, exit code 2 and what to do",
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes are Linux's")
+@pytest.mark.parametrize(("driver", "expected"), [("sqlite3", 0), ("apsw", 2)])
+def test_a_name_of_any_bytes_works_or_is_refused(tmp_path: Path, driver: str, expected: int) -> None:
+    place = tmp_path / os.fsdecode(b"\xff\xfe")
+    place.mkdir()
+    code, output, errors = sqlstress(place, *KV, "--driver", driver)
+    assert (code, output) == (expected, "")
+    assert expected == 0 or "apsw takes no name that is not UTF-8" in errors
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="symbolic links as --dir and as the report",
+    outcome="exit code 0; they are followed and stay",
+)
+@posix
+def test_symbolic_links_are_followed_and_stay(tmp_path: Path) -> None:
+    for name in ("real", "elsewhere"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    report = tmp_path / "real" / "report.json"
+    report.symlink_to(tmp_path / "elsewhere" / "kept.json")
+    code, _, errors = sqlstress(tmp_path / "link", *KV, "-o", "report.json")
+    assert (code, errors) == (0, "")
+    assert report.is_symlink()
+    report.rename(tmp_path / "elsewhere" / "link")
+    (tmp_path / "elsewhere" / "kept.json").rename(tmp_path / "report.json")
+    assert len(saved_report(tmp_path).runs) == 1
+    assert list((tmp_path / "real").iterdir()) == []
