@@ -34,6 +34,11 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
+class Sparse:
+    rows: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     values: tuple[int, ...]
 
@@ -139,6 +144,17 @@ def test_each_number_of_a_list_is_looked_at(numbers: list[Any]) -> None:
     assert from_plain(Series, {"values": []}).values == ()
     with pytest.raises(ValueError, match=rf"^values\[{len(numbers) - 1}\]: "):
         from_plain(Series, {"values": numbers})
+
+
+@pytest.mark.parametrize(
+    "row", [[1, True], [1, 2.0], [1], [1, 2, 3], [], [1, 2**64], [[1], 2], None, "ab", 1]
+)
+def test_each_row_of_numbers_is_looked_at(row: Any) -> None:
+    assert from_plain(Sparse, {"rows": [[1, 2], [3, 4]]}).rows == ((1, 2), (3, 4))
+    assert from_plain(Sparse, {"rows": []}).rows == ()
+    assert to_plain(Sparse(((1, 2), (3, 4)))) == {"rows": [[1, 2], [3, 4]]}
+    with pytest.raises(ValueError, match=r"^rows\[1\]"):
+        from_plain(Sparse, {"rows": [[1, 2], row]})
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])

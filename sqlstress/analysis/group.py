@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from sqlstress.analysis.wording import finite
 from sqlstress.case import Case
 from sqlstress.report import Run, Trial
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,14 @@ class Group:
         for run in self.runs:
             if trial := run.shown():
                 yield run, trial
+
+
+def by_files(ones: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
+    """Return things by their number of files, ascending; those of a number in the order given."""
+    found: dict[int, list[T]] = {}
+    for one in ones:
+        found.setdefault(files(one), []).append(one)
+    return dict(sorted(found.items()))
 
 
 def _without_layout(case: Case) -> Case:

@@ -50,6 +50,12 @@ class Cells:
         self._of: dict[Series, list[Cell]] = {}
         for cell in self.all:
             self._of.setdefault(cell.series, []).append(cell)
+        # Asked for again and again, by every driver, phase and method.
+        self._processes = tuple(sorted({one.processes for one in self._of}))
+        self._drivers = tuple(dict.fromkeys(one.driver for one in self._of))
+        self._tricks: dict[str, dict[str, None]] = {}
+        for one in self._of:
+            self._tricks.setdefault(one.phase, {})[one.tricks] = None
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -80,20 +86,19 @@ class Cells:
 
     def processes(self) -> tuple[int, ...]:
         """Return the numbers of processes, ascending."""
-        return tuple(sorted({one.processes for one in self._of}))
+        return self._processes
 
     def drivers(self) -> tuple[str, ...]:
         """Return the drivers, in the order of the report."""
-        return tuple(dict.fromkeys(one.driver for one in self._of))
+        return self._drivers
 
     def tricks(self, phase: str) -> tuple[str, ...]:
         """Return the methods of a phase, in the order of the report."""
-        return tuple(dict.fromkeys(one.tricks for one in self._of if one.phase == phase))
+        return tuple(self._tricks.get(phase, ()))
 
     def phases(self) -> tuple[str, ...]:
         """Return the phases, in their order."""
-        found = {one.phase for one in self._of}
-        return tuple(phase for phase in PHASES if phase in found)
+        return tuple(phase for phase in PHASES if phase in self._tricks)
 
 
 def _cells(runs: Iterable[Run]) -> Iterator[Cell]:

@@ -10,6 +10,7 @@ import click
 from sqlstress.cli.console import complain, say
 from sqlstress.cli.github import Step
 from sqlstress.cli.options import add_options, github_option
+from sqlstress.garbage import no_search
 from sqlstress.gate import FAIL, INCONCLUSIVE
 from sqlstress.options.ab import GATE
 
@@ -22,6 +23,7 @@ _SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop
 @click.argument("current", type=click.Path(path_type=Path), metavar="CURRENT.json")
 @add_options(_SHARED)
 @github_option
+@no_search()
 def check(baseline: Path, current: Path, github: bool, **given: Any) -> int:
     """Check a report against a stored one, from five trials or more of each case (--repeat 5).
 

@@ -11,6 +11,7 @@ import click
 from sqlstress.cli.console import say
 from sqlstress.cli.outputs import parse_outputs
 from sqlstress.errors import UsageError
+from sqlstress.garbage import no_search
 
 
 @click.command(
@@ -26,6 +27,7 @@ from sqlstress.errors import UsageError
     metavar="FILE",
     help="Save the comparison: .md, .txt, or FORMAT:FILE; may be repeated.",
 )
+@no_search()
 def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> None:
     """Set saved reports side by side, matched by case, the first one being the measure of the others.
 

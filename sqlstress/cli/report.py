@@ -9,6 +9,7 @@ import click
 from sqlstress.cli.console import say
 from sqlstress.cli.options import github_option, output_option
 from sqlstress.errors import UsageError
+from sqlstress.garbage import no_search
 from sqlstress.render import SINGLE
 
 
@@ -16,6 +17,7 @@ from sqlstress.render import SINGLE
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_option("Write them there instead of printing them")
 @github_option
+@no_search()
 def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool) -> None:
     """Show saved reports again: as text, or with -o in any other format. Needs no SQLite.
 

@@ -24,6 +24,8 @@ def clean(text: str) -> str:
 
 def visible(text: str) -> str:
     """Return one line of visible characters in which every space stays where it is."""
+    if text.isascii() and text.isprintable():
+        return text  # as nearly every text is
     return "".join(map(_visible, _SEQUENCES.sub("", text)))
 
 

@@ -20,22 +20,28 @@ from typing import Any, NoReturn
 
 from sqlstress import __version__, jsonable
 from sqlstress.errors import UsageError
+from sqlstress.garbage import no_search
 from sqlstress.report.ab import AbTest
 from sqlstress.report.crash import Crash
 from sqlstress.report.environment import Environment
+from sqlstress.report.json_text import json_text
 from sqlstress.report.results import Run
 from sqlstress.textfile import read_text
 
-LARGEST = 64 << 20
-"""Bytes of a report that is read. Ten minutes of 256 workers, in bins of a tenth of a second, are 10 MB."""
-MOST_RUNS = 2000
-"""Runs of a report that is read: twice the cases of the largest plan, for the arms of an A/B test."""
+LARGEST = 16 << 20
+"""Bytes of a report that is read, so that it is read and shown within two seconds.
+
+Ten minutes of 256 workers, in bins of a tenth of a second, are 10 MB; 800 cases of a sweep over 1 to 8
+workers are 16: most of it are histograms.
+"""
+MOST_TEXTS = 500_000
+"""Texts and names of a report that is read: 1,000 cases of primary keys, the largest plan, have 310,000."""
+MOST_RUNS = 1000
+"""Runs of a report that is read: the cases of the largest plan. An A/B test has twice as many."""
 
 FORMAT_VERSION = "1.1"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
-_NUMBERS = re.compile(r"\[\s+-?\d[\d.e+-]*(?:,\s+-?\d[\d.e+-]*)*\s+\]")
-"""A list of numbers: no string of JSON holds a line break, so nothing else looks like one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +79,9 @@ class Report:
 
 
 def to_json(report: Report) -> str:
-    """Write a report as JSON text, lists of plain numbers on one line each."""
-    text = json.dumps(jsonable.to_plain(report), indent=1, allow_nan=False)
-    return _NUMBERS.sub(lambda found: re.sub(r"\s+", " ", found[0]), text) + "\n"
+    """Write a report as JSON text, lists of numbers and of rows of them on one line each."""
+    with no_search():
+        return json_text(jsonable.to_plain(report)) + "\n"
 
 
 def from_json(text: str) -> Report:
@@ -84,10 +90,13 @@ def from_json(text: str) -> Report:
     Raises UsageError, in a line of bounded length, whatever the text holds.
     """
     try:
-        plain = json.loads(text, parse_constant=_refuse_constant)
-        _check_version(plain)
-        _check_length(plain)
-        return jsonable.from_plain(Report, plain)
+        if text.count('"') > 2 * MOST_TEXTS:
+            raise ValueError(f"it has more than {MOST_TEXTS:,} texts and names")
+        with no_search():
+            plain = json.loads(text, parse_constant=_refuse_constant)
+            _check_version(plain)
+            _check_length(plain)
+            return jsonable.from_plain(Report, plain)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"not a sqlstress report: {error}") from error
 
@@ -124,6 +133,6 @@ def _check_version(plain: Any) -> None:
 
 def _check_length(plain: dict[str, Any]) -> None:
     """Refuse what no plan can have asked for before time and memory go into reading it."""
-    runs = plain.get("runs")
-    if isinstance(runs, list) and len(runs) > MOST_RUNS:
-        raise ValueError(f"it has more than {MOST_RUNS:,} runs")
+    runs, most = plain.get("runs"), MOST_RUNS * (2 if plain.get("ab") else 1)
+    if isinstance(runs, list) and len(runs) > most:
+        raise ValueError(f"it has more than {most:,} runs")

@@ -12,6 +12,8 @@ from sqlstress.report.environment import Warning
 from sqlstress.report.space import Space
 from sqlstress.series import Series
 
+MOST_KINDS = 20
+"""Kinds of operations of a trial, several times as many as any workload has."""
 NO_P999_UNDER = 10_000
 """Fewer samples than this say nothing about the 99.9th percentile."""
 
@@ -36,7 +38,7 @@ class Latency:
     """Sparse histogram: (index, count), the index being the upper 16 bits of the float32 of the latency."""
 
     def __post_init__(self) -> None:
-        if any(count < 0 or not histogram.is_bucket(index) for index, count in self.buckets):
+        if self.buckets and not _is_histogram(self.buckets):
             raise ValueError("its buckets are not those of a histogram")
 
     @classmethod
@@ -52,6 +54,12 @@ class Latency:
         p50, p90, p99 = (percentile(share) for share in (0.5, 0.9, 0.99))
         p999 = percentile(0.999) if count >= NO_P999_UNDER else None
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
+
+
+def _is_histogram(buckets: tuple[tuple[int, int], ...]) -> bool:
+    """Say whether pairs, one or more, can be a histogram: by the least and the largest, as they are many."""
+    indices, counts = zip(*buckets, strict=True)
+    return min(counts) >= 0 and histogram.is_bucket(min(indices)) and histogram.is_bucket(max(indices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +191,10 @@ class Trial:
     """What the database takes when the trial is over; None where it was not measured."""
     error: str | None = None
     """Why the trial is not valid; None when it is."""
+
+    def __post_init__(self) -> None:
+        if len(self.latency) > MOST_KINDS:
+            raise ValueError(f"it has more than {MOST_KINDS} kinds of operations")
 
     @property
     def tps_per_process(self) -> float:

@@ -136,9 +136,23 @@ def test_a_histogram_that_is_none_is_refused() -> None:
         assert said in refusal(json.dumps(plain))
 
 
+def test_more_texts_than_any_plan_leads_to_are_refused_before_they_are_read() -> None:
+    assert "it has more than 500,000 texts and names" in refusal('["' + '","' * 500_000 + '"]')
+
+
+def test_more_kinds_of_operations_than_any_workload_has_are_refused() -> None:
+    plain = json.loads(TEXT)
+    latency = plain["runs"][1]["trials"][0]["latency"]
+    latency |= {f"kind {number}": latency["get"] for number in range(19)}
+    said = "runs[1].trials[0]: it has more than 20 kinds of operations"
+    assert said in refusal(json.dumps(plain))
+
+
 def test_more_runs_than_a_plan_can_hold_are_refused() -> None:
-    assert "it has more than 2,000 runs" in refusal(changed(runs=[{}] * 2001))
-    assert "runs[0].case: missing" in refusal(changed(runs=[{}] * 2000))
+    assert "it has more than 1,000 runs" in refusal(changed(runs=[{}] * 1001))
+    assert "runs[0].case: missing" in refusal(changed(runs=[{}] * 1000))
+    assert "it has more than 2,000 runs" in refusal(changed(ab={"metric": "tps"}, runs=[{}] * 2001))
+    assert "runs[0].case: missing" in refusal(changed(ab={"metric": "tps"}, runs=[{}] * 2000))
 
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, by_files
 from sqlstress.analysis.wording import files, finite, place
 from sqlstress.histogram import bucket_floor
 from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, counts_axis, line, name
@@ -30,11 +31,12 @@ Measured = list[tuple[Run, Trial]]
 def percentiles(group: Group) -> Iterator[Plot]:
     """Yield the percentiles of each kind of operation, layout by layout."""
     measured = list(group.measured())
+    layouts = by_files(measured, lambda one: one[0].case.buckets)
     views = [
         View(f"{kind}, {files(layout)}", data, axes)
         for kind in _kinds(measured)
-        for layout in sorted({run.case.buckets for run, _ in measured})
-        for data, axes in _percentiles([one for one in measured if one[0].case.buckets == layout], kind)
+        for layout, own in layouts.items()
+        for data, axes in _percentiles(own, kind)
     ]
     if views:
         note = "Waits for the lock included. 50, 90, 99 and 99.9% of the operations were as fast or faster."
@@ -118,6 +120,7 @@ def _distribution(kind: str, latency: Latency, number: int) -> Plain | None:
     }
 
 
+@cache
 def _middle_ms(step: int) -> float:
     low, high = (bucket_floor(each << _COARSER) for each in (step, step + 1))
     return (low + high) / 2 / NS_PER_MS

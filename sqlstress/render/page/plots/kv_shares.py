@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, by_files
 from sqlstress.analysis.wording import files, processes
 from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, counts_axis, level
 from sqlstress.report import Run, Trial
@@ -18,11 +18,8 @@ def shares(group: Group) -> Iterator[Plot]:
     measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
     if all(len(trial.workers) < 2 for _, trial in measured):
         return
-    layouts = sorted({run.case.buckets for run, _ in measured})
-    data = [
-        _marks(layout, [one for one in measured if one[0].case.buckets == layout], number, len(layouts))
-        for number, layout in enumerate(layouts)
-    ]
+    layouts = by_files(measured, lambda one: one[0].case.buckets)
+    data = [_marks(layout, own, number, len(layouts)) for number, (layout, own) in enumerate(layouts.items())]
     axes = {
         "xaxis": counts_axis("processes", (run.case.concurrency for run, _ in measured)),
         "yaxis": axis("share, equal = 1", rangemode="tozero"),

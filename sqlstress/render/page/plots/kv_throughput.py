@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, by_files
 from sqlstress.analysis.wording import files, finite, place
 from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, counts_axis, line
 from sqlstress.report import Run
@@ -23,12 +23,14 @@ def throughput(group: Group) -> Iterator[Plot]:
         yield from _by_layout(group)
         return
     data, ideals = [], [0.0]
-    for number, layout in enumerate(sorted({point.files for point in points})):
-        curve = sorted((point.processes, point.tps) for point in points if point.files == layout)
+    layouts = by_files(points, lambda point: point.files)
+    runs = by_files(group.runs, lambda run: run.case.buckets)
+    for number, (layout, own) in enumerate(layouts.items()):
+        curve = sorted((point.processes, point.tps) for point in own)
         first, tps = curve[0]
         ideal = [tps / first * count for count, _ in curve]
         data.append(_ideal(layout, [count for count, _ in curve], ideal, number))
-        data.append(_measured(group, layout, curve, number))
+        data.append(_measured(group.unit, runs[layout], curve, number))
         ideals += ideal
     top = min(max(ideals), ABOVE_MEASURED * max(point.tps for point in points))
     layout_of = {
@@ -40,10 +42,11 @@ def throughput(group: Group) -> Iterator[Plot]:
     yield Plot("Throughput", note + trials, (View("", data, layout_of),))
 
 
-def _measured(group: Group, layout: int, curve: list[tuple[int, float]], number: int) -> Plain:
-    hover = f"%{{x}} processes on {files(layout)}: %{{y:,.0f}} {group.unit}/s<extra></extra>"
-    trace = line(files(layout), [count for count, _ in curve], [tps for _, tps in curve], number, hover)
-    spread = _spreads(group, layout)
+def _measured(unit: str, runs: list[Run], curve: list[tuple[int, float]], number: int) -> Plain:
+    where = files(runs[0].case.buckets)
+    hover = f"%{{x}} processes on {where}: %{{y:,.0f}} {unit}/s<extra></extra>"
+    trace = line(where, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
+    spread = _spreads(runs)
     if any(low < high for low, high in spread.values()):
         over = [max(0.0, spread[count][1] - tps) for count, tps in curve]
         under = [max(0.0, tps - spread[count][0]) for count, tps in curve]
@@ -51,12 +54,12 @@ def _measured(group: Group, layout: int, curve: list[tuple[int, float]], number:
     return trace
 
 
-def _spreads(group: Group, layout: int) -> dict[int, tuple[float, float]]:
+def _spreads(runs: list[Run]) -> dict[int, tuple[float, float]]:
     """Return the lowest and the highest trial of each concurrency."""
     found = {}
-    for run in group.runs:
+    for run in runs:
         rates = [rate for trial in run.valid if (rate := finite(trial.tps)) is not None]
-        if run.case.buckets == layout and rates:
+        if rates:
             found[run.case.concurrency] = (min(rates), max(rates))
     return found
 
@@ -90,8 +93,7 @@ def _by_layout(group: Group) -> Iterator[Plot]:
 def over_time(group: Group) -> Iterator[Plot]:
     """Yield the throughput in each tenth of a second of the window, layout by layout."""
     views = []
-    for layout in sorted({run.case.buckets for run in group.runs}):
-        runs = [run for run in group.runs if run.case.buckets == layout]
+    for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
         data = [trace for number, run in enumerate(runs) if (trace := _over_time(run, number))]
         if data:
             axes = {

@@ -21,19 +21,19 @@ SCALES = {"query": "pairs"}
 def plots(group: Group) -> Iterator[Plot]:
     """Yield a matrix for each phase and driver: a row for each method, a column for each scale."""
     parts: dict[str, list[Run]] = {}
+    differing = len({run.case.concurrency for run in group.runs}) > 1
     for run in group.runs:
         if run.case.method:
-            parts.setdefault(f"{run.case.method.phase}, {_by(run.case, group)}", []).append(run)
+            parts.setdefault(f"{run.case.method.phase}, {_by(run.case, differing)}", []).append(run)
     views = [view for part, runs in parts.items() if (view := _view(part, runs))]
     if views:
         note = "Seconds, by the scale of the job. The bluer, the longer, by the logarithm. Empty: not tried."
         yield Plot("Methods", note, tuple(views), wide=True)
 
 
-def _by(case: Case, group: Group) -> str:
+def _by(case: Case, differing: bool) -> str:
     """Return the driver; and how many processes, where they differ."""
-    counts = {run.case.concurrency for run in group.runs}
-    return f"{case.driver}, {processes(case.concurrency)}" if len(counts) > 1 else case.driver
+    return f"{case.driver}, {processes(case.concurrency)}" if differing else case.driver
 
 
 def _view(label: str, runs: list[Run]) -> View | None:
