@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.engine.processes import Command, gone, runs, saved_report
+from tests.engine.processes import Command, gone, runs, saved_report, sqlstress
 from tests.faults.commands import SHORT, Held, left, posix, second_case
 from tests.faults.failing import VARIABLE
 
@@ -160,6 +160,26 @@ def test_results_that_stop_in_the_middle_keep_nobody_from_stopping(
     assert took_s < AT_ONCE_S
     assert gone(workers)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.fault(
+    area="workers",
+    injected="a worker stopped (SIGSTOP) in the middle of its results, for good",
+    outcome="exit code 4; ended after the time-out, and named; the others' figures are kept",
+)
+@posix
+@pytest.mark.long
+def test_results_that_stop_in_the_middle_are_given_up_after_the_time_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "reporting SIGSTOP")
+    code, _, errors = sqlstress(tmp_path, *ARGUMENTS, "--busy-timeout", "1s", program=FAILING)
+    failed, following = saved_report(tmp_path).runs
+    assert code == 4
+    assert "worker 2 hung within the time-out, and was ended; the others' figures are kept." in errors
+    assert [one.error is None for one in failed.trials[0].workers] == [True, False, True]
+    assert (following.error, following.verdict.status) == (None, "ok")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
 @pytest.mark.fault(
