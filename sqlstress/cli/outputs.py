@@ -10,11 +10,12 @@ from pathlib import Path
 from secrets import token_hex
 from tempfile import gettempdir
 
-from sqlstress.cli.console import say
+from sqlstress.cli.console import complain, say
 from sqlstress.cli.github import Step
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.render import BESIDE, FORMATS, check_installed
 from sqlstress.report import Report, to_json, write_atomically
+from sqlstress.report.document import LARGEST
 from sqlstress.report.saving import is_stream, remove_unfinished
 
 
@@ -30,6 +31,14 @@ class Output:
         write_atomically(self.path, FORMATS[self.format](*reports))
         if self.beside is not None:
             write_atomically(self.beside, BESIDE[self.format][1](*reports))
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether it is a report that no command of ours will read."""
+        try:
+            return self.format == "json" and self.path.stat().st_size > LARGEST
+        except OSError:
+            return False
 
     @property
     def beside(self) -> Path | None:
@@ -95,6 +104,12 @@ class Saver:
         kept = any(output.format == "json" for output in self._files if output not in self._lost)
         if self._lost and not kept:
             self._rescue(report)
+        for output in self._files:
+            if output.is_too_large:
+                complain(
+                    f"Warning: {output.path} is larger than {LARGEST >> 20} MiB, the most that is read again. "
+                    "Split the plan, or save what it shows too: -o report.html -o report.csv."
+                )
 
     def saved(self) -> list[str]:
         """Return the names of the files that have been written by now."""

@@ -40,6 +40,17 @@ def test_the_format_is_the_suffix_or_what_stands_before_the_colon(
     assert parse_output(text) == Output(form, Path(name))
 
 
+def test_a_report_that_is_too_large_to_be_read_again_is_said_to_be(
+    cli: Cli, session: type[FakeSession], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert cli("-o", "report.json", "--quiet").err == ""
+    size = (tmp_path / "report.json").stat().st_size
+    monkeypatch.setattr("sqlstress.cli.outputs.LARGEST", size - 100)
+    said = cli("-o", "report.json", "-o", "report.csv", "--quiet")
+    assert (said.code, len(said.lines)) == (0, 1)
+    assert said.err.startswith("Warning: report.json is larger than ")
+
+
 def test_reports_are_saved_in_several_forms_at_once(
     cli: Cli, session: type[FakeSession], tmp_path: Path
 ) -> None:
