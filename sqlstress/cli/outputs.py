@@ -107,7 +107,7 @@ class Saver:
         for output in self._files:
             if output.is_too_large:
                 complain(
-                    f"Warning: {output.path} is larger than {LARGEST >> 20} MiB, the most that is read again. "
+                    f"Warning: {output.path} is larger than {LARGEST >> 20} MiB, the most that is read. "
                     "Split the plan, or save what it shows too: -o report.html -o report.csv."
                 )
 
