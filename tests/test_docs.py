@@ -137,6 +137,12 @@ def run_by_a_test() -> list[str]:
     return [command for command in written if command not in ELSEWHERE and not PLAN.fullmatch(command)]
 
 
+def have_one_form(shown: tuple[str, ...], printed: tuple[str, ...]) -> bool:
+    """Say whether two tables are of one form: where figures are wide, some columns leave for want of room."""
+    narrow, wide = sorted((shown, printed), key=len)
+    return bool(narrow) and [name for name in wide if name in narrow] == [*narrow]
+
+
 @pytest.mark.parametrize("command", run_by_a_test())
 def test_a_command_of_the_documentation_runs_and_prints_what_is_shown(command: str, checkout: Path) -> None:
     printed = execute(command, checkout)
@@ -144,7 +150,8 @@ def test_a_command_of_the_documentation_runs_and_prints_what_is_shown(command: s
         if command.startswith(("sqlstress compare ", "sqlstress report ")):
             assert output == printed, page  # what saved reports say, to the letter
         else:
-            assert columns(output) == columns(printed), page
+            assert all(map(have_one_form, columns(output), columns(printed))), page
+            assert len(columns(output)) == len(columns(printed)), page
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
