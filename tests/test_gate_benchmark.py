@@ -36,7 +36,9 @@ def outcome(share: float, verdict: str, seconds: float = 60.0) -> Outcome:
     return Outcome(share, 1, verdict, 10, 1.0 - share, seconds)
 
 
-@pytest.mark.parametrize(("hits", "runs"), [(0, 100), (1, 100), (5, 20), (20, 20), (0, 1), (99, 100)])
+@pytest.mark.parametrize(
+    ("hits", "runs"), [(0, 100), (1, 100), (5, 20), (20, 20), (0, 1), (99, 100), (3, 5000), (4990, 5000)]
+)
 def test_intervals_of_rates_are_scipys(hits: int, runs: int) -> None:
     stats = pytest.importorskip("scipy.stats")
     expected = stats.binomtest(hits, runs).proportion_ci(0.95, "exact")

@@ -16,7 +16,20 @@ def clopper_pearson(hits: int, runs: int, confidence: float = 0.95) -> tuple[flo
 
 def _at_most(hits: int, runs: int, rate: float) -> float:
     """Return the probability of so many hits or fewer."""
-    return math.fsum(math.comb(runs, k) * rate**k * (1 - rate) ** (runs - k) for k in range(hits + 1))
+    if rate in (0.0, 1.0):
+        return float(rate == 0.0 or hits >= runs)
+    # As logarithms: the binomials of more than a thousand runs are too large for a float.
+    every = math.lgamma(runs + 1)
+    return math.fsum(
+        math.exp(
+            every
+            - math.lgamma(k + 1)
+            - math.lgamma(runs - k + 1)
+            + k * math.log(rate)
+            + (runs - k) * math.log1p(-rate)
+        )
+        for k in range(hits + 1)
+    )
 
 
 def _solve(below: Callable[[float], bool]) -> float:
