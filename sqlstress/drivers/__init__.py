@@ -22,7 +22,7 @@ VFSS = {
 }
 """Stand-ins for a disk, below SQLite: only apsw can have them."""
 
-__all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "explain", "load_driver", "load_vfs"]
+__all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "explain", "load_driver", "load_vfs", "said"]
 
 
 def load_driver(name: str) -> Driver:
@@ -55,4 +55,11 @@ def explain(name: str, error: Exception) -> str:
     code = load_driver(name).result_code(error) if name in DRIVERS else None
     kind = type(error).__name__ if code is None else codes.name(code)
     advice = None if code is None else codes.advice(code)
-    return f"{kind}: {error}".removesuffix(": ") + (f" ({advice})" if advice else "")
+    return f"{kind}: {said(error)}".removesuffix(": ") + (f" ({advice})" if advice else "")
+
+
+def said(error: Exception) -> str:
+    """Return what SQLite or its binding says; where the binding can't make text of bytes, the bytes."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"no UTF-8: {error.object.decode(errors='backslashreplace'):.200}"
+    return str(error)

@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from sqlstress.drivers import codes
 from sqlstress.drivers.base import Row
 from sqlstress.drivers.waiting import Waiting
 from sqlstress.errors import UsageError
@@ -81,6 +82,8 @@ def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> ApswCo
 
 def result_code(error: BaseException) -> int | None:
     """Return the extended result code."""
+    if isinstance(error, UnicodeDecodeError):
+        return codes.CORRUPT  # what a damaged file holds as text is none any more
     return getattr(error, "extendedresult", None) if isinstance(error, apsw.Error) else None
 
 

@@ -77,9 +77,7 @@ def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> Stdlib
 def result_code(error: BaseException) -> int | None:
     """Return the extended result code; the standard library has it since Python 3.11."""
     if isinstance(error, UnicodeDecodeError):
-        return (
-            codes.CORRUPT
-        )  # SQLite's message quotes a name from a damaged file, and the binding can't read it
+        return codes.CORRUPT  # SQLite quotes from a damaged file what is no text any more
     return getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.Error) else None
 
 

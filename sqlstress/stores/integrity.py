@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlstress.case import Case
-from sqlstress.drivers.base import Row
+from sqlstress.drivers import said
+from sqlstress.drivers.base import Connection, Row
 from sqlstress.errors import SqlstressError
 from sqlstress.processes import call_apart
 from sqlstress.pulse import Pulse
@@ -48,7 +49,7 @@ def _checked(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[st
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as problem:
-        error = str(problem)
+        error = said(problem)
     lines = [line for row in found for line in str(row[0]).splitlines()]
     return [line for line in lines if line not in ("ok", _HEADING)], error
 
@@ -70,9 +71,14 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
 
 
 def schema(case: Case, path: Path) -> list[Row]:
-    """Return what is defined in a file: number, type, name, table, SQL; the oldest first."""
+    """Return what is defined in a file: see `definitions`."""
+    with opened(case, path) as connection:
+        return definitions(connection)
+
+
+def definitions(connection: Connection) -> list[Row]:
+    """Return what is defined: number, type, name, table, SQL; the oldest first."""
     # As bytes: what is damaged need not be text any more.
     columns = ", ".join(f"CAST({column} AS BLOB)" for column in _COLUMNS)
-    with opened(case, path) as connection:
-        rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
+    rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
     return [tuple((blob or b"").decode(errors="backslashreplace") for blob in row) for row in rows]

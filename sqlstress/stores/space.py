@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlstress.case import Case
-from sqlstress.drivers import Connection, codes, load_driver
+from sqlstress.drivers import Connection, codes, load_driver, said
 from sqlstress.errors import EnvironmentFailure, SqlstressError
 from sqlstress.processes import call_apart
 from sqlstress.pulse import Pulse
@@ -48,7 +48,7 @@ def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
         name = type(error).__name__ if code is None else codes.name(code)
         tell = _damaged if codes.is_damage(code) else _impossible
         # A damaged schema may have names with line breaks, of which SQLite's message quotes one.
-        raise tell(path, f"{name}: {' '.join(str(error).split())}") from error
+        raise tell(path, f"{name}: {' '.join(said(error).split())}") from error
 
 
 def _impossible(path: Path, reason: str) -> EnvironmentFailure:

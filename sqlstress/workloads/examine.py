@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sqlstress.case import Case
+from sqlstress.drivers import said
 from sqlstress.drivers.base import Row
 from sqlstress.errors import SqlstressError
 from sqlstress.pulse import Pulse
@@ -32,7 +33,7 @@ def examined(name: str, check: Callable[[], Check]) -> Check:
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as error:
-        return Check(name, "failed", 0, 1, (f"the database can't be read: {error}",))
+        return Check(name, "failed", 0, 1, (f"the database can't be read: {said(error)}",))
 
 
 def integrity_check(case: Case, folder: Path, pulse: Pulse) -> Check:
@@ -61,11 +62,15 @@ def schema_check(case: Case, folder: Path, created: Sequence[Row], pulse: Pulse)
         pulse()
         found = schema(case, path)
         tally.checked += len(created)
-        for row in [row for row in created if row not in found]:
-            tally.problem(f"the schema of {path.name} lacks {_definition(row)}")
-        for row in [row for row in found if row not in created]:
-            tally.problem(f"the schema of {path.name} holds {_definition(row)}, which nobody created")
+        for complaint in schema_complaints(created, found):
+            tally.problem(f"the schema of {path.name} {complaint}")
     return tally.check()
+
+
+def schema_complaints(created: Sequence[Row], found: Sequence[Row]) -> list[str]:
+    """Say what a schema lacks, and what it holds besides; what has been changed is both."""
+    lacks = [f"lacks {_definition(row)}" for row in created if row not in found]
+    return lacks + [f"holds {_definition(row)}, which nobody created" for row in found if row not in created]
 
 
 def _definition(row: Row) -> str:

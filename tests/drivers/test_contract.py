@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 
 import pytest
 
-from sqlstress.drivers import DRIVERS, Connection, Driver, load_driver
+from sqlstress.drivers import DRIVERS, Connection, Driver, load_driver, said
 from sqlstress.drivers.codes import BUSY, BUSY_SNAPSHOT, CORRUPT
 from sqlstress.errors import UsageError
 from tests.drivers.conftest import Connect
@@ -176,6 +177,13 @@ def test_damage_is_known_whatever_bytes_sqlite_quotes_of_it(
     one.rows("PRAGMA writable_schema = on")
     one.rows("UPDATE sqlite_schema SET sql = CAST(? AS TEXT)", (b"CREATE TABLE kv(key) \xea",))
     assert code_of(driver, connect(), GET, (1,)) == CORRUPT
+
+
+def test_text_that_is_no_text_is_damage_and_told_as_it_is(driver: Driver, one: Connection) -> None:
+    one.rows("UPDATE kv SET value = CAST(? AS TEXT) WHERE key = 1", (b"one \xea one",))
+    with pytest.raises(Exception) as refused:
+        one.rows("SELECT value FROM kv")
+    assert re.search("one (\\\\xea|\ufffd) one", said(refused.value))
 
 
 def test_what_is_not_sqlites_error_has_no_code(driver: Driver, one: Connection) -> None:

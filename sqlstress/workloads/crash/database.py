@@ -7,17 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from sqlstress.case import Case
-from sqlstress.drivers import DRIVERS, Connection, codes, load_driver
+from sqlstress.drivers import DRIVERS, Connection, codes, load_driver, said
+from sqlstress.drivers.base import Row
 from sqlstress.report import Check, Verdict
 from sqlstress.report.crash import INTEGRITY
 from sqlstress.stores import files, walindex
 from sqlstress.stores.connecting import waiting_of
-from sqlstress.stores.integrity import integrity
+from sqlstress.stores.integrity import definitions, integrity, schema
 from sqlstress.workloads.crash.proof import Contents, Told, check_acknowledged, check_whole, numbers_found
 from sqlstress.workloads.crash.records import PUT, TABLES, Entry, Records
+from sqlstress.workloads.examine import schema_complaints
 from sqlstress.workloads.problems import Tally
 
 EXAMINER = 0
@@ -51,6 +53,8 @@ class Database:
         self.case, self.folder = case, folder
         self.records = Records(case)
         self.told: dict[int, Told] = {}
+        self.schema: list[Row] = []
+        """What every file defines."""
         self._held: list[Connection] = []
 
     def create(self) -> dict[str, str]:
@@ -65,6 +69,7 @@ class Database:
                 connection.run_many(PUT, chain.from_iterable(rows))
                 connection.rows("COMMIT")
             effective = files.first_write(self.case, path)
+        self.schema = schema(self.case, self.paths[0])
         return effective
 
     @property
@@ -91,7 +96,7 @@ class Database:
                 if self._is_ours(error):
                     raise
                 # What can't be read is asked about once more: for the page.
-                complaints = integrity(replace(self.case, verify="full"), path, _nothing) or [str(error)]
+                complaints = integrity(replace(self.case, verify="full"), path, _nothing) or [said(error)]
             else:
                 found.append(contents)
             for complaint in complaints:
@@ -105,10 +110,11 @@ class Database:
         connection = driver.connect(path, 0, None)
         self._held.append(connection)
         waiting = waiting_of(self.case, EXAMINER)
-        return cast(
-            tuple[Contents, list[str]],
-            waiting.retried(read, driver.result_code, connection.rollback)(connection),
+        contents, defined, complaints = waiting.retried(read, driver.result_code, connection.rollback)(
+            connection
         )
+        changed = [f"its schema {text}" for text in schema_complaints(self.schema, defined)]
+        return contents, complaints + changed
 
     def _is_ours(self, error: Exception) -> bool:
         """Say whether an error is about this machine or this program; else it is about the file."""
@@ -159,18 +165,19 @@ def _nothing() -> None:
     """Let the examination of a broken file go on."""
 
 
-def read(connection: Connection) -> tuple[Contents, list[str]]:
-    """Return what a file holds, in one snapshot, and what integrity_check complains of."""
+def read(connection: Connection) -> tuple[Contents, list[Row], list[str]]:
+    """Return what a file holds and defines, in one snapshot, and what integrity_check complains of."""
     connection.rows("BEGIN")
     try:
         log = [
             Entry(*row) for row in connection.iterate("SELECT writer, number, record FROM log ORDER BY id")
         ]
         rows: dict[Any, Any] = dict(connection.iterate("SELECT key, value FROM record"))
+        defined = definitions(connection)
         answers = [str(row[0]) for row in connection.rows("PRAGMA integrity_check")]
     finally:
         connection.rollback()
-    return Contents(log, rows), [] if answers == ["ok"] else answers
+    return Contents(log, rows), defined, [] if answers == ["ok"] else answers
 
 
 def _is_hot(database: Path) -> bool:

@@ -20,8 +20,6 @@ def examine(connect: Callable[[], Connection]) -> Remains:
         ((has_table,),) = connection.rows(_HAS_TABLE)
         contents = tuple(Row(*row) for row in connection.rows(READ)) if has_table else ()
         answers = [str(row[0]) for row in connection.rows(f"PRAGMA integrity_check({_COMPLAINTS})")]
-    except UnicodeDecodeError:
-        return Remains(None, ("a damaged row: its text is no UTF-8",))
     except Exception as error:
         if driver.result_code(error) is None:
             raise

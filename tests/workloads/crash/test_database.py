@@ -67,7 +67,9 @@ def crashed(database: Database, place: Path) -> Database:
     place.mkdir()
     for file in database.folder.iterdir():
         shutil.copy(file, place)
-    return Database(database.case, place)
+    found = Database(database.case, place)
+    found.schema = database.schema
+    return found
 
 
 def write(case: Case, connection: Connection, count: int, before: int = 0) -> None:
@@ -207,6 +209,24 @@ def test_what_is_changed_in_the_files_is_found(written: Database, sql: str, chec
     found = verdict(written, Told(4, 4))
     assert found.status == "failed"
     assert [told in " ".join(one.counterexamples) for one in found.checks if one.name == check] == [True]
+
+
+@pytest.mark.fault(
+    area="crash",
+    injected="a definition changed after a crash, or made unreadable",
+    outcome="the file fails, and says which definition",
+)
+@pytest.mark.parametrize("instead", [b"\xc3NTEGER", b"BLOB"])
+def test_a_changed_definition_is_found(written: Database, instead: bytes) -> None:
+    with closing(sqlite3.connect(written.paths[0])) as connection, connection:
+        connection.execute("PRAGMA writable_schema = on")
+        ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'log'").fetchall()
+        changed = sql.encode().replace(b"INTEGER", instead, 2).replace(instead, b"INTEGER", 1)
+        connection.execute("UPDATE sqlite_schema SET sql = CAST(? AS TEXT) WHERE name = 'log'", (changed,))
+    found = verdict(written, Told(4, 4))
+    (integrity,) = [check for check in found.checks if check.name == "integrity_check"]
+    assert integrity.counterexamples[0].startswith("kv.db: its schema lacks definition ")
+    assert "which nobody created" in integrity.counterexamples[1]
 
 
 @pytest.mark.fault(
