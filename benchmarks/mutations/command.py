@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.mutations import __doc__ as about
 from benchmarks.mutations.catalogue import WORKLOADS, Workload
-from benchmarks.mutations.experiment import LEVELS, try_all
+from benchmarks.mutations.experiment import try_all
 from benchmarks.mutations.results import Results, kept
-from benchmarks.mutations.table import markdown, table
+from benchmarks.mutations.table import markdown, summary
 from benchmarks.options import folder, positive
 from benchmarks.surroundings import revision
 from sqlstress.drivers.build import describe
@@ -48,8 +48,7 @@ def main(arguments: list[str]) -> int:
         if results.counts:
             results.save(output.with_suffix(".json"))
             write_atomically(output.with_suffix(".md"), markdown(results))
-    for level in LEVELS:
-        print(f"--verify {level}\n{table(results, level)}\n")
+    print(f"{summary(results)}\n")
     left = sum(1 for _ in _to_come(results, given.seeds, given.only))
     print(f"{left} runs are left: give the command once more" if left else "all seeds are done")
     return 0
@@ -74,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 def _describe(results: Results, arguments: list[str]) -> None:
     if not results.counts:
         results.created = datetime.now(UTC).isoformat(timespec="seconds")
-        results.revision = revision()
+    results.revisions = tuple(dict.fromkeys((*results.revisions, revision() or "unknown")))
     machine, build = host.describe(), describe(results.driver)
     results.command = ("python", "-m", "benchmarks", "mutations", *map(shlex.quote, arguments))
     results.surroundings = (

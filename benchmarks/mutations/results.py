@@ -22,7 +22,8 @@ class Results:
     driver: str
     created: str = ""
     command: tuple[str, ...] = ()
-    revision: str = ""
+    revisions: tuple[str, ...] = ()
+    """Of the checkouts that did it, the first one first."""
     surroundings: tuple[str, ...] = ()
     """Host and library, a line each."""
     seeds: dict[str, list[int]] = field(default_factory=dict)
@@ -59,7 +60,7 @@ def kept(path: Path, driver: str) -> Results:
     if not path.exists():
         return Results(driver)
     plain: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    for field_of_tuple in ("command", "surroundings"):
+    for field_of_tuple in ("command", "revisions", "surroundings"):
         plain[field_of_tuple] = tuple(plain[field_of_tuple])
     found = Results(**plain)
     if found.driver != driver:

@@ -1,8 +1,8 @@
-"""The results as Markdown: a row for each workload, a column for each change."""
+"""The results as Markdown: a row for each workload, or for each experiment, a column for each change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tabulate import tabulate
 
@@ -16,7 +16,7 @@ def markdown(results: Results) -> str:
     """Return everything as Markdown."""
     seeds = [seed for each in results.seeds.values() for seed in each]
     facts = (
-        f"Measured {results.created}, revision {results.revision or 'unknown'}, driver {results.driver}",
+        f"Begun {results.created}, revision {' and '.join(results.revisions)}, driver {results.driver}",
         *results.surroundings,
         f"seeds {min(seeds)} to {max(seeds)}; {len(seeds):,} runs of real processes, looked at unchanged too",
     )
@@ -24,7 +24,9 @@ def markdown(results: Results) -> str:
         "# What the checkers catch",
         f"```\n{' '.join(results.command)}\n```",
         "\n".join(f"- {fact}" for fact in facts),
-        *(part for level in LEVELS for part in _section(results, level)),
+        summary(results),
+        "## Each workload",
+        *(f"`--verify {level}`:\n\n{table(results, _by_workload(results), level)}" for level in LEVELS),
         "## Not applicable",
         "\n".join(_reasons()),
         "## Not caught, or not named",
@@ -33,28 +35,38 @@ def markdown(results: Results) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _section(results: Results, level: str) -> Iterator[str]:
-    yield f"## --verify {level}"
-    yield (
+def summary(results: Results) -> str:
+    """Return a table for each level of verification, with a row for each experiment."""
+    explained = (
         "Changes caught of those tried; where fewer were named than caught, how many were named stands in "
         "brackets. `clean` is false alarms of runs that nobody changed. The last row has the exact 95 % "
-        "interval (Clopper-Pearson) of the rate caught; n/a: not applicable, for the reasons below."
+        "interval (Clopper-Pearson) of the rate; n/a: such a change can't be made to these files."
     )
-    yield table(results, level)
+    tables = (f"`--verify {level}`:\n\n{table(results, _by_experiment(results), level)}" for level in LEVELS)
+    return "\n\n".join((explained, *tables))
 
 
-def table(results: Results, level: str) -> str:
-    """Return a row for each workload."""
+def _by_workload(results: Results) -> dict[str, list[str]]:
+    return {name: [name] for name in WORKLOADS if name in results.counts}
+
+
+def _by_experiment(results: Results) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in _by_workload(results):
+        found.setdefault(name.split(", ")[0], []).append(name)
+    return found
+
+
+def table(results: Results, groups: Mapping[str, Sequence[str]], level: str) -> str:
+    """Return a row for each group of workloads, and for all together."""
     changes = (CLEAN, *ROWS, *BYTES)
-    rows = [
-        (name, *(_cell(results, [name], change, level) for change in changes))
-        for name in WORKLOADS
-        if name in results.counts
-    ]
     every = list(results.counts)
-    rows.append(("all", *(_cell(results, every, change, level) for change in changes)))
+    rows = [
+        (name, *(_cell(results, workloads, change, level) for change in changes))
+        for name, workloads in {**groups, "all": every}.items()
+    ]
     rows.append(("95 %", *(_interval(_sum(results, every, change, level)) for change in changes)))
-    return tabulate(rows, ("workload", *changes), tablefmt="pipe", disable_numparse=True)
+    return tabulate(rows, ("", *changes), tablefmt="pipe", disable_numparse=True)
 
 
 def _sum(results: Results, workloads: Sequence[str], change: str, level: str) -> list[int]:
@@ -75,7 +87,7 @@ def _interval(counts: Sequence[int]) -> str:
     if not tried:
         return "n/a"
     low, high = clopper_pearson(caught, tried)
-    return f"{low:.2%} to {high:.2%}"
+    return f"{100 * low:.1f} to {high:.1%}"
 
 
 def _reasons() -> Iterator[str]:
