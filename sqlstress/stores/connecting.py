@@ -29,7 +29,11 @@ def connect(case: Case, path: Path, waiting: Waiting) -> Connection:
         apply = waiting.retried(
             lambda _: pragmas.apply(connection, settings), driver.result_code, connection.rollback
         )
-        apply(None)
+        try:
+            apply(None)
+        except BaseException:
+            connection.close()
+            raise
     except Exception as error:
         raise EnvironmentFailure(f"cannot open {path.name}: {explain(case.driver, error)}") from error
     return connection

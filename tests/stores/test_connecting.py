@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,12 +45,32 @@ def test_a_file_that_is_locked_while_it_is_opened_is_waited_for(case: Case, path
         second.close()
 
 
-def test_a_file_that_stays_locked_is_given_up_with_sqlites_name_for_it(case: Case, path: Path) -> None:
+def test_a_file_that_stays_locked_is_given_up_with_sqlites_name_for_it_and_closed(
+    case: Case, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = holder(case, path)
-    time = FakeTime()
+    time, driver = FakeTime(), load_driver(case.driver)
+    opened: list[Any] = []
+    closed: list[Any] = []
+
+    def connecting(*arguments: Any) -> Any:
+        connection: Any = open_it(*arguments)
+        close = connection.close
+
+        def closing() -> None:
+            closed.append(connection)
+            close()
+
+        monkeypatch.setattr(connection, "close", closing)
+        opened.append(connection)
+        return connection
+
+    open_it = driver.connect
+    monkeypatch.setattr(driver, "connect", connecting)
     try:
         with pytest.raises(EnvironmentFailure, match=r"cannot open shared.db: SQLITE_BUSY"):
             connect(case, path, time.waiting(timeout_s=0.5))
         assert 0.5 <= time.now < 0.7
+        assert len(opened) == 1 and closed == opened
     finally:
         first.close()
