@@ -59,7 +59,7 @@ def explain(name: str, error: Exception) -> str:
 
 
 def said(error: Exception) -> str:
-    """Return what SQLite or its binding says; where the binding can't make text of bytes, the bytes."""
+    """Return what SQLite or its binding says; where the binding can't make text of bytes, what they hold."""
     if isinstance(error, UnicodeDecodeError):
-        return f"no UTF-8: {error.object.decode(errors='backslashreplace'):.200}"
+        return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
     return str(error)

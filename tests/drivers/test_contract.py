@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 
@@ -183,7 +182,7 @@ def test_text_that_is_no_text_is_damage_and_told_as_it_is(driver: Driver, one: C
     one.rows("UPDATE kv SET value = CAST(? AS TEXT) WHERE key = 1", (b"one \xea one",))
     with pytest.raises(Exception) as refused:
         one.rows("SELECT value FROM kv")
-    assert re.search("one (\\\\xea|\ufffd) one", said(refused.value))
+    assert "one \ufffd one" in said(refused.value)
 
 
 def test_what_is_not_sqlites_error_has_no_code(driver: Driver, one: Connection) -> None:
