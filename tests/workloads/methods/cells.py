@@ -93,7 +93,7 @@ def run(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
 def work_as(ran: Ran, worker: int) -> None:
     """Do one worker's work."""
     source = open_source(plain(ran.case), ran.folder, worker, SALT, ran.work.shared)
-    now = time.perf_counter_ns()
-    ran.totals.append(timed_loop(source, Window(now, now, FOREVER_NS), None, [0], [0]))
-    ran.findings.append(source.findings())
-    source.close()
+    with closing(source):
+        now = time.perf_counter_ns()
+        ran.totals.append(timed_loop(source, Window(now, now, FOREVER_NS), None, [0], [0]))
+        ran.findings.append(source.findings())
