@@ -14,7 +14,7 @@ from benchmarks.mutations.change import Change
 from benchmarks.mutations.experiment import LEVELS, Outcome, try_all, try_one
 from benchmarks.mutations.results import Results, kept
 from benchmarks.mutations.sites import TRUNK, sites
-from benchmarks.mutations.table import markdown
+from benchmarks.mutations.table import markdown, summary
 from benchmarks.mutations.trial import Trial
 
 KEYS = (
@@ -26,6 +26,7 @@ KEYS = (
 )
 TRIED = [name for name in WORKLOADS if not name.startswith("keys, ") or name.removeprefix("keys, ") in KEYS]
 """The command tries all: `python -m benchmarks mutations`."""
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module", params=TRIED)
@@ -117,6 +118,13 @@ def test_the_same_seed_changes_the_same(tmp_path: Path) -> None:
         assert not isinstance(change, str)
         texts.append(change(trial, Random("1")).text)
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+def test_the_page_shows_the_kept_tables(driver: str) -> None:
+    name = {"sqlite3": "mutations", "apsw": "mutations-apsw"}[driver]
+    results = kept(ROOT / f"benchmarks/results/{name}.json", driver)
+    assert summary(results) in (ROOT / "docs/checkers.md").read_text(encoding="utf-8")
 
 
 def test_misses_are_kept_in_words() -> None:
