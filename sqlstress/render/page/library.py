@@ -13,5 +13,5 @@ def plotly_js() -> str:
     try:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
-        raise UsageError("html needs plotly: python -m pip install 'sqlstress[report]'.") from error
+        raise UsageError("html needs plotly: python -m pip install plotly.") from error
     return str(get_plotlyjs())
