@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
@@ -44,6 +44,8 @@ class Ended:
     done: Done | None = None
     reason: str | None = None
     """Why there are no results; None when there are."""
+    over_ns: int = field(default=0, compare=False)
+    """When one without results had certainly ended, on the shared clock; 0: not known."""
 
 
 class Pool:
@@ -198,14 +200,18 @@ class Pool:
         except (EOFError, OSError):
             process = self._processes[number - 1]
             process.join(GRACE_S)
-            return Ended(number, reason=processes.death(process.exitcode))
-        return Ended(number, reason=message.reason) if isinstance(message, Failed) else message
+            over_ns = 0 if process.exitcode is None else time.perf_counter_ns()
+            return Ended(number, reason=processes.death(process.exitcode), over_ns=over_ns)
+        if isinstance(message, Failed):
+            return Ended(number, reason=message.reason, over_ns=time.perf_counter_ns())
+        return message
 
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
         """Wait until all processes have ended; return whether they did."""
         until = time.monotonic() + timeout_s
         for process in self._processes:
-            while process.exitcode is None and (left := until - time.monotonic()) > 0:
+            # Not by its exit code: multiprocessing would keep it, and its descriptors, until the next start.
+            while process.is_alive() and (left := until - time.monotonic()) > 0:
                 process.join(min(left, TICK_S))
                 pulse()
         return all(process.exitcode is not None for process in self._processes)

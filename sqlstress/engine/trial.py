@@ -214,4 +214,7 @@ def lateness_s(case: Case, window: Window, ended: Sequence[Ended]) -> float:
 
 def outcomes(ended: Sequence[Ended]) -> list[Outcome]:
     """Return what a verdict must know of each worker."""
-    return [Outcome(one.worker, one.done is None, one.done.findings if one.done else None) for one in ended]
+    return [
+        Outcome(one.worker, one.done is None, one.done.findings if one.done else None, one.over_ns)
+        for one in ended
+    ]

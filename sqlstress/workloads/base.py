@@ -98,6 +98,8 @@ class Outcome(NamedTuple):
     worker: int
     died: bool
     findings: Findings | None
+    over_ns: int = 0
+    """When one that died had certainly ended, on the workers' clock; 0: not known."""
 
 
 class Companion(Protocol):

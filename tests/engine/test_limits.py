@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,7 @@ def test_what_is_provided_for_the_parent_is_what_it_holds(tmp_path: Path) -> Non
     case = Case(
         buckets=100, concurrency=4, ops=1, warmup_s=0.0, load=Load(key_space=100), checkpointing=beside
     )
+    active_children()
     gc.collect()  # what earlier tests have dropped must not be closed meanwhile
     before = len(list(Path("/proc/self/fd").iterdir()))
     with StopSignals() as signals:

@@ -91,6 +91,7 @@ def test_who_fails_while_starting_is_told(waiting: Waiting) -> None:
     send(other, Ready(500))
     failed = pool.wait_ready(5.0, no_pulse)
     assert failed == [Ended(1, reason="SQLITE_CANTOPEN: unable to open database file")]
+    assert failed[0].over_ns == 1_000
 
 
 @pytest.mark.parametrize("stamp_ns", [-1, 1_001])
@@ -119,6 +120,7 @@ def test_a_worker_that_does_nothing_any_more_is_given_up_and_the_others_kept(wai
     send(one, DONE)
     ended = pool.gather(30.0, no_pulse)
     assert ended == [Ended(1, DONE), Ended(2, reason="hung within the time-out, and was ended")]
+    assert ended[1].over_ns == 0, "it may still write"
 
 
 def test_results_of_which_half_has_come_are_waited_for_and_then_given_up(waiting: Waiting) -> None:
@@ -235,6 +237,9 @@ class Stubborn:
     def __init__(self, heeds: str) -> None:
         self.heeds, self.exitcode = heeds, None if heeds else 0
         self.done: list[str] = []
+
+    def is_alive(self) -> bool:
+        return self.exitcode is None
 
     def join(self, timeout: float) -> None:
         pass

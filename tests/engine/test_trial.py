@@ -85,8 +85,9 @@ def test_a_dead_worker_is_not_late() -> None:
 
 
 def test_a_verdict_is_told_who_died_and_what_the_others_found() -> None:
-    alive, killed = done(1), dead(2)
+    alive, killed = done(1), replace(dead(2), over_ns=70)
     told = outcomes([alive, killed])
+    assert [one.over_ns for one in told] == [0, 70]
     assert [(one.worker, one.died) for one in told] == [(1, False), (2, True)]
     assert alive.done is not None
     assert told[0].findings is alive.done.findings

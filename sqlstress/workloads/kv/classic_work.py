@@ -109,7 +109,7 @@ class ClassicWork(Work):
                     begins[index][key] = area.begins[own]
                     ends[index][key] = area.ends[own]
                     latest[key] = max(latest[key], area.begins[own])
-        return ours, proof.History(sequences, begins, ends, latest, unknown)
+        return ours, proof.History(sequences, begins, ends, latest, unknown, proof.ends_of_the_dead(outcomes))
 
     def _scan(self, pulse: Pulse) -> tuple[dict[int, Any], list[str]]:
         """Return every row that is in the file of its key, and the other rows' keys in words."""

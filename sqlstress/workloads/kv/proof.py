@@ -2,7 +2,8 @@
 
 For each key, the value found must be some worker's last acknowledged write to it, and no other
 acknowledged write to that key may have begun after that one completed. Overlapping writes may end
-either way, and a write that was under way when its worker died may be there or not.
+either way. A write that was under way when its worker died may be there or not, but not instead of one that
+began after that.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlstress.report import Check
+from sqlstress.workloads.base import Outcome
 from sqlstress.workloads.kv.values import Stamp
 from sqlstress.workloads.problems import EXAMPLES, Tally
 
@@ -34,11 +36,13 @@ class History:
     """The latest begin of any worker's acknowledged write; 0: none."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
     """Writes of which nobody knows whether they were done, and the slot that each was meant for."""
+    over: Mapping[int, int] = field(default_factory=dict)
+    """When workers that died had certainly ended, by worker: what was not done by then never was."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
         """Say what is wrong with the write found at a slot; None when nothing is."""
         if self.unknown.get(found) == slot:
-            return None
+            return self._late(slot, found)
         if found == PRELOADED:
             return (
                 f"holds its earlier value, but {self._last(slot)} was acknowledged"
@@ -61,10 +65,23 @@ class History:
             return f"holds worker {worker}'s write {sequence}, but {later} began after that one completed"
         return None
 
+    def _late(self, slot: int, found: Stamp) -> str | None:
+        """Say what is wrong with a write that was under way when its worker died."""
+        worker, sequence = found
+        if self.latest[slot] <= self.over.get(worker, self.latest[slot]):
+            return None
+        later = self._last(slot)
+        return f"holds write {sequence} of worker {worker}, who died in it, but {later} began after that"
+
     def _last(self, slot: int) -> str:
         begins = [column[slot] for column in self.begins]
         worker = begins.index(max(begins))
         return f"worker {worker + 1}'s write {self.sequences[worker][slot]}"
+
+
+def ends_of_the_dead(outcomes: Iterable[Outcome]) -> dict[int, int]:
+    """Return when the workers that died had ended, of those of whom it is known."""
+    return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
 def check_keys(

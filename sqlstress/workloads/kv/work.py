@@ -81,7 +81,8 @@ class KeyValueWork(Work):
             integrity_check(self.case, self.folder, pulse),
             examined("schema", lambda: schema_check(self.case, self.folder, self._schema, pulse)),
         ]
-        checks.append(examined("last write", lambda: self._check_keys(areas, unknown, pulse)))
+        over = proof.ends_of_the_dead(outcomes)
+        checks.append(examined("last write", lambda: self._check_keys(areas, unknown, over, pulse)))
         if self.case.load.update_ratio:
             deaths = sum(outcome.died for outcome in outcomes)
             checks.append(examined("lost updates", lambda: self._check_counters(areas, deaths)))
@@ -96,13 +97,16 @@ class KeyValueWork(Work):
             for sequence, slot in area.settle_after_death().items()
         }
 
-    def _check_keys(self, areas: Sequence[acks.Area], unknown: dict[Stamp, int], pulse: Pulse) -> Check:
+    def _check_keys(
+        self, areas: Sequence[acks.Area], unknown: dict[Stamp, int], over: dict[int, int], pulse: Pulse
+    ) -> Check:
         history = proof.History(
             [area.sequences for area in areas],
             [area.begins for area in areas],
             [area.ends for area in areas],
             acks.latest_begins(areas, pulse),
             unknown,
+            over,
         )
         seen = bytearray(self.case.load.key_space)
         covered = self.slots.covered()

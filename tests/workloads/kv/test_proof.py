@@ -50,6 +50,10 @@ ACCEPTED = [
     "1w5@10-20 ?1w6 -> 1w5",
     "1w5@10-20 ?2w9 -> 2w9",
     "1w5@10-20 ?2w9 -> 1w5",
+    # another's write had begun when the dead worker ended, so they may have overlapped
+    "1w5@10-20 ?2w9 x2@10 -> 2w9",
+    "1w5@10-20 ?2w9 x2@15 -> 2w9",
+    "1w5@10-20 ?2w9 x2@5 -> 1w5",
 ]
 
 REJECTED = {
@@ -60,6 +64,10 @@ REJECTED = {
     "lost: one of several, the value from before is back": (
         "1w5@10-20 2w7@30-40 -> preload",
         "key k holds its earlier value, but worker 2's write 7 was acknowledged",
+    ),
+    "lost: another's write began when the dead worker had ended": (
+        "1w5@10-20 ?2w9 x2@9 -> 2w9",
+        "key k holds write 9 of worker 2, who died in it, but worker 1's write 5 began after that",
     ),
     "lost, though another was under way": (
         "1w5@10-20 ?2w9 -> preload",
