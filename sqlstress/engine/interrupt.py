@@ -42,12 +42,13 @@ def _heard() -> list[signal.Signals]:
     """
     if threading.current_thread() is not threading.main_thread():
         return []
-    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last one is Ctrl-Break and a closed console
+    known = [getattr(signal, name) for name in names if hasattr(signal, name)]
     return [number for number in known if signal.getsignal(number) != signal.SIG_IGN]
 
 
 class StopSignals:
-    """Catches SIGINT, SIGTERM and (where there is one) SIGHUP while it is entered.
+    """Catches what asks us to stop (Ctrl-C, SIGTERM, a closed terminal) while it is entered.
 
     One that nobody has asked for by the end is handed on then, to whoever would have heard it.
     """

@@ -237,9 +237,7 @@ class Run:
     def typical(self) -> Trial | None:
         """The valid trial whose TPS is the (lower) median; failing that, the first trial."""
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
-        if ranked:
-            return ranked[(len(ranked) - 1) // 2]
-        return self.trials[0] if self.trials else None
+        return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
     def shown(self) -> Trial | None:
         """The trial that stands for the run: the typical one of the valid ones; None without one."""

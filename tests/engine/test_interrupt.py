@@ -11,7 +11,9 @@ import pytest
 from sqlstress.engine.interrupt import StopSignals, stop_once
 from sqlstress.errors import Interrupted
 
-STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+STOPPING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)
+]
 
 
 @pytest.fixture(autouse=True)
