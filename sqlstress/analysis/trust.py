@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.finding import Finding
@@ -87,4 +88,4 @@ def _proof(group: Group) -> Iterator[Finding]:
 
 def _mean_share(shares: Sequence[float]) -> float:
     """Return the mean of the processes' shares of the window, as far as they are known."""
-    return sum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0
+    return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0
