@@ -42,7 +42,7 @@ def _heard() -> list[signal.Signals]:
     """
     if threading.current_thread() is not threading.main_thread():
         return []
-    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last one is Ctrl-Break and a closed console
+    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last one is Ctrl-Break, on Windows
     known = [getattr(signal, name) for name in names if hasattr(signal, name)]
     return [number for number in known if signal.getsignal(number) != signal.SIG_IGN]
 

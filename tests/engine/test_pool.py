@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
@@ -318,6 +319,19 @@ def test_real_workers_that_cannot_open_their_files_say_why(tmp_path: Path) -> No
     assert failed.worker == 1
     assert failed.reason is not None
     assert "unable to open database file" in failed.reason
+
+
+def test_of_a_worker_that_was_killed_it_is_known_by_when_it_had_ended() -> None:
+    case = replace(DRY, concurrency=1)
+    work = open_work(case, Path(), 0, {})
+    work.prepare(no_pulse)
+    with Pool(case, Path(), 0, work.shared) as pool:
+        pool.start(no_pulse)
+        assert pool.wait_ready(60.0, no_pulse) == []
+        killed_ns = time.perf_counter_ns()
+        pool._processes[0].kill()
+        (ended,) = pool.gather(60.0, no_pulse)
+    assert killed_ns < ended.over_ns <= time.perf_counter_ns()
 
 
 def test_leaving_ends_workers_that_are_still_starting() -> None:
