@@ -1,0 +1,95 @@
+"""What every format makes of every saved report, as digests: a wall may move, and none of it may change.
+
+    python -m tests.corpus.net        write digests.json anew, after a change that is meant
+
+The reports are those of reports/, and those of golden files, saved here as the version that made them wrote
+them. A digest stands for a text that is kept nowhere; where one differs, the text goes to a `.got` file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+from sqlstress.errors import UsageError
+
+HERE = Path(__file__).parent
+DIGESTS = HERE / "digests.json"
+KEPT = HERE.parents[1] / "reports"
+
+
+def reports() -> list[Path]:
+    """Return the saved reports, by name."""
+    return sorted((*KEPT.rglob("*.json"), *(path for path in HERE.glob("*.json") if path != DIGESTS)))
+
+
+def formats() -> dict[str, Callable[..., str]]:
+    """Return every way to show a report, by name."""
+    from sqlstress.analysis.comparison import compare
+    from sqlstress.render import BESIDE, FORMATS
+    from sqlstress.render.ci.github import summary, workflow_commands
+    from sqlstress.render.page.library import plotly_js
+    from sqlstress.render.text import comparison_text, report_text
+
+    library = plotly_js()
+    known: dict[str, Callable[..., str]] = {
+        **FORMATS,
+        **{f"{name}{suffix}": render for name, (suffix, render) in BESIDE.items()},
+        "txt": report_text,
+        # The library's version is no business of ours, nor is the hash of it.
+        "html": lambda report: _without_hashes(FORMATS["html"](report).replace(library, "")),
+        "github": lambda report: "\n".join((*workflow_commands(report), summary(report))),
+        "compare": lambda report: comparison_text(compare([("one", report), ("same", report)], False)),
+        "compare-anyway": lambda report: comparison_text(compare([("one", report), ("same", report)], True)),
+    }
+    return known
+
+
+def _without_hashes(page: str) -> str:
+    before, _, rest = page.partition("<meta http-equiv")
+    return before + rest.partition(">")[2]
+
+
+def written(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield each format's name, and what it makes of a report; what is refused is told in its place."""
+    from sqlstress.report import read
+
+    report = read(path)
+    for name, render in formats().items():
+        if name.startswith("compare") and not report.runs:
+            continue
+        try:
+            yield name, render(report)
+        except UsageError as error:
+            yield name, f"refused: {error}"
+
+
+def pairs() -> Iterator[tuple[str, str]]:
+    """Yield what `compare` makes of neighbouring reports of the same kind."""
+    from sqlstress.analysis.comparison import compare
+    from sqlstress.render.markdown import comparison_markdown
+    from sqlstress.report import read
+
+    read_reports = [(path.stem, read(path)) for path in reports()]
+    for one, other in pairwise((name, report) for name, report in read_reports if report.runs):
+        comparison = compare([one, other], True)
+        if comparison.tables:
+            yield f"{one[0]} beside {other[0]}", comparison_markdown(comparison)
+
+
+def digest(text: str) -> str:
+    """Return what stands for a text."""
+    return sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:20]
+
+
+def digests() -> dict[str, dict[str, str]]:
+    """Return the digests as they are today."""
+    found = {path.stem: {name: digest(text) for name, text in written(path)} for path in reports()}
+    return {**found, "side by side": {name: digest(text) for name, text in pairs()}}
+
+
+if __name__ == "__main__":
+    DIGESTS.write_text(json.dumps(digests(), indent=1) + "\n", encoding="utf-8")
