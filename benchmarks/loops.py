@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 
 from benchmarks.database import preloaded
-from sqlstress.statistics import jain
+from sqlstress.statistics.shares import jain
 
 CHECKOUT = Path(__file__).parents[1]
 PATIENCE_S = 60

@@ -10,7 +10,7 @@ from typing import TypeVar
 from benchmarks import endurance, fair, harness, limit, memory, published, stages
 from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Scale
 from benchmarks.results import Plan
-from sqlstress.units import parse_duration
+from sqlstress.statistics.units import parse_duration
 
 T = TypeVar("T")
 

@@ -20,11 +20,11 @@ from typing import Any
 
 from benchmarks.bench import LOADS, Bench
 from benchmarks.results import Plan, Row, Task
-from sqlstress.case import Case, Load, Settings
 from sqlstress.engine.loop import run_acknowledged, run_unacknowledged
 from sqlstress.engine.tally import FOREVER_NS, Tally, Window
-from sqlstress.stores import DRY, open_store
-from sqlstress.workloads import open_source, open_work
+from sqlstress.experiment import open_source, open_work
+from sqlstress.report.case import Case, Load, Settings
+from sqlstress.targets import DRY, open_store
 
 TITLE = "where the time of one operation goes, in one process"
 CHUNKS = 300

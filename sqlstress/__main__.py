@@ -8,7 +8,7 @@ import sys
 def main() -> int:
     """Run the command line; return the exit code."""
     try:
-        from sqlstress.engine.interrupt import stop_no_more, stop_once
+        from sqlstress.system.interrupt import stop_no_more, stop_once
 
         stop_once()
         from sqlstress.cli.run_command import run

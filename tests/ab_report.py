@@ -8,9 +8,9 @@ from dataclasses import replace
 from random import Random
 
 from sqlstress.analysis.ab import look
-from sqlstress.case import Case, Settings
-from sqlstress.gate import LOOKS
 from sqlstress.report import AbTest, Arm, Latency, Report, Run, Trial
+from sqlstress.report.case import Case, Settings
+from sqlstress.statistics.gate import LOOKS
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.case import Case, Load, Settings
 from sqlstress.report import Check, Crash, Kills, Report, Verdict
+from sqlstress.report.case import Case, Load, Settings
 from sqlstress.report.crash import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
 from tests.example_report import example_report
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.case import Case, Settings
-from sqlstress.experiments import Cycling
 from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
-from sqlstress.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
-from sqlstress.series_names import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.units import NS_PER_MS
+from sqlstress.report.case import Case, Settings
+from sqlstress.report.parts import Cycling
+from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
+from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.statistics.units import NS_PER_MS
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

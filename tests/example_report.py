@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 
-from sqlstress.case import Case
-from sqlstress.histogram import Recorder, merge
 from sqlstress.report import (
     Check,
     Environment,
@@ -27,7 +25,9 @@ from sqlstress.report import (
     Warning,
     WorkerResult,
 )
-from sqlstress.statistics import half_ratio, jain, min_max_share
+from sqlstress.report.case import Case
+from sqlstress.statistics.histogram import Recorder, merge
+from sqlstress.statistics.shares import half_ratio, jain, min_max_share
 
 GOLDEN = Path(__file__).with_name("golden")
 WINDOW_S = 2.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.case import JOURNAL_MODES, SYNCHRONOUS, Case, Load, Settings
 from sqlstress.report import Crash, PowerCuts, PowerLoss, Report
+from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Load, Settings
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

@@ -12,8 +12,9 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from sqlstress import case, experiments, gate, histogram, series, series_names
-from sqlstress.report import ab, document, environment, results, space
+from sqlstress.report import ab, case, document, environment, results, space
+from sqlstress.report import parts as experiments
+from sqlstress.statistics import gate, histogram, series, series_names
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 """Any Unicode text, control characters included; no half surrogates."""

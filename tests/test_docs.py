@@ -23,10 +23,10 @@ import pytest
 
 from sqlstress.cli.group import COMMANDS, cli
 from sqlstress.cli.options import GroupedCommand
+from sqlstress.experiments.kv.shown.table import FIGURES
 from sqlstress.options import by_name
 from sqlstress.plan import from_options, from_toml
 from sqlstress.render.csvfile import report_csv
-from sqlstress.render.views.kv_table import FIGURES
 from sqlstress.report import to_json
 from tests.example_report import example_report
 from tests.pages import (

@@ -19,8 +19,8 @@ from benchmarks.gate.rates import clopper_pearson
 from benchmarks.gate.slowed import Slowed, waiting_after
 from benchmarks.gate.table import markdown, table, targets
 from benchmarks.loops import CHECKOUT
-from sqlstress.drivers import DRIVERS, load_driver
 from sqlstress.errors import UsageError
+from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_a_process_that_is_sent_the_name_knows_the_driver_and_its_share() -> Non
     sent = pickle.dumps(Slowed(0.25)).hex()
     code = (
         f"import pickle; name = pickle.loads(bytes.fromhex('{sent}'))\n"
-        "from sqlstress.drivers import DRIVERS, load_driver\n"
+        "from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver\n"
         "driver = load_driver(name); print(name, name.share, driver._share, driver.__name__)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Load, Settings
-from sqlstress.experiments import Cycling, Method, Picks
-from sqlstress.plain import plain
-from sqlstress.workloads import COMPANIONS, open_work
+from sqlstress.experiment import COMPANIONS, open_work
+from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.parts import Cycling, Method, Picks
+from sqlstress.system.plain import plain
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,7 +45,7 @@ print(*sorted(sys.modules))
 
 UNWANTED = (
     "apsw", "click", "tabulate", "tqdm", "psutil", "jsonschema", "tomllib", "json", "unittest", "asyncio",
-    "dataclasses", "inspect", "platform", "sqlstress.case",
+    "dataclasses", "inspect", "platform", "sqlstress.report.case",
     "sqlstress.analysis", "sqlstress.cli", "sqlstress.environment", "sqlstress.options", "sqlstress.plan",
     "sqlstress.render", "sqlstress.report", "sqlstress.engine.pool", "sqlstress.engine.session",
 )  # fmt: skip
@@ -98,7 +98,13 @@ def test_a_process_beside_the_workers_imports_little_more(name: str) -> None:
     module = COMPANIONS[name].partition(":")[0]
     found = modules("-c", f"import sys, sqlstress.engine.companion, {module}; print(*sys.modules)")
     # What it tells are dataclasses, and it counts in no figure.
-    assert within(found, (*UNWANTED, "sqlite3")) <= {"dataclasses", "inspect", "sqlstress.case"}
+    assert within(found, (*UNWANTED, "sqlite3")) <= {
+        "dataclasses",
+        "inspect",
+        "sqlstress.report",
+        "sqlstress.report.case",
+        "sqlstress.report.parts",
+    }
 
 
 @pytest.mark.parametrize(("id_type", "needed"), [("int", set()), ("uuid4", {"platform"})])
@@ -146,7 +152,14 @@ def test_help_and_errors_wait_for_nothing_that_they_do_not_need(arguments: list[
 def test_a_report_is_rendered_without_sqlite() -> None:
     rooms = "sqlstress.render.text, sqlstress.render.markdown, sqlstress.render.csvfile"
     found = modules("-c", f"import sys, {rooms}; print(*sys.modules)")
-    unwanted = ("sqlite3", "apsw", "sqlstress.drivers", "sqlstress.engine", "sqlstress.environment", "psutil")
+    unwanted = (
+        "sqlite3",
+        "apsw",
+        "sqlstress.targets.sqlite.drivers",
+        "sqlstress.engine",
+        "sqlstress.environment",
+        "psutil",
+    )
     assert within(found, unwanted) == set()
 
 

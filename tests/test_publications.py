@@ -14,9 +14,9 @@ from benchmarks.publications.__main__ import FOLDER, REPORTS
 from benchmarks.publications.methods import PRINTED
 from sqlstress.analysis import advise
 from sqlstress.analysis.comparison import compare
+from sqlstress.display.figures import MISSING
 from sqlstress.render import FORMATS
 from sqlstress.render.csvfile import report_csv
-from sqlstress.render.figures import MISSING
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, comparison_text, report_text
 from sqlstress.report import Report, from_json, read, to_json

@@ -14,9 +14,9 @@ from benchmarks.gate.experiments import SEEDS, Results, Setting, experiment, kep
 from benchmarks.gate.table import markdown, table, targets
 from benchmarks.options import duration, folder, positive
 from benchmarks.surroundings import build_lines, host_lines, revision
-from sqlstress.case import SYNCHRONOUS
 from sqlstress.errors import Interrupted, SqlstressError
 from sqlstress.report import write_atomically
+from sqlstress.report.case import SYNCHRONOUS
 from sqlstress.studies.slices import Bench, own_python
 
 SLOWED = (0.10, 0.15, 0.20, 0.30)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gate.slowed import Slowed
-from sqlstress.case import Case, Load, Settings
 from sqlstress.errors import UsageError
 from sqlstress.report import AbTest, Arm, Report, write_atomically
+from sqlstress.report.case import Case, Load, Settings
 from sqlstress.studies.ab import AbStudy, first_arm
 from sqlstress.studies.slices import Bench
 

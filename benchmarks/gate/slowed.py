@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlstress.drivers import DRIVERS, sqlite3_driver
-from sqlstress.drivers.base import Row
-from sqlstress.drivers.sqlite3_driver import HANDLES_BUSY, result_code, versions
-from sqlstress.drivers.waiting import Waiting
+from sqlstress.targets.sqlite.drivers import DRIVERS, sqlite3_driver
+from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.drivers.sqlite3_driver import HANDLES_BUSY, result_code, versions
+from sqlstress.targets.sqlite.drivers.waiting import Waiting
 
 NAME = "slowed"
 

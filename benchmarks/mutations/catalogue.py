@@ -13,8 +13,8 @@ from benchmarks.mutations.change import Mutation, Words
 from benchmarks.mutations.flips import flip
 from benchmarks.mutations.sites import ENTRY, PAGE_HEADER, POINTER, ROW, TRUNK
 from benchmarks.mutations.trial import Trial, measure, measure_killed
-from sqlstress.case import Case, Load, Settings
-from sqlstress.experiments import ID_MAKERS, ID_TYPES, SCHEMAS, Cycling, Method, Picks
+from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.parts import ID_MAKERS, ID_TYPES, SCHEMAS, Cycling, Method, Picks
 
 WAL = Settings(synchronous="off", page_size=512, wal_autocheckpoint=16)
 """Small pages, so that a few rows take several of them."""

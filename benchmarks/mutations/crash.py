@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.mutations.change import Change, NothingToChange, changed
 from benchmarks.mutations.trial import Trial
-from sqlstress.workloads.crash.records import RECORDS, Entry, Records
+from sqlstress.experiments.crash.records import RECORDS, Entry, Records
 
 SET = "UPDATE record SET value = ? WHERE key = ?"
 LOGGED = "INSERT INTO log (writer, number, record) VALUES (?, ?, ?)"

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.mutations.change import Change, changed
 from benchmarks.mutations.trial import Trial
-from sqlstress.workloads.cycles.moves import table
+from sqlstress.experiments.cycles.moves import table
 
 
 def _some_table(trial: Trial, random: Random) -> str:

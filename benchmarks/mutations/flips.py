@@ -11,9 +11,9 @@ from typing import Any
 from benchmarks.mutations.change import Change, Mutation, NothingToChange
 from benchmarks.mutations.sites import Site, sites
 from benchmarks.mutations.trial import Trial
-from sqlstress.stores.files import opened
-from sqlstress.stores.pages import Tree
-from sqlstress.stores.space import trees_of
+from sqlstress.targets.sqlite.files import opened
+from sqlstress.targets.sqlite.pages import Tree
+from sqlstress.targets.sqlite.space import trees_of
 
 Rows = dict[str, Counter[tuple[Any, ...]]]
 """Table → its rows."""

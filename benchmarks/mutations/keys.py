@@ -7,10 +7,10 @@ from typing import Any
 
 from benchmarks.mutations.change import Change, changed
 from benchmarks.mutations.trial import Trial
-from sqlstress.workloads.keys import ids
-from sqlstress.workloads.keys.choices import picked_by, picks_in
-from sqlstress.workloads.keys.proof import shown
-from sqlstress.workloads.keys.source import ITEMS, USERS
+from sqlstress.experiments.keys import ids
+from sqlstress.experiments.keys.choices import picked_by, picks_in
+from sqlstress.experiments.keys.proof import shown
+from sqlstress.experiments.keys.worker import ITEMS, USERS
 
 WHERE = "WHERE user = ? AND item = ?"
 

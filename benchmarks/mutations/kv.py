@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from benchmarks.mutations.change import Change, NothingToChange, changed
 from benchmarks.mutations.trial import Trial
-from sqlstress.stores.partition import modulo
-from sqlstress.workloads.kv import acks
-from sqlstress.workloads.kv.classic import LARGEST_KEY
-from sqlstress.workloads.kv.keys import encoder, number_of
-from sqlstress.workloads.kv.values import Stamp, Value, Values
+from sqlstress.experiments.kv import acks
+from sqlstress.experiments.kv.classic import LARGEST_KEY
+from sqlstress.experiments.kv.keys import encoder, number_of
+from sqlstress.experiments.kv.values import Stamp, Value, Values
+from sqlstress.targets.sqlite.partition import modulo
 
 UPDATE = "UPDATE kv SET value = ? WHERE key = ?"
 INSERT = "INSERT INTO kv (key, value) VALUES (?, ?)"

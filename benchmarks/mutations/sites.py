@@ -13,10 +13,10 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from sqlstress.stores import btree
-from sqlstress.stores.pagefile import HEADER, PageFile
-from sqlstress.stores.pages import INTERNAL, OVERFLOW, Page, Tree
-from sqlstress.stores.records import varint
+from sqlstress.targets.sqlite import btree
+from sqlstress.targets.sqlite.pagefile import HEADER, PageFile
+from sqlstress.targets.sqlite.pages import INTERNAL, OVERFLOW, Page, Tree
+from sqlstress.targets.sqlite.records import varint
 
 ROW, ENTRY, POINTER, PAGE_HEADER, TRUNK = "row", "index entry", "pointer", "page header", "free-list trunk"
 """What a byte is part of: a cell of a table or of an index, a pointer to a cell or to a page, …"""

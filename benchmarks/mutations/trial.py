@@ -12,15 +12,15 @@ from typing import Any
 
 from benchmarks.mutations.change import Words
 from benchmarks.mutations.sites import Site
-from sqlstress.case import Case
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.engine.victims import Victims
+from sqlstress.experiment import open_work
+from sqlstress.experiments.crash.database import Database
+from sqlstress.experiments.crash.proof import Told
 from sqlstress.report import Verdict
-from sqlstress.stores import files
-from sqlstress.workloads import open_work
-from sqlstress.workloads.crash.database import Database
-from sqlstress.workloads.crash.proof import Told
+from sqlstress.report.case import Case
+from sqlstress.targets.sqlite import files
 
 READY_S = 60.0
 TRANSACTIONS = 60

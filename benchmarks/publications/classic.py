@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.publications.surroundings import UNVERIFIED, machine
-from sqlstress.case import Case
 from sqlstress.plan import from_options
 from sqlstress.report import Environment, Report, Run, Trial, Warning
+from sqlstress.report.case import Case
 
 Table = tuple[tuple[float, float], ...]
 """Seconds and total TPS, as they were printed, at 1, 2, 3 … processes."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.publications.surroundings import UNVERIFIED, machine
-from sqlstress.case import UNKNOWN_DRIVER, Case
 from sqlstress.plan import from_options
 from sqlstress.report import Report, Run, Trial, Warning
+from sqlstress.report.case import UNKNOWN_DRIVER, Case
 
 SOURCE = '"Optimizing SQLite on Raspberry Pi" (2013)'
 TOTALS = {"delete-run": 3.53, "wal": 7.19, "wal-run": 2.29, "wal-run-off": 2.286}

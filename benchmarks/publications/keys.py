@@ -1,7 +1,7 @@
 """The text that `sqlstress keys` repeats: time and size of tables whose rows ULIDs or UUIDs identify.
 
-The figures are those of `sqlstress.analysis.keys_published`. Here stand the cases of which a time was
-printed, or told to be the same as one that was. What the text tells as a rough share of another figure
+The figures are those of `sqlstress.experiments.keys.shown.published`. Here stand the cases of which a time
+was printed, or told to be the same as one that was. What the text tells as a rough share of another figure
 ("nearly 20% longer"), and shares and fan-outs of indices whose pages were not printed, fit no report.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from benchmarks.publications.surroundings import UNVERIFIED, machine
-from sqlstress.analysis.keys_published import FOUR_TIMES, ONCE, PUBLISHED, ROWS, SOURCE
-from sqlstress.case import UNKNOWN_DRIVER, Case
+from sqlstress.experiments.keys.shown.published import FOUR_TIMES, ONCE, PUBLISHED, ROWS, SOURCE
 from sqlstress.plan import from_options
 from sqlstress.report import Report, Run, Space, Trial, Warning
+from sqlstress.report.case import UNKNOWN_DRIVER, Case
 
 Load = tuple[int, int]
 """Users, and picks of each."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.publications.surroundings import UNVERIFIED, machine
-from sqlstress.case import Case
 from sqlstress.plan import from_options
 from sqlstress.report import Report, Run, Trial, Warning
+from sqlstress.report.case import Case
 
 Printed = tuple[float, float]
 """Rows a second, and the seconds, as they were printed. A column that ends early ended in TIMEOUT."""

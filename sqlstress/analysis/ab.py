@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 from sqlstress.analysis.wording import finite
-from sqlstress.gate import Look as Planned
-from sqlstress.gate import conclude, geometric_means, tolerance
-from sqlstress.histogram import merge, percentile
-from sqlstress.paired import hodges_lehmann, interval, upper_bound
 from sqlstress.report import AbTest, Look, Report, Run, Trial
 from sqlstress.report.ab import A, B
+from sqlstress.statistics.gate import Look as Planned
+from sqlstress.statistics.gate import conclude, geometric_means, tolerance
+from sqlstress.statistics.histogram import merge, percentile
+from sqlstress.statistics.paired import hodges_lehmann, interval, upper_bound
 
 
 def figure(trial: Trial, metric: str) -> float | None:

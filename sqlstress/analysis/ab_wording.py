@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sqlstress import jsonable
 from sqlstress.analysis.ab import cells, differences, estimate
 from sqlstress.analysis.wording import percent, place, rounded, times, whole
-from sqlstress.case import Case
-from sqlstress.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED, geometric_means, is_drop, tolerance
-from sqlstress.report import AbTest, Arm, Look, Report
+from sqlstress.report import AbTest, Arm, Look, Report, jsonable
+from sqlstress.report.case import Case
+from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED, geometric_means, is_drop, tolerance
 
 NAMES = {"tps": "TPS", "p99": "p99"}
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from sqlstress.analysis.checkpoints import checkpoints
-from sqlstress.analysis.crash import interruption
-from sqlstress.analysis.cycles import cycles
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.keys import keys
-from sqlstress.analysis.methods import methods
 from sqlstress.analysis.proof import failures, partial_proofs, wrong_data
-from sqlstress.analysis.throughput import throughput
 from sqlstress.analysis.trust import trust
-from sqlstress.analysis.waiting import waiting
+from sqlstress.experiments.crash.shown.findings import interruption
+from sqlstress.experiments.cycles.shown.findings import cycles
+from sqlstress.experiments.keys.shown.findings import keys
+from sqlstress.experiments.kv.shown.checkpoints import checkpoints
+from sqlstress.experiments.kv.shown.throughput import throughput
+from sqlstress.experiments.kv.shown.waiting import waiting
+from sqlstress.experiments.methods.shown.findings import methods
 from sqlstress.report import Report
 
 Topic = Callable[[Group], Iterator[Finding]]

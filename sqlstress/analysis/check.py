@@ -11,9 +11,9 @@ from sqlstress.analysis.ab import figure
 from sqlstress.analysis.comparison import Compared, compare
 from sqlstress.analysis.wording import listing
 from sqlstress.errors import UsageError
-from sqlstress.gate import FAIL, INCONCLUSIVE, PASS, Tolerance, tolerance
 from sqlstress.report import Report, Run
-from sqlstress.unpaired import interval, needed, shift, upper_bound
+from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, Tolerance, tolerance
+from sqlstress.statistics.unpaired import interval, needed, shift, upper_bound
 
 ALPHA = 0.01
 """One-sided error rate of all cases together (Bonferroni): there is one look."""

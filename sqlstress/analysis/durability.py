@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlstress.report import SyncCost
-from sqlstress.units import format_ms
+from sqlstress.statistics.units import format_ms
 
 # Syncs of a one-page commit at synchronous OFF, NORMAL, FULL and EXTRA, as counted with strace on Linux.
 _LEVELS = ("off", "normal", "full", "extra")

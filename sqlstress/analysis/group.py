@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sqlstress.analysis.wording import finite
-from sqlstress.case import Case
 from sqlstress.report import Run, Trial
+from sqlstress.report.case import Case
 
 T = TypeVar("T")
 

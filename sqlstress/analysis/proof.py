@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import listing, place, places, whole
-from sqlstress.case import Case
 from sqlstress.report import Check, Run
+from sqlstress.report.case import Case
 
 SHOWN = 3
 """Cases with wrong data, and counter-examples of each check, that are told in full."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sqlstress.analysis.cycle_times import total_ns
 from sqlstress.analysis.wording import finite
-from sqlstress.case import Case
+from sqlstress.experiments.cycles.shown.times import total_ns
 from sqlstress.report import Run
-from sqlstress.units import NS_PER_S
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_S
 
 _COUNTED = {"methods": "rows", "keys": "rows", "cycles": "cycles"}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, finite, percent, place, places
-from sqlstress.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S
 
 UNSTEADY_OVER = 0.10
 """The halves of a window may differ by this share."""

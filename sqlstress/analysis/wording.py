@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from sqlstress.case import Case, Settings
-from sqlstress.units import NS_PER_MS, NS_PER_S, format_duration
+from sqlstress.report.case import Case, Settings
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
 
 _LONGEST_LIST = 8
 _UNITS = ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (1000, "µs"))

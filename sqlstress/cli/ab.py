@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlstress.case import Case
 from sqlstress.cli.options import GroupedCommand, case_options, click_options, slice_options
 from sqlstress.errors import UsageError
 from sqlstress.options.ab import AB, CONCURRENCY, GATE
+from sqlstress.report.case import Case
 
 if TYPE_CHECKING:
     from sqlstress.report import AbTest

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from sqlstress.analysis.ab_wording import conclusion
-from sqlstress.case import Case
 from sqlstress.cli.ab_progress import watcher
 from sqlstress.cli.console import complain
 from sqlstress.cli.outputs import Saver
 from sqlstress.errors import Interrupted
-from sqlstress.gate import FAIL, INCONCLUSIVE, LOOKS
 from sqlstress.report import AbTest, Report
+from sqlstress.report.case import Case
+from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, LOOKS
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.slices import Bench
 

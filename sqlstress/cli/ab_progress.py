@@ -11,8 +11,8 @@ from typing import Any
 from sqlstress.analysis.ab import differences, estimate
 from sqlstress.analysis.ab_wording import signed
 from sqlstress.cli.progress import LAYOUT, clock_text
-from sqlstress.gate import LOOKS, geometric_means
 from sqlstress.report import Report
+from sqlstress.statistics.gate import LOOKS, geometric_means
 
 Watch = Callable[[Report], None]
 

@@ -10,9 +10,9 @@ import click
 from sqlstress.cli.console import complain, say
 from sqlstress.cli.github import Step
 from sqlstress.cli.options import add_options, github_option
-from sqlstress.garbage import no_search
-from sqlstress.gate import FAIL, INCONCLUSIVE
 from sqlstress.options.ab import GATE
+from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
+from sqlstress.system.garbage import no_search
 
 FINE, REGRESSION, UNSURE = 0, 1, 3
 _SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop", "strict"))

@@ -11,7 +11,7 @@ import click
 from sqlstress.cli.console import say
 from sqlstress.cli.outputs import parse_outputs
 from sqlstress.errors import UsageError
-from sqlstress.garbage import no_search
+from sqlstress.system.garbage import no_search
 
 
 @click.command(

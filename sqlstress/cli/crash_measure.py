@@ -10,17 +10,17 @@ from typing import TypeVar
 
 import click
 
-from sqlstress.analysis.crash import parts, progress
 from sqlstress.analysis.finding import UNPROVED, WRONG
-from sqlstress.case import Case
 from sqlstress.cli.console import complain
 from sqlstress.cli.crash_progress import watcher
 from sqlstress.cli.outputs import Saver
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.session import Session
 from sqlstress.errors import Interrupted
+from sqlstress.experiments.crash.shown.findings import parts, progress
+from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.report import Crash, Kills, Report
-from sqlstress.studies.crash import KillStudy
+from sqlstress.report.case import Case
 
 FINE, INTEGRITY, UNSURE, FAILURE = 0, 1, 3, 4
 SAVE_EVERY_S = 1.0

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from sqlstress.case import Case
 from sqlstress.cli.crash_measure import SAVE_EVERY_S, conclude, every
 from sqlstress.cli.crash_progress import power_watcher
 from sqlstress.cli.outputs import Saver
-from sqlstress.drivers import load_vfs
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.session import Session
+from sqlstress.experiments.power_loss.study import PowerStudy
 from sqlstress.report import Crash, PowerLoss, Report
-from sqlstress.studies.power_loss import PowerStudy
+from sqlstress.report.case import Case
+from sqlstress.targets.sqlite.drivers import load_vfs
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
-from sqlstress.analysis.power_loss import name
 from sqlstress.cli.progress import LAYOUT, REDRAW_S, clock_text
+from sqlstress.experiments.power_loss.shown.findings import name
 from sqlstress.report import Kills, PowerLoss
 
 Watch = Callable[[Kills], None]

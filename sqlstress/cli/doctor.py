@@ -34,12 +34,12 @@ def _as_of_kv(name: str) -> str:
 @click.option("--fullfsync", metavar="on|off", help="Warn of what applies to this setting.")
 def doctor(directory: Path, **given: Any) -> None:
     """Examine host, file system and SQLite build, time a sync here, and warn of what applies."""
-    from sqlstress.drivers.build import describe
     from sqlstress.engine.folder import RunFolder
     from sqlstress.environment import fingerprint
     from sqlstress.plan import from_options
     from sqlstress.render.doctor import doctor_text
-    from sqlstress.stores import DRY
+    from sqlstress.targets import DRY
+    from sqlstress.targets.sqlite.drivers.build import describe
 
     asked = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
     case = from_options({**asked, "concurrency": "1"})[0]

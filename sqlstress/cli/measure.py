@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from sqlstress.case import Case
 from sqlstress.cli.console import complain
 from sqlstress.cli.outputs import Saver
 from sqlstress.cli.progress import watcher
 from sqlstress.engine.session import Session
 from sqlstress.errors import Interrupted
 from sqlstress.report import Report, Run
+from sqlstress.report.case import Case
 
 FINE, INTEGRITY, FAILURE = 0, 1, 4
 

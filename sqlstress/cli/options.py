@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-from sqlstress.case import Case
 from sqlstress.options import Option, by_name
 from sqlstress.render import DOCUMENTS, FORMATS, SUFFIXES
+from sqlstress.report.case import Case
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -126,7 +126,7 @@ class Saver:
         Whoever stops us afterwards finds everything done but to say how it ended, and is not heard.
         """
         # Here, since who only shows reports has no engine.
-        from sqlstress.engine.interrupt import stop_no_more
+        from sqlstress.system.interrupt import stop_no_more
 
         try:
             yield

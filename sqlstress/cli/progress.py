@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.case import Case
 from sqlstress.engine.observer import Nobody, Observer
-from sqlstress.experiments import Cycling
+from sqlstress.report.case import Case
+from sqlstress.report.parts import Cycling
 
 if TYPE_CHECKING:
     from sqlstress.report import Run

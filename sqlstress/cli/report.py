@@ -9,8 +9,8 @@ import click
 from sqlstress.cli.console import say
 from sqlstress.cli.options import github_option, output_option
 from sqlstress.errors import UsageError
-from sqlstress.garbage import no_search
 from sqlstress.render import SINGLE
+from sqlstress.system.garbage import no_search
 
 
 @click.command(epilog="Example: sqlstress report reports/linux-20-files.json -o report.html")

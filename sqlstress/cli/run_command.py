@@ -8,8 +8,8 @@ import click
 
 from sqlstress.cli.console import complain
 from sqlstress.cli.group import cli
+from sqlstress.display.clean import shortened
 from sqlstress.errors import Interrupted, SqlstressError
-from sqlstress.render.clean import shortened
 
 UNEXPECTED = 4
 LONGEST = 400

@@ -6,14 +6,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from sqlstress.case import Case
 from sqlstress.engine.loop import timed_loop
+from sqlstress.engine.protocols import Source
 from sqlstress.engine.tally import Window
-from sqlstress.pulse import Pulse
-from sqlstress.stores import DRY
-from sqlstress.units import NS_PER_MS
-from sqlstress.workloads import open_source, open_work
-from sqlstress.workloads.base import Source
+from sqlstress.experiment import open_source, open_work
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.system.pulse import Pulse
+from sqlstress.targets import DRY
 
 WARM_NS = 10 * NS_PER_MS
 LENGTH_NS = 40 * NS_PER_MS

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlstress.case import Case
-from sqlstress.drivers import explain
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, STOP, Ready, fail, wait_until
-from sqlstress.messages import Pipe, send
-from sqlstress.processes import begin_child
-from sqlstress.series import Series
-from sqlstress.workloads import open_companion
+from sqlstress.experiment import open_companion
+from sqlstress.report.case import Case
+from sqlstress.statistics.series import Series
+from sqlstress.system.messages import Pipe, send
+from sqlstress.system.processes import begin_child
+from sqlstress.targets.sqlite.drivers import explain
 
 
 @dataclass(frozen=True, slots=True)

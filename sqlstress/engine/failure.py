@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from sqlstress.drivers import DRIVERS, explain
 from sqlstress.errors import EnvironmentFailure, SqlstressError
+from sqlstress.targets.sqlite.drivers import DRIVERS, explain
 
 
 def as_failure(problem: Exception, driver: str) -> SqlstressError:

@@ -18,8 +18,8 @@ from types import TracebackType
 from typing import IO
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.in_use import remove
-from sqlstress.locks import lock
+from sqlstress.system.in_use import remove
+from sqlstress.system.locks import lock
 
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"

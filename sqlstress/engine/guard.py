@@ -12,15 +12,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlstress.case import Case
-from sqlstress.drivers import codes, explain, load_driver
-from sqlstress.drivers.settings import differences
 from sqlstress.engine.pool import Ended
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.pulse import Pulse
 from sqlstress.report import Check, Verdict
-from sqlstress.stores import DRY, files
-from sqlstress.stores.seal import Seal
+from sqlstress.report.case import Case
+from sqlstress.system.pulse import Pulse
+from sqlstress.targets import DRY
+from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.drivers import codes, explain, load_driver
+from sqlstress.targets.sqlite.drivers.settings import differences
+from sqlstress.targets.sqlite.seal import Seal
 
 MARKS = ("journal_mode", "schema_version", "user_version", "application_id")
 """What a database says of itself, and no worker changes. Every change of a table, an index or a trigger

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from sqlstress.case import Case
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.workloads import COMPANIONS
+from sqlstress.experiment import COMPANIONS
+from sqlstress.report.case import Case
 
 PER_BUCKET = 4
 """The database, its WAL, the wal-index, and in the parent the database once more.

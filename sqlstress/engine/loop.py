@@ -12,8 +12,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from sqlstress.engine.protocols import FAILED, Chunk, Source
 from sqlstress.engine.tally import Tally, Totals, Window
-from sqlstress.workloads.base import FAILED, Chunk, Source
 
 FIRST_CHUNK = 8
 SHORT_NS = 8_000_000

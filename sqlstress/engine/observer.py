@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sqlstress.case import Case
 from sqlstress.report import Run
+from sqlstress.report.case import Case
 
 
 class Observer(Protocol):

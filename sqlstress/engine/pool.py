@@ -14,18 +14,18 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any, Self
 
-from sqlstress import processes
-from sqlstress.case import Case
 from sqlstress.engine import companion, worker
 from sqlstress.engine.companion import Errand, Observed
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.messages import Inbox, Pipe
-from sqlstress.plain import plain
-from sqlstress.pulse import Pulse
-from sqlstress.series import Series
-from sqlstress.sharing import shared_array
+from sqlstress.report.case import Case
+from sqlstress.statistics.series import Series
+from sqlstress.system import processes
+from sqlstress.system.messages import Inbox, Pipe
+from sqlstress.system.plain import plain
+from sqlstress.system.pulse import Pulse
+from sqlstress.system.sharing import shared_array
 
 GROUP = 60
 TICK_S = 0.1

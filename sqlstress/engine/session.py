@@ -8,21 +8,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlstress.case import Case
-from sqlstress.drivers.build import describe
 from sqlstress.engine import limits
 from sqlstress.engine.ceiling import harness_ns
 from sqlstress.engine.failure import as_failure
 from sqlstress.engine.folder import RunFolder
-from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.environment import fingerprint
 from sqlstress.errors import Interrupted
+from sqlstress.experiment import needless
 from sqlstress.report import Environment, Report, Run, Trial
-from sqlstress.stores import DRY
-from sqlstress.workloads import needless
+from sqlstress.report.case import Case
+from sqlstress.system.interrupt import StopSignals
+from sqlstress.targets import DRY
+from sqlstress.targets.sqlite.drivers.build import describe
 
 Save = Callable[[Report], None]
 

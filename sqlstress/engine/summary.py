@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from sqlstress import histogram, statistics
-from sqlstress.case import Case
 from sqlstress.engine.pool import Ended, clause
+from sqlstress.engine.protocols import DONE, OUTCOMES
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.report import Latency, Trial, Verdict, WorkerResult
-from sqlstress.series import Series
-from sqlstress.units import NS_PER_S
-from sqlstress.workloads.base import DONE, OUTCOMES
+from sqlstress.report.case import Case
+from sqlstress.statistics import histogram
+from sqlstress.statistics import shares as statistics
+from sqlstress.statistics.series import Series
+from sqlstress.statistics.units import NS_PER_S
 
 
 def window_seconds(case: Case, window: Window, ended: Sequence[Ended], whole_s: float) -> float:

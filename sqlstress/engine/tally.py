@@ -9,8 +9,8 @@ from operator import sub
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from sqlstress.histogram import Recorder
-from sqlstress.workloads.base import FAILED
+from sqlstress.engine.protocols import FAILED
+from sqlstress.statistics.histogram import Recorder
 
 FOREVER_NS = 1 << 62
 BIN_NS = 100_000_000

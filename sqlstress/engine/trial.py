@@ -9,20 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlstress.case import Case
 from sqlstress.engine.failure import as_failure
 from sqlstress.engine.guard import Guard
-from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.pool import Ended, Pool, WorkerFailure
+from sqlstress.engine.protocols import Outcome, Work
 from sqlstress.engine.standstill import Standstill
 from sqlstress.engine.summary import summarise
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.errors import Interrupted
+from sqlstress.experiment import open_work
 from sqlstress.report import Check, Trial, Verdict
-from sqlstress.units import NS_PER_S
-from sqlstress.workloads import open_work
-from sqlstress.workloads.base import Outcome, Work
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_S
+from sqlstress.system.interrupt import StopSignals
 
 ATTEMPTS = 3
 LEAD_S = 0.2

@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-from sqlstress.case import Case
+from sqlstress.engine.ledger import Ledger, shared_words
 from sqlstress.engine.pool import TICK_S, Ended, Pool, wait_some
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.messages import Pipe
-from sqlstress.pulse import Pulse
-from sqlstress.workloads.ledger import Ledger, shared_words
+from sqlstress.report.case import Case
+from sqlstress.system.messages import Pipe
+from sqlstress.system.pulse import Pulse
 
 LOOK_S = 0.001
 END_S = 30.0

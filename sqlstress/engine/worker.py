@@ -13,17 +13,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.drivers import explain
 from sqlstress.engine.loop import timed_loop
+from sqlstress.engine.protocols import Findings, Source
 from sqlstress.engine.tally import Totals, Window
-from sqlstress.messages import Pipe, send
-from sqlstress.processes import begin_child
-from sqlstress.stores.seal import Seal, held_open
-from sqlstress.workloads import open_source
-from sqlstress.workloads.base import Findings, Source
+from sqlstress.experiment import open_source
+from sqlstress.system.messages import Pipe, send
+from sqlstress.system.processes import begin_child
+from sqlstress.targets.sqlite.drivers import explain
+from sqlstress.targets.sqlite.seal import Seal, held_open
 
 if TYPE_CHECKING:
-    from sqlstress.case import Case
+    from sqlstress.report.case import Case
 
 SLOT_WORDS = 8
 """64 bytes for each worker's counter, so that no two share a cache line; slot 0 is the parent's."""

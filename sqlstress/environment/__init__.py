@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sqlstress.case import Settings
 from sqlstress.environment import filesystem, host, synccost
 from sqlstress.environment.asked import asked
 from sqlstress.environment.facts import Facts
 from sqlstress.environment.warnings import warn
 from sqlstress.report import Environment, SqliteBuild
+from sqlstress.report.case import Settings
 
 __all__ = ["fingerprint"]
 

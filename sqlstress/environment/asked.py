@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlstress.case import SYNCHRONOUS, Settings
 from sqlstress.report import SqliteBuild
+from sqlstress.report.case import SYNCHRONOUS, Settings
 
 _ON = frozenset({"1", "on", "yes", "true"})
 # SQLite takes numbers and switches for the levels, too.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlstress.case import Settings
 from sqlstress.environment.asked import Asked, asked, level
 from sqlstress.report import FileSystem, Host, SqliteBuild, SyncCost
+from sqlstress.report.case import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from math import ceil
 from pathlib import Path
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.in_use import remove
 from sqlstress.report import SyncCost
+from sqlstress.system.in_use import remove
 
 BLOCK = 4096
 LEAST = 8

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from sqlstress.environment.asked import level
 from sqlstress.environment.facts import Facts
 from sqlstress.report import Warning
-from sqlstress.units import format_ms
+from sqlstress.statistics.units import format_ms
 
 NO_DISK_UNDER_NS = 20_000
 """No disk writes and syncs a block faster than this."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from sqlstress.experiments.crash.options import CRASH
+from sqlstress.experiments.cycles.options import CYCLES
+from sqlstress.experiments.keys.options import KEYS
+from sqlstress.experiments.kv.options import KV
+from sqlstress.experiments.methods.options import METHODS
 from sqlstress.options.ab import AB
-from sqlstress.options.crash import CRASH
-from sqlstress.options.cycles import CYCLES
-from sqlstress.options.keys import KEYS
-from sqlstress.options.kv import KV
-from sqlstress.options.methods import METHODS
 from sqlstress.options.option import Option
 
 OPTIONS: dict[str, tuple[Option, ...]] = {"kv": KV, "methods": METHODS, "keys": KEYS, "cycles": CYCLES}

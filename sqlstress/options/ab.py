@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress import gate
-from sqlstress.options.kv import KV
+from sqlstress.experiments.kv.options import KV
 from sqlstress.options.option import COMPARED, Option
-from sqlstress.parsing import choice, percentage, switch
+from sqlstress.options.parsing import choice, percentage, switch
+from sqlstress.statistics import gate
 
 CONCURRENCY = "2"
 

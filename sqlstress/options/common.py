@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress import case as cases
 from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, either
-from sqlstress.parsing import choice, duration, power_of_two, pragmas, ranges, switch, whole
+from sqlstress.options.parsing import choice, duration, power_of_two, pragmas, ranges, switch, whole
+from sqlstress.report import case as cases
 
 _BIG = 1 << 40
 _INT = (1 << 31) - 1

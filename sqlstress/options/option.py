@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlstress.parsing import Parse
+from sqlstress.options.parsing import Parse
 
 SWEEP, LOAD, SQLITE, TRUST = "What is swept", "The load", "SQLite", "Trust"
 COMPARED = "What is compared"

@@ -10,20 +10,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from sqlstress.case import Case
 from sqlstress.errors import UsageError
 from sqlstress.options import by_name
+from sqlstress.report.case import Case
 
 MOST_CASES = 1000
 
 Planner = Callable[[dict[str, Any], Mapping[str, Any]], Iterator[Case]]
 
 PLANNERS = {
-    "kv": "sqlstress.plan.kv:cases",
-    "methods": "sqlstress.plan.methods:cases",
-    "keys": "sqlstress.plan.keys:cases",
-    "cycles": "sqlstress.plan.cycles:cases",
-    "crash": "sqlstress.plan.crash:cases",
+    "kv": "sqlstress.experiments.kv.cases:cases",
+    "methods": "sqlstress.experiments.methods.cases:cases",
+    "keys": "sqlstress.experiments.keys.cases:cases",
+    "cycles": "sqlstress.experiments.cycles.cases:cases",
+    "crash": "sqlstress.experiments.crash.cases:cases",
 }
 """Workload → what its options mean, as an import string."""
 

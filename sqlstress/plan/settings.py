@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlstress.case import Settings
 from sqlstress.errors import UsageError
+from sqlstress.report.case import Settings
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlstress.case import Case
 from sqlstress.errors import UsageError
 from sqlstress.options import OPTIONS, by_name
-from sqlstress.parsing import shown
+from sqlstress.options.parsing import shown
 from sqlstress.plan import cases_of, check_count, seeded, suggestion
-from sqlstress.textfile import read_text
+from sqlstress.report.case import Case
+from sqlstress.system.textfile import read_text
 
 LARGEST = 128 << 10
 """Bytes of a plan: a thousand cases of a hundred bytes."""

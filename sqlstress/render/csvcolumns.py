@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 
-from sqlstress.analysis.keys_cells import space_figure
-from sqlstress.analysis.wal import most, total
-from sqlstress.experiments import Checkpointing
+from sqlstress.experiments.keys.shown.cells import space_figure
+from sqlstress.experiments.kv.shown.wal import most, total
 from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
-from sqlstress.series import (
+from sqlstress.report.parts import Checkpointing
+from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,
     CHECKPOINTS,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from sqlstress.render.clean import clean
+from sqlstress.display.clean import clean
 from sqlstress.render.csvcolumns import ARM, CASE, LATENCY, REPORT, SPACE, TRIAL, WORKER, Value, of_parts
 from sqlstress.report import Report, Run, Trial, WorkerResult
 

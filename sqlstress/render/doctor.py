@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
 from sqlstress.analysis.comparison.remarks import TELLING
-from sqlstress.render.clean import brief
+from sqlstress.display.clean import brief
 from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
-from sqlstress.units import format_count, format_ms
+from sqlstress.statistics.units import format_count, format_ms
 
 WIDTH = 80
 LABEL = 12

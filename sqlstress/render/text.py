@@ -10,8 +10,8 @@ from tabulate import DataRow, TableFormat, tabulate
 
 from sqlstress.analysis.check import Checked
 from sqlstress.analysis.comparison import Comparison
-from sqlstress.render.blocks import Block, Bullets, Lines, Picture, Table
-from sqlstress.render.clean import brief, clean, visible
+from sqlstress.display.blocks import Block, Bullets, Lines, Picture, Table
+from sqlstress.display.clean import brief, clean, visible
 from sqlstress.render.views import report_blocks
 from sqlstress.render.views.check import check_blocks
 from sqlstress.render.views.comparison import comparison_blocks

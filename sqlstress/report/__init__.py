@@ -1,13 +1,74 @@
-"""What is saved: the Report, its Runs and Trials, and the fingerprint of where they were measured."""
+"""What is saved: the Report, its Runs and Trials, and the fingerprint of where they were measured.
 
-from sqlstress.report.ab import AbTest, Arm, Look
-from sqlstress.report.crash import Crash, Kills
-from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json
-from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
-from sqlstress.report.power_loss import PowerCuts, PowerLoss
-from sqlstress.report.results import Check, Latency, Run, Trial, Verdict, WorkerResult
-from sqlstress.report.saving import write_atomically
-from sqlstress.report.space import Portion, Space, TreeSpace
+A module of it is imported when one of its names is asked for: a worker, or help, needs none of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqlstress.report.ab import AbTest, Arm, Look
+    from sqlstress.report.crash import Crash, Kills
+    from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json
+    from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
+    from sqlstress.report.power_loss import PowerCuts, PowerLoss
+    from sqlstress.report.results import Check, Latency, Run, Trial, Verdict, WorkerResult
+    from sqlstress.report.saving import write_atomically
+    from sqlstress.report.space import Portion, Space, TreeSpace
+
+_PLACES = {
+    "ab": (
+        "AbTest",
+        "Arm",
+        "Look",
+    ),
+    "crash": (
+        "Crash",
+        "Kills",
+    ),
+    "document": (
+        "FORMAT_VERSION",
+        "Report",
+        "from_json",
+        "read",
+        "to_json",
+    ),
+    "environment": (
+        "Environment",
+        "FileSystem",
+        "Host",
+        "SqliteBuild",
+        "SyncCost",
+        "Warning",
+    ),
+    "power_loss": (
+        "PowerCuts",
+        "PowerLoss",
+    ),
+    "results": (
+        "Check",
+        "Latency",
+        "Run",
+        "Trial",
+        "Verdict",
+        "WorkerResult",
+    ),
+    "saving": ("write_atomically",),
+    "space": (
+        "Portion",
+        "Space",
+        "TreeSpace",
+    ),
+}
+"""Module → the names that it gives to the room."""
+
+
+def __getattr__(name: str) -> Any:
+    place = next((module for module, names in _PLACES.items() if name in names), None)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{place}"), name)
+
 
 __all__ = [
     "FORMAT_VERSION",

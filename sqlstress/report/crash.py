@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sqlstress.case import Case
+from sqlstress.report.case import Case
 from sqlstress.report.power_loss import PowerLoss
 from sqlstress.report.results import Verdict
 

@@ -18,15 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sqlstress import __version__, jsonable
+from sqlstress import __version__
 from sqlstress.errors import UsageError
-from sqlstress.garbage import no_search
+from sqlstress.report import jsonable
 from sqlstress.report.ab import AbTest
 from sqlstress.report.crash import Crash
 from sqlstress.report.environment import Environment
 from sqlstress.report.json_text import json_text
 from sqlstress.report.results import Run
-from sqlstress.textfile import read_text
+from sqlstress.system.garbage import no_search
+from sqlstress.system.textfile import read_text
 
 LARGEST = 16 << 20
 """Bytes of a report that is read, so that it is read and shown within two seconds.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sqlstress.case import Case
+from sqlstress.report.case import Case
 
 GOOD, LOST, TORN, CORRUPT = KINDS = ("good", "lost", "torn", "corrupt")
 """What an image is, from good to worst; of several files the worst one counts."""

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
-from sqlstress import histogram
-from sqlstress.case import Case
+from sqlstress.report.case import Case
 from sqlstress.report.environment import Warning
 from sqlstress.report.space import Space
-from sqlstress.series import Series
+from sqlstress.statistics import histogram
+from sqlstress.statistics.series import Series
 
 MOST_KINDS = 20
 """Kinds of operations of a trial, several times as many as any workload has."""

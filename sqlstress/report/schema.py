@@ -16,13 +16,13 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sqlstress import case
-from sqlstress.gate import METRICS, VERDICTS
-from sqlstress.jsonable import has_default
+from sqlstress.report import case
 from sqlstress.report.ab import ARMS
 from sqlstress.report.document import FORMAT_VERSION, Report
+from sqlstress.report.jsonable import has_default
 from sqlstress.report.results import CHECK_STATUSES
 from sqlstress.report.saving import write_atomically
+from sqlstress.statistics.gate import METRICS, VERDICTS
 
 FILE_NAME = "report.schema.json"
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from sqlstress.analysis.ab import figure, look
-from sqlstress.case import Case
 from sqlstress.engine.failure import as_failure
 from sqlstress.errors import Interrupted
-from sqlstress.gate import FAIL, LOOKS, UNDECIDED, Look
 from sqlstress.report import AbTest, Report, Run, Trial
 from sqlstress.report.ab import ARMS
+from sqlstress.report.case import Case
+from sqlstress.statistics.gate import FAIL, LOOKS, UNDECIDED, Look
 from sqlstress.studies.slices import Bench
 
 Tell = Callable[[Report], None]

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlstress.case import Case
 from sqlstress.engine.folder import SLICE, RunFolder
-from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.session import Session
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.report import AbTest, Arm, Report, Run, Trial, from_json
+from sqlstress.report.case import Case
+from sqlstress.system.interrupt import StopSignals
 
 SALTS = 16
 """Numbers between the salts of two pairs: more than a trial is begun again."""

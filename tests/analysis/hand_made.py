@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from sqlstress.analysis import Finding, Group, advise_group, group_runs
-from sqlstress.case import Case
 from sqlstress.report import Check, Run, Trial, Verdict
+from sqlstress.report.case import Case
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

@@ -8,8 +8,8 @@ import pytest
 
 from sqlstress.analysis.ab import differences, estimate, figure
 from sqlstress.analysis.ab_wording import arm_differences, conclusion, signed
-from sqlstress.case import Settings
 from sqlstress.report import Arm, Report, SqliteBuild
+from sqlstress.report.case import Settings
 from tests.ab_report import CASE, TEST, TRIAL, ab_report, around, trial
 
 P99 = replace(TEST, metric="p99")

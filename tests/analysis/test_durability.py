@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.durability import describe_durability
-from sqlstress.case import JOURNAL_MODES, SYNCHRONOUS
 from sqlstress.report import SyncCost
+from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS
 
 LINUX = SyncCost("fdatasync", 96_000, 410_000, 81_000, 350_000, 200)
 WINDOWS = replace(LINUX, primitive="FlushFileBuffers")

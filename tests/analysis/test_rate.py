@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.rate import counted, rate_of
-from sqlstress.case import Case
-from sqlstress.experiments import Cycling, Method, Picks
 from sqlstress.report import Check, Run, Verdict
-from sqlstress.series import Series
-from sqlstress.series_names import STATEMENTS
-from sqlstress.units import NS_PER_MS
+from sqlstress.report.case import Case
+from sqlstress.report.parts import Cycling, Method, Picks
+from sqlstress.statistics.series import Series
+from sqlstress.statistics.series_names import STATEMENTS
+from sqlstress.statistics.units import NS_PER_MS
 from tests.analysis.hand_made import run, trial
 
 WRONG = Verdict((Check("last write", "failed", 1, 1),))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis import wording
-from sqlstress.case import Case
+from sqlstress.report.case import Case
 
 
 @pytest.mark.parametrize(

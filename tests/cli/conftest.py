@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sqlstress.case import Case
 from sqlstress.cli.run_command import run
 from sqlstress.report import Report
+from sqlstress.report.case import Case
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

@@ -13,12 +13,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from sqlstress.case import Case
 from sqlstress.cli.ab_progress import AbBar
 from sqlstress.errors import Interrupted
-from sqlstress.gate import Look
 from sqlstress.report import Check, Report, Trial, Verdict, from_json, to_json
+from sqlstress.report.case import Case
 from sqlstress.report.schema import report_schema
+from sqlstress.statistics.gate import Look
 from sqlstress.studies import slices
 from sqlstress.studies.slices import Bench
 from tests.ab_report import EXAMPLE, ab_report, around, trial

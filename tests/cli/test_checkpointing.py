@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.report import Trial, from_json
-from sqlstress.series import (
+from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINTED_FRAMES,
     CHECKPOINTS,

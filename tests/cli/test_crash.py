@@ -11,9 +11,9 @@ import pytest
 
 from sqlstress.cli.crash_measure import every
 from sqlstress.cli.crash_progress import CrashBar
+from sqlstress.experiments.crash.strikes import Strike
 from sqlstress.report import Kills, Report, from_json, to_json
 from sqlstress.report.schema import report_schema
-from sqlstress.studies.strikes import Strike
 from tests.cli.conftest import Cli
 from tests.cli.test_progress import FakeTqdm
 from tests.crash_report import KILLS, crash_report
@@ -117,7 +117,7 @@ def test_the_report_is_saved_no_more_often_than_told() -> None:
 
 def test_a_proof_of_nothing_is_inconclusive(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = Strike(opening=True, after_s=0.0, order=(1,), alone=False, then_s=0.0, held=False)
-    monkeypatch.setattr("sqlstress.studies.crash.draw", lambda seed, number, writers: at_once)
+    monkeypatch.setattr("sqlstress.experiments.crash.study.draw", lambda seed, number, writers: at_once)
     said = cli("crash", "--rounds", "1", "-c", "1")
     assert (said.code, said.err) == (3, "")
     assert "Nothing is proved" in said.out

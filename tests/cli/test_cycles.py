@@ -12,8 +12,8 @@ import pytest
 
 from sqlstress.report import Report, from_json
 from sqlstress.report.schema import schema_text
-from sqlstress.series import WAL_FRAMES
-from sqlstress.series_names import STATEMENTS
+from sqlstress.statistics.series import WAL_FRAMES
+from sqlstress.statistics.series_names import STATEMENTS
 from tests.cli.conftest import Cli, Said
 
 SMALL = ("cycles", "--cycles", "4", "--rows", "2", "--synchronous", "off", "-o", "report.json")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments import ID_TYPES, SCHEMAS
 from sqlstress.report import Report, from_json
-from sqlstress.stores import dbstat
+from sqlstress.report.parts import ID_TYPES, SCHEMAS
+from sqlstress.targets.sqlite import dbstat
 from tests.cli.conftest import Cli
-from tests.stores.test_analyzer import PROGRAM, assert_same
+from tests.targets.test_analyzer import PROGRAM, assert_same
 
 SMALL = ("keys", "-c", "2", "--users", "40", "--picks", "20", "--items", "100", "--synchronous", "off")
 

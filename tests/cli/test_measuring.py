@@ -13,9 +13,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sqlstress.case import Case
 from sqlstress.engine.observer import Nobody
 from sqlstress.report import Run, from_json
+from sqlstress.report.case import Case
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import Case
 from sqlstress.cli.progress import Bar, clock_text, expected_s, watcher
 from sqlstress.engine.observer import Nobody
-from sqlstress.experiments import Method
 from sqlstress.plan import from_options
+from sqlstress.report.case import Case
+from sqlstress.report.parts import Method
 from tests.engine.processes import Command, sqlstress
 from tests.example_report import example_report
 

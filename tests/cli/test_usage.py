@@ -249,7 +249,7 @@ def test_a_driver_that_is_not_installed_says_what_to_install(
 ) -> None:
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "sqlstress.drivers.apsw_driver", raising=False)
+    monkeypatch.delitem(sys.modules, "sqlstress.targets.sqlite.drivers.apsw_driver", raising=False)
     monkeypatch.setitem(sys.modules, "apsw", None)
     said = cli("--driver", "apsw", "-c", "1")
     assert said.code == 2

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from sqlstress.workloads.base import FAILED, Chunk, Findings
-from sqlstress.workloads.kv.kinds import GET, KINDS
+from sqlstress.engine.protocols import FAILED, Chunk, Findings
+from sqlstress.experiments.kv.kinds import GET, KINDS
 
 LARGEST = 64
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from sqlstress.engine.pool import Ended
+from sqlstress.engine.protocols import Findings
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.engine.worker import Done
-from sqlstress.histogram import bucket_of
-from sqlstress.units import NS_PER_S
-from sqlstress.workloads.base import Findings
+from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.units import NS_PER_S
 
 OPENS_NS = 10 * NS_PER_S
 WINDOW = Window(OPENS_NS - NS_PER_S, OPENS_NS, OPENS_NS + 2 * NS_PER_S)

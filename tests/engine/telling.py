@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 import click
 
-from sqlstress.case import Case
 from sqlstress.engine.observer import Nobody
+from sqlstress.report.case import Case
 
 
 class Teller(Nobody):

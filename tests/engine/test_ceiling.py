@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sqlstress.case import Case, Load
 from sqlstress.engine import ceiling
 from sqlstress.engine.ceiling import harness_ns
 from sqlstress.errors import Interrupted
+from sqlstress.report.case import Case, Load
 from tests.pulses import Pulses, nothing
 
 

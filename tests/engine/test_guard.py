@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Load, Settings
 from sqlstress.engine.guard import Disturbance, Guard
 from sqlstress.engine.pool import Ended
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.stores import files
+from sqlstress.report.case import Case, Load, Settings
+from sqlstress.targets.sqlite import files
 from tests.engine.hand_made import dead, done
 from tests.pulses import stopped_everywhere
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Load
 from sqlstress.engine import limits
-from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments import Checkpointing
+from sqlstress.report.case import Case, Load
+from sqlstress.report.parts import Checkpointing
+from sqlstress.system.interrupt import StopSignals
 
 if sys.platform == "win32":
     pytest.skip("handles are not limited there", allow_module_level=True)

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import Case
 from sqlstress.engine import pool as pools
 from sqlstress.engine.companion import Observed
 from sqlstress.engine.pool import GROUP, Ended, Pool, WorkerFailure, wait_some
+from sqlstress.engine.protocols import Findings
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.engine.trial import plan_window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Ready
 from sqlstress.errors import Interrupted
-from sqlstress.messages import MORE, PIECE, send
-from sqlstress.series import Series
-from sqlstress.workloads import open_work
-from sqlstress.workloads.base import Findings
+from sqlstress.experiment import open_work
+from sqlstress.report.case import Case
+from sqlstress.statistics.series import Series
+from sqlstress.system.messages import MORE, PIECE, send
 
 DRY = Case(driver="dry", concurrency=2, ops=100, warmup_s=0.0)
 DONE = Done(Totals(), Findings())

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import Case
 from sqlstress.engine import session as sessions
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.session import Session
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
-from sqlstress.pulse import Pulse
 from sqlstress.report import Report, Run, Trial
+from sqlstress.report.case import Case
+from sqlstress.system.pulse import Pulse
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

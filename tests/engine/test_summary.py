@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sqlstress.case import Case
 from sqlstress.engine.pool import Ended
 from sqlstress.engine.summary import summarise
 from sqlstress.engine.tally import Window
-from sqlstress.histogram import bucket_of
 from sqlstress.report import Trial
-from sqlstress.series import Series
-from sqlstress.units import NS_PER_MS, NS_PER_S
+from sqlstress.report.case import Case
+from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.series import Series
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
 
 CASE = Case(concurrency=2, duration_s=2.0)

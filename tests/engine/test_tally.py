@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.engine.protocols import FAILED
 from sqlstress.engine.tally import BIN_NS, FOREVER_NS, MOST_BINS, Tally, Totals, Window
-from sqlstress.histogram import Recorder, merge
-from sqlstress.units import NS_PER_S
-from sqlstress.workloads.base import FAILED
-from sqlstress.workloads.kv.kinds import GET, KINDS, PAIR, REPLACE, UPDATE
+from sqlstress.experiments.kv.kinds import GET, KINDS, PAIR, REPLACE, UPDATE
+from sqlstress.statistics.histogram import Recorder, merge
+from sqlstress.statistics.units import NS_PER_S
 
 WEIGHTS = (1, 10, 1, 2)
 WIDE = Window(0, 0, FOREVER_NS)

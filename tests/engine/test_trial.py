@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case
-from sqlstress.engine.interrupt import StopSignals
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.engine.trial import ATTEMPTS, Flaw, TrialRunner, flaw_of, lateness_s, outcomes, plan_window
 from sqlstress.report import Trial
-from sqlstress.units import NS_PER_MS, NS_PER_S
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
+from sqlstress.system.interrupt import StopSignals
 from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
 from tests.example_report import example_report
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import Case
 from sqlstress.engine import worker
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
-from sqlstress.messages import LAST
-from sqlstress.stores import DRY
-from sqlstress.units import NS_PER_S
-from sqlstress.workloads import open_work
+from sqlstress.experiment import open_work
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_S
+from sqlstress.system.messages import LAST
+from sqlstress.targets import DRY
 from tests.pulses import nothing
 
 CASE = Case(driver="dry", concurrency=2, ops=50, warmup_s=0.0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.case import Settings
 from sqlstress.environment.facts import Facts
 from sqlstress.environment.warnings import warn
 from sqlstress.report import FileSystem, Host, SqliteBuild, SyncCost
+from sqlstress.report.case import Settings
 
 LINUX = Host("Linux", "6.8.0", "x86_64", "Example CPU", 4, 16 << 30, "CPython 3.12.7", 1_060_000)
 MACOS = replace(LINUX, system="Darwin", release="24.1.0", machine="arm64")

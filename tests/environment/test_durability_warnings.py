@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.case import Settings
+from sqlstress.report.case import Settings
 from tests.environment.hand_made import APPLE, BUILD, LINUX, SOUND_MAC, codes, on_mac, text, with_settings
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.case import Settings
 from sqlstress.environment import filesystem, fingerprint, synccost
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import SqliteBuild
+from sqlstress.report.case import Settings
 from tests.environment.hand_made import BUILD
 
 MEMORY = Path("/dev/shm")

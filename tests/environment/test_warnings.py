@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.case import Settings
 from sqlstress.environment.facts import Facts
 from sqlstress.environment.warnings import has_wal_reset_bug, warn
 from sqlstress.report import FileSystem
+from sqlstress.report.case import Settings
 from tests.environment.hand_made import (
     APPLE,
     BUILD,

@@ -52,8 +52,8 @@ def install(hold: Hold) -> None:
     from sqlstress.engine import session
     from sqlstress.engine.guard import Disturbance, Guard
     from sqlstress.engine.victims import Victims
+    from sqlstress.experiments.crash.database import Database
     from sqlstress.studies import slices
-    from sqlstress.workloads.crash.database import Database
 
     class Watch(Nobody):
         def phase(self, name: str) -> None:

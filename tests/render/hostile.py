@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlstress.report import Check, Report, Run, Trial, Verdict, Warning
-from sqlstress.series import WAL_SIZE, Series
+from sqlstress.statistics.series import WAL_SIZE, Series
 from tests.render.variants import EXAMPLE, each_run
 
 HUGE = "<b>" + "A" * 200_000

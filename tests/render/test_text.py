@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sqlstress.case import Case
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Report, Run
+from sqlstress.report.case import Case
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import (
     EXAMPLE,

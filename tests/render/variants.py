@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.case import Load, Settings
-from sqlstress.experiments import Checkpointing
 from sqlstress.report import Check, Environment, FileSystem, Host, Latency, Report, Run, Trial, Verdict
-from sqlstress.series import (
+from sqlstress.report.case import Load, Settings
+from sqlstress.report.parts import Checkpointing
+from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,
     CHECKPOINTS,
@@ -19,7 +19,7 @@ from sqlstress.series import (
     WAL_SIZE,
     Series,
 )
-from sqlstress.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

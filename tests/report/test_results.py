@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from sqlstress.case import Case
 from sqlstress.report import Check, Latency, Run, Trial, Verdict
+from sqlstress.report.case import Case
 from tests.example_report import example_report
 from tests.strategies import histograms
 

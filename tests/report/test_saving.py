@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.locks import lock
 from sqlstress.report import write_atomically
 from sqlstress.report.saving import is_stream, remove_unfinished
+from sqlstress.system.locks import lock
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX devices, pipes or descriptors")
 

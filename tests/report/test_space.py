@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.jsonable import from_plain, to_plain
 from sqlstress.report import Space, TreeSpace
+from sqlstress.report.jsonable import from_plain, to_plain
 from tests.strategies import spaces, tree_spaces
 
 PICKS = TreeSpace("picks", "picks", False, 1000, 10, 60_000, 9_000, 24, 1, 15)

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.case import Case
 from sqlstress.errors import EnvironmentFailure, Interrupted
-from sqlstress.gate import LOOKS
 from sqlstress.report import Check, Report, Trial, Verdict
+from sqlstress.report.case import Case
+from sqlstress.statistics.gate import LOOKS
 from sqlstress.studies.ab import AbStudy, first_arm, order
 from sqlstress.studies.slices import Bench
 from tests.ab_report import CASE, EXAMPLE, TEST, around, trial

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.case import Case, Load
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.report import Trial
+from sqlstress.report.case import Case, Load
 from sqlstress.studies.slices import Python, other_pythons, own_python
 from tests.ab_report import TEST, trial
 

@@ -9,7 +9,7 @@ from sqlstress.analysis.comparison.difference import Difference, Parts, Values
 from sqlstress.analysis.comparison.matching import MAY_BE_UNKNOWN, PROCESSES, QUERIED, Part, differing
 from sqlstress.analysis.durability import Durability, durability_of
 from sqlstress.analysis.wording import listing, whole
-from sqlstress.case import Case
+from sqlstress.report.case import Case
 
 _WORK = {
     "kv": "random gets and writes, in transactions",

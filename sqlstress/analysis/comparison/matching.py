@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields, replace
 
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.wording import place, processes
-from sqlstress.case import Case, Load, Settings
 from sqlstress.errors import UsageError
-from sqlstress.experiments import Picks
 from sqlstress.report import Report, Run, Trial
+from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.parts import Picks
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What reports are called, in their order: so many can be compared."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from sqlstress.analysis.comparison.difference import Difference, Parts, Values
 from sqlstress.analysis.comparison.matching import Part
 from sqlstress.analysis.wording import amount, busy_policy, files
-from sqlstress.case import UNKNOWN_DRIVER
 from sqlstress.report import SqliteBuild
+from sqlstress.report.case import UNKNOWN_DRIVER
 
 TELLING = (
     *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from sqlstress.display.clean import clean
 from sqlstress.render.ci.measures import Measure, kinds, p99_ns, throughput
 from sqlstress.render.ci.names import case_names, surroundings
-from sqlstress.render.clean import clean
 from sqlstress.report import Report
 
 Metric = dict[str, float]

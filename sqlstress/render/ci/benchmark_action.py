@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from sqlstress.display.clean import clean
 from sqlstress.render.ci.measures import Measure, kinds, p99_ns, throughput, unit
 from sqlstress.render.ci.names import case_names, surroundings
-from sqlstress.render.clean import clean
 from sqlstress.report import Report, Run
-from sqlstress.units import NS_PER_MS
+from sqlstress.statistics.units import NS_PER_MS
 
 
 def throughput_json(*reports: Report) -> str:

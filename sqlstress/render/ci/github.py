@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.check import Checked
-from sqlstress.analysis.crash import parts
 from sqlstress.analysis.finding import UNPROVED, WRONG
-from sqlstress.gate import FAIL, INCONCLUSIVE, PASS
+from sqlstress.display.clean import brief, clean
+from sqlstress.experiments.crash.shown.findings import parts
 from sqlstress.render.ci.names import case_names
-from sqlstress.render.clean import brief, clean
 from sqlstress.render.markdown import check_markdown, report_markdown
 from sqlstress.render.views.check import check_conclusion, left_out
 from sqlstress.report import Report
+from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS
 
 MOST = 10
 """Annotations of a kind that GitHub shows of a step."""

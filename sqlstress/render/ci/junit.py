@@ -9,15 +9,15 @@ from xml.etree import ElementTree
 
 from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.crash import Part, parts
 from sqlstress.analysis.finding import UNPROVED, WRONG
 from sqlstress.analysis.wording import finite, rounded
-from sqlstress.gate import FAIL, PASS
-from sqlstress.render import heading
+from sqlstress.display import heading
+from sqlstress.display.clean import brief, clean
+from sqlstress.experiments.crash.shown.findings import Part, parts
 from sqlstress.render.ci.measures import rates, unit
 from sqlstress.render.ci.names import case_names, surroundings
-from sqlstress.render.clean import brief, clean
 from sqlstress.report import AbTest, Report, Run
+from sqlstress.statistics.gate import FAIL, PASS
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 """Element of a test that did not pass → the suite's attribute that counts it."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
-from sqlstress.case import Case
-from sqlstress.render.clean import clean
+from sqlstress.display.clean import clean
 from sqlstress.report import Environment, Report
+from sqlstress.report.case import Case
 
 _PARTS = ("load", "settings", "checkpointing", "picks", "cycling")
 _IN_LABEL = frozenset({"made_by", "transaction"})

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from html import escape
 from itertools import pairwise
 
-from sqlstress.render.blocks import Block, Bullets, Lines, Picture, Table, Verdict
-from sqlstress.render.clean import visible
+from sqlstress.display.blocks import Block, Bullets, Lines, Picture, Table, Verdict
+from sqlstress.display.clean import visible
+from sqlstress.display.verified import FAILED
 from sqlstress.render.page.markup import element, sentence, text
 from sqlstress.render.views.comparison import NOT_COMPARABLE
-from sqlstress.render.views.verified import FAILED
 
 WARNING = "Warning: "
 """How a line begins that warns."""

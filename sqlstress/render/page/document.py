@@ -12,14 +12,14 @@ from hashlib import sha256
 from importlib import resources
 
 from sqlstress.analysis.comparison import LETTERS, Comparison, compare
-from sqlstress.render import heading
-from sqlstress.render.blocks import Block, Bullets, Lines, Paragraph, Picture, Verdict
+from sqlstress.display import heading
+from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph, Picture, Verdict
+from sqlstress.display.plot import Plot
 from sqlstress.render.page import facts
 from sqlstress.render.page.blocks import WARNING, drawn
 from sqlstress.render.page.library import plotly_js
 from sqlstress.render.page.markup import data, element, text
 from sqlstress.render.page.plots import ab_plots, comparison_plots, report_plots
-from sqlstress.render.page.plots.plot import Plot
 from sqlstress.render.page.tiles import tiles
 from sqlstress.render.views import Section, report_sections
 from sqlstress.render.views.comparison import comparison_heading, comparison_tables

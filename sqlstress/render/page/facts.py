@@ -8,10 +8,10 @@ from html import escape
 
 from sqlstress.analysis.comparison.remarks import TELLING
 from sqlstress.analysis.wording import rounded, whole
-from sqlstress.render.clean import visible
+from sqlstress.display.clean import visible
 from sqlstress.render.page.markup import element, sentence, text
 from sqlstress.report import Environment, Report, SqliteBuild, SyncCost
-from sqlstress.units import format_count, format_ms
+from sqlstress.statistics.units import format_count, format_ms
 
 _GIB = 1 << 30
 _UNKNOWN = "unknown"

@@ -7,7 +7,7 @@ import re
 from html import escape
 from typing import Any
 
-from sqlstress.render.clean import brief
+from sqlstress.display.clean import brief
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{1,40}(?![\w-])")
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlstress.analysis.ab_wording import found_change
-from sqlstress.analysis.crash import kill_verdict
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
-from sqlstress.analysis.power_loss import name, power_verdict, safest
 from sqlstress.analysis.rate import counted, rate_of
 from sqlstress.analysis.wording import place, rounded, whole
-from sqlstress.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
+from sqlstress.experiments.crash.shown.findings import kill_verdict
+from sqlstress.experiments.power_loss.shown.findings import name, power_verdict, safest
 from sqlstress.render.page.markup import element, text
 from sqlstress.report import AbTest, Crash, Report
-from sqlstress.units import format_ms
+from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
+from sqlstress.statistics.units import format_ms
 
 _PROOF = {
     "ok": ("proved", "no acknowledged write was lost"),

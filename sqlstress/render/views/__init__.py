@@ -9,17 +9,17 @@ from typing import Protocol, cast
 
 from sqlstress.analysis.advice import advise_group, missing
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.render import heading
-from sqlstress.render.blocks import Block, Bullets, Lines, Paragraph
+from sqlstress.display import heading
+from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
+from sqlstress.experiments.crash.shown.view import crash_blocks
 from sqlstress.render.views.ab import ab_blocks
-from sqlstress.render.views.crash import crash_blocks
 from sqlstress.report import Report
 
 VIEWS = {
-    "kv": "sqlstress.render.views.kv",
-    "methods": "sqlstress.render.views.methods",
-    "keys": "sqlstress.render.views.keys",
-    "cycles": "sqlstress.render.views.cycles",
+    "kv": "sqlstress.experiments.kv.shown.view",
+    "methods": "sqlstress.experiments.methods.shown.view",
+    "keys": "sqlstress.experiments.keys.shown.view",
+    "cycles": "sqlstress.experiments.cycles.shown.view",
 }
 """Experiment → the module that is its View."""
 

@@ -13,12 +13,12 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.proof import failures, wrong_data
 from sqlstress.analysis.wording import finite, listing
-from sqlstress.gate import geometric_means
-from sqlstress.render import heading
-from sqlstress.render.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
-from sqlstress.render.figures import MISSING, count_cell, ms_cell, whole_cell
-from sqlstress.render.views.kv import what
+from sqlstress.display import heading
+from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.display.figures import MISSING, count_cell, ms_cell, whole_cell
+from sqlstress.experiments.kv.shown.view import what
 from sqlstress.report import AbTest, Arm, Look, Report, Run
+from sqlstress.statistics.gate import geometric_means
 
 LEGEND = (
     "A and B: medians of their slices, which were measured in turns with the same seeds. B/A: the estimate "

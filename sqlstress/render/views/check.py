@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from sqlstress.analysis.ab_wording import NAMES, signed
 from sqlstress.analysis.check import CaseCheck, Checked
 from sqlstress.analysis.wording import listing, percent
-from sqlstress.gate import FAIL, PASS
-from sqlstress.render.blocks import Block, Column, Paragraph, Table, Verdict
-from sqlstress.render.figures import MISSING, count_cell, ms_cell
+from sqlstress.display.blocks import Block, Column, Paragraph, Table, Verdict
+from sqlstress.display.figures import MISSING, count_cell, ms_cell
+from sqlstress.statistics.gate import FAIL, PASS
 
 TRUST = (
     "How often a stored baseline fails a build in which nothing has changed, on a model of shared machines: "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.comparison import LETTERS, Compared, Comparison, Difference, Part, conclude
 from sqlstress.analysis.wording import listing, whole
-from sqlstress.render.blocks import Block, Bullets, Lines, Paragraph
+from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
 from sqlstress.render.views import view_of
 from sqlstress.render.views.comparison_tables import legend, surroundings, tables
 

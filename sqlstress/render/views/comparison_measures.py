@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlstress.analysis.comparison import Compared, Part
-from sqlstress.analysis.cycle_times import times_of, total_ns
 from sqlstress.analysis.wording import size
-from sqlstress.render.blocks import Column
-from sqlstress.render.clean import shortened
-from sqlstress.render.figures import count_cell, ms_cell, ratio_cell, seconds_cell, share_cell, whole_cell
+from sqlstress.display.blocks import Column
+from sqlstress.display.clean import shortened
+from sqlstress.display.figures import count_cell, ms_cell, ratio_cell, seconds_cell, share_cell, whole_cell
+from sqlstress.experiments.cycles.shown.times import times_of, total_ns
 from sqlstress.report import Run, Trial
 
 SYSTEMS = {"Darwin": "macOS"}

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.comparison import LETTERS, Compared, Comparison
 from sqlstress.analysis.wording import processes
-from sqlstress.render.blocks import Column, Table
-from sqlstress.render.clean import clean, shortened
-from sqlstress.render.figures import count_cell, ms_cell, whole_cell
-from sqlstress.render.views.columns import Figure, table_of
+from sqlstress.display.blocks import Column, Table
+from sqlstress.display.clean import clean, shortened
+from sqlstress.display.columns import Figure, table_of
+from sqlstress.display.figures import count_cell, ms_cell, whole_cell
 from sqlstress.render.views.comparison_measures import MEASURES, SYSTEMS, Measure
 from sqlstress.report import Report
 

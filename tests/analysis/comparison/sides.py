@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from sqlstress.analysis.comparison import Compared, compare
-from sqlstress.case import Case
 from sqlstress.report import Report, Run, SqliteBuild, SyncCost
+from sqlstress.report.case import Case
 from tests.analysis.hand_made import EXAMPLE, run, trial
 
 LINUX = SyncCost("fdatasync", 96_000, 410_000, 81_000, 350_000, 200)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import Case, Load
-from sqlstress.experiments import Checkpointing, Method, Picks
 from sqlstress.report import Report, SyncCost, Warning
+from sqlstress.report.case import Case, Load
+from sqlstress.report.parts import Checkpointing, Method, Picks
 from tests.analysis.comparison.sides import (
     LINUX,
     MACOS,

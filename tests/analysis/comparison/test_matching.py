@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.comparison import Table, compare, match
-from sqlstress.case import Case, Load, Settings
 from sqlstress.errors import UsageError
-from sqlstress.experiments import Cycling, Method, Picks
 from sqlstress.report import Report
+from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.parts import Cycling, Method, Picks
 from tests.analysis.comparison.sides import report, sweep
 from tests.analysis.hand_made import run, trial
 

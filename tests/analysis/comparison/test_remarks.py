@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.case import Case, Settings
 from sqlstress.report import Check, Report, Verdict
+from sqlstress.report.case import Case, Settings
 from tests.analysis.comparison.sides import (
     WINDOWS,
     library,

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from sqlstress.case import Case, Load, Settings
-from sqlstress.experiments import Checkpointing, Picks
 from sqlstress.render.ci.names import case_names, surroundings
 from sqlstress.report import Report, Run
+from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.parts import Checkpointing, Picks
 from tests.render.hostile import hostile_report
 from tests.render.variants import EXAMPLE, UNKNOWN
 from tests.strategies import reports

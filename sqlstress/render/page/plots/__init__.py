@@ -8,15 +8,15 @@ from typing import cast
 
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.group import Group
+from sqlstress.display.plot import Plot
 from sqlstress.render.page.plots import ab, comparison
-from sqlstress.render.page.plots.plot import Plot
 from sqlstress.report import Report
 
 PLOTS = {
-    "kv": "sqlstress.render.page.plots.kv",
-    "methods": "sqlstress.render.page.plots.methods",
-    "keys": "sqlstress.render.page.plots.keys",
-    "cycles": "sqlstress.render.page.plots.cycles",
+    "kv": "sqlstress.experiments.kv.shown.plots",
+    "methods": "sqlstress.experiments.methods.shown.plots",
+    "keys": "sqlstress.experiments.keys.shown.plots",
+    "cycles": "sqlstress.experiments.cycles.shown.plots",
 }
 """Experiment → the module that has its plots."""
 

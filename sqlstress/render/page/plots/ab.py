@@ -7,9 +7,9 @@ from math import ceil, exp, floor, log10
 
 from sqlstress.analysis.ab import cells, differences
 from sqlstress.analysis.wording import finite, place, whole
-from sqlstress.gate import tolerance
-from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, level, name
+from sqlstress.display.plot import Plain, Plot, View, axis, colour, level, name
 from sqlstress.report import AbTest, Look, Report
+from sqlstress.statistics.gate import tolerance
 
 BESIDE = 0.4
 """How far an estimate stands behind its last pair, which it would hide."""

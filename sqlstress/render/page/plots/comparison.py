@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sqlstress.analysis.comparison import Compared, Part
 from sqlstress.analysis.wording import files
+from sqlstress.display.plot import Plain, Plot, View, axis, counts_axis, line, name
 from sqlstress.render.page.plots import comparison_work
-from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, counts_axis, line, name
 from sqlstress.render.views.comparison_measures import SYSTEMS
 
 Figure = Callable[[int, int], float | None]

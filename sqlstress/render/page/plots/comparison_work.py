@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from sqlstress.analysis.comparison import Compared, Part
-from sqlstress.analysis.cycle_times import times_of
 from sqlstress.analysis.rate import counted
 from sqlstress.analysis.wording import whole
-from sqlstress.case import Case
-from sqlstress.render.page.plots.cycles import TIME_AXES
-from sqlstress.render.page.plots.plot import Plain, Plot, View, axis, colour, line, name
-from sqlstress.units import NS_PER_MS
+from sqlstress.display.plot import Plain, Plot, View, axis, colour, line, name
+from sqlstress.experiments.cycles.shown.plots import TIME_AXES
+from sqlstress.experiments.cycles.shown.times import times_of
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_MS
 
 Figure = Callable[[int, int], float | None]
 """Row and part → a figure."""

@@ -1,0 +1,115 @@
+"""What was measured, in a few sentences: the host, the load, the library, the durability, the warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from sqlstress.analysis.durability import describe_durability
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import amount, busy_policy, places
+from sqlstress.report import Environment, Report
+from sqlstress.report.case import UNKNOWN_DRIVER, Case
+from sqlstress.statistics.units import format_count
+
+_OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
+
+
+def origin(report: Report) -> str:
+    """Return one line: which version measured, when, and on what; or who published the figures."""
+    where = ", ".join(_surroundings(report.environment))
+    if report.published is not None:
+        known = f"Known of the surroundings: {where}." if where else "Of the surroundings nothing is known."
+        return f"Published figures, neither measured nor verified by sqlstress: {report.published}. {known}"
+    return f"sqlstress {report.tool_version}, {_minute(report.created)}: {where or 'surroundings unknown'}"
+
+
+def when(report: Report) -> str:
+    """Return when a report was measured, to the minute, or that it was published."""
+    return _minute(report.created) if report.published is None else "published"
+
+
+def describe(what: str, group: Group, report: Report) -> str:
+    """Return what the runs of a group did: `what`, then window, drivers and libraries, seed."""
+    seed = _seed(group) if report.published is None else "seed unknown"
+    return f"{what}; {'; '.join((*_method(group), *_libraries(group, report.environment), seed))}."
+
+
+def durability(group: Group, environment: Environment) -> tuple[str, ...]:
+    """Return what a commit waits for, once for each way in which the settings were read back."""
+    if group.case.driver == "dry":
+        return ("The dry driver stores nothing: these figures are the harness's own ceiling.",)
+    read_back = [trial.effective for run in group.runs for trial in run.trials if trial.effective]
+    told = [describe_durability(effective, environment.sync) for effective in read_back]
+    return tuple(dict.fromkeys(told or (_asked(run.case) for run in group.runs)))
+
+
+def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
+    """Return what a reader must know first; what a finding of the same code says already is left out."""
+    told = {finding.code for finding in findings}
+    general = [warning.text for warning in environment.warnings if warning.serious]
+    cases: dict[str, list[Case]] = {}
+    for run in group.runs:
+        for warning in run.warnings:
+            if warning.code not in told and warning.text not in general:
+                cases.setdefault(warning.text, []).append(run.case)
+    own = [f"{text} (At {places(where)}.)" for text, where in cases.items()]
+    return tuple(f"Warning: {text}" for text in (*general, *own))
+
+
+def _surroundings(environment: Environment) -> Iterator[str]:
+    """Yield what is known of the machine, in a few words."""
+    host = environment.host
+    cores = "" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
+    system = f"{host.system} {host.release}".strip()
+    yield from filter(None, (system, host.machine, cores, environment.file_system.kind, host.python))
+
+
+def _minute(created: str) -> str:
+    """Return an ISO 8601 time to the minute; anything else as it is."""
+    try:
+        return datetime.fromisoformat(created).strftime("%Y-%m-%d %H:%M %Z").strip()
+    except ValueError:
+        return created
+
+
+def _method(group: Group) -> Iterator[str]:
+    case = group.case
+    if case.workload == "kv":
+        yield amount(case)
+    if case.repeat > 1:
+        yield f"median of {format_count(case.repeat)} trials"
+    if case.driver not in ("dry", UNKNOWN_DRIVER):
+        yield from _settings(group)
+
+
+def _settings(group: Group) -> Iterator[str]:
+    """Yield how locks are waited for, and the settings that were chosen for all runs alike."""
+    settings = group.case.settings
+    yield busy_policy(settings)
+    chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
+    named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
+    named += [f"{name}={value}" for name, value in settings.pragmas]
+    if named:
+        yield " ".join(named)
+
+
+def _libraries(group: Group, environment: Environment) -> Iterator[str]:
+    for name in dict.fromkeys(run.case.driver for run in group.runs):
+        build = next((build for build in environment.builds if build.driver == name), None)
+        version = build.version if build and build.version else "unknown"
+        yield f"driver {name}" + ("" if name == "dry" else f", SQLite {version}")
+
+
+def _seed(group: Group) -> str:
+    seeds = {run.case.seed for run in group.runs}
+    return f"seed {seeds.pop()}" if len(seeds) == 1 else "seeds differ"
+
+
+def _asked(case: Case) -> str:
+    synchronous = case.settings.synchronous or "as the library has it"
+    return (
+        f"Durability unknown: asked for were a {case.settings.journal_mode} journal and synchronous "
+        f"{synchronous}; nothing was read back."
+    )

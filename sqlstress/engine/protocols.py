@@ -1,0 +1,137 @@
+"""What the engine asks of a workload: a worker's half and the parent's half."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from sqlstress.targets import Operation
+
+if TYPE_CHECKING:  # a worker process need not know what a report is
+    from sqlstress.report import Trial, Verdict
+    from sqlstress.statistics.series import Series
+    from sqlstress.system.pulse import Pulse
+
+FAILED = 255
+"""The kind of an operation that was given up."""
+
+DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
+"""How a fixed amount of work ended, the worst last: done, given up after its time-out, refused by SQLite."""
+
+
+class Chunk(NamedTuple):
+    """A stretch of operations, prepared outside the times that are measured."""
+
+    kinds: bytearray
+    """Kind of each operation, as an index into the source's kinds; FAILED once it was given up."""
+    calls: Iterable[Operation]
+    params: Iterable[Any]
+    rows: Any = None
+    """What each operation writes, as the workload records it."""
+    sizes: Sequence[int] | None = None
+    """Rows of each operation, where those of a kind differ."""
+
+
+class Source(Protocol):
+    """A worker's half: what it does, chunk by chunk."""
+
+    kinds: Sequence[str]
+    """Names of the kinds of operations."""
+    acknowledges: bool
+    """Whether what was done must be known also of a worker that was killed."""
+    stamps: Any
+    """Where the loop then puts the begin of a chunk and the end of each operation: shared 64-bit words."""
+    row_weights: Sequence[int]
+    """Rows read or written by one operation of each kind."""
+    largest_chunk: int
+
+    def next_chunk(self, size: int) -> Chunk | None:
+        """Prepare up to `size` operations; None when everything has been done."""
+
+    def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
+        """Record that an operation was given up after its time-out; re-raise any other error."""
+
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
+        """Acknowledge what was done: `stamps` holds done + 1 times."""
+
+    def busy_counts(self) -> tuple[int, int]:
+        """Return the BUSY and BUSY_SNAPSHOT answers so far."""
+
+    def findings(self) -> Findings:
+        """Return what the worker found wrong in what it read, and the settings it ran with."""
+
+    def close(self) -> None:
+        """Close the store."""
+
+
+class Findings(SimpleNamespace):
+    """What one worker saw of the data and of its settings."""
+
+    effective: dict[str, str]
+    reads_checked: int
+    bad_reads: int
+    bad_read_examples: list[str]
+    pairs_checked: int
+    torn: int
+    torn_examples: list[str]
+    outcome: str
+    """One of OUTCOMES."""
+    note: str
+    """What happened instead of DONE, in a line."""
+    series: list[tuple[str, str, list[int]]]
+    """What went on, as name, unit and values of a Series."""
+    broken_seal: str | None
+    """Which of the files that the worker held open was another one when it had done; None: none."""
+
+    def __init__(self, **known: Any) -> None:
+        super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
+        self.effective = {}
+        self.bad_read_examples, self.torn_examples, self.series = [], [], []
+        self.broken_seal = None
+        vars(self).update(known)
+
+
+class Outcome(NamedTuple):
+    """What the parent knows of one worker when the trial is over."""
+
+    worker: int
+    died: bool
+    findings: Findings | None
+    over_ns: int = 0
+    """When one that died had certainly ended, on the workers' clock; 0: not known."""
+
+
+class Companion(Protocol):
+    """A process beside the workers, whose operations count in no figure: it is connected when it is made."""
+
+    def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
+        """Do what it does, until `ended` says so at the latest; `opens_ns` is when the window opens."""
+
+    def close(self) -> None:
+        """Close its connections."""
+
+
+class Work(Protocol):
+    """The parent's half of one trial. A workload inherits from it what it has no need of."""
+
+    shared: tuple[Any, ...]
+    """Shared arrays, handed to the workers unchanged; they are there once it is prepared."""
+    companions: tuple[str, ...] = ()
+    """Names of the processes to run beside the workers, of the registry of companions."""
+
+    def prepare(self, pulse: Pulse) -> None:
+        """Create and fill what the workers need; calls `pulse` often, which may raise Interrupted."""
+
+    def connected(self) -> None:
+        """All workers are connected."""
+
+    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
+        """Say whether the data is what the workers were told it is."""
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        """Add to a trial what is measured when its workers have ended, such as the space it takes."""
+        return trial
+
+    def discard(self) -> None:
+        """Remove the files; called however the trial ended."""

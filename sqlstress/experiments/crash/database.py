@@ -1,0 +1,189 @@
+"""The parent's view of the database: created, examined after a crash, and what the crash left behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlstress.engine.examine import schema_complaints
+from sqlstress.engine.problems import Tally
+from sqlstress.experiments.crash.proof import Contents, Told, check_acknowledged, check_whole, numbers_found
+from sqlstress.experiments.crash.records import PUT, TABLES, Entry, Records
+from sqlstress.report import Check, Verdict
+from sqlstress.report.case import Case
+from sqlstress.report.crash import INTEGRITY
+from sqlstress.targets.sqlite import files, walindex
+from sqlstress.targets.sqlite.connecting import waiting_of
+from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver, said
+from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.integrity import definitions, integrity, schema
+
+EXAMINER = 0
+
+
+class Remains(NamedTuple):
+    """What a crash left to the next one who opens the files."""
+
+    wals: int
+    """WALs to recover."""
+    hot_journals: int
+    """Rollback journals to roll back."""
+    checkpoints: int
+    """Checkpoints that were under way."""
+
+
+class Examined(NamedTuple):
+    """What the files held at one moment."""
+
+    files: Sequence[Contents]
+    """By number of the file; nothing when one of them can't be read."""
+    integrity: Check
+    seconds: float
+    """How long it took to open and read them."""
+
+
+class Database:
+    """The files, and what they must hold: `told` has every writer that they have ever had."""
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        self.case, self.folder = case, folder
+        self.records = Records(case)
+        self.told: dict[int, Told] = {}
+        self.schema: list[Row] = []
+        """What every file defines."""
+        self._held: list[Connection] = []
+
+    def create(self) -> dict[str, str]:
+        """Make new files; return their settings, read back after a first write."""
+        self.remove()
+        self.told = {}
+        for number, path in enumerate(self.paths):
+            files.create_tables(self.case, path, TABLES)
+            rows = (self.records.rows(self.records.created(one)) for one in self.records.of_file(number))
+            with files.opened(self.case, path) as connection:
+                connection.rows("BEGIN")
+                connection.run_many(PUT, chain.from_iterable(rows))
+                connection.rows("COMMIT")
+            effective = files.first_write(self.case, path)
+        self.schema = schema(self.case, self.paths[0])
+        return effective
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files."""
+        return files.paths(self.case, self.folder)
+
+    def remains(self) -> Remains:
+        """Look at what a crash left, before anybody opens the files."""
+        return Remains(
+            sum(walindex.wal_bytes(path) > 0 for path in self.paths),
+            sum(map(_is_hot, self.paths)),
+            sum(walindex.wal_bytes(path) > 0 and walindex.is_mid_checkpoint(path) for path in self.paths),
+        )
+
+    def examine(self) -> Examined:
+        """Open every file, which recovers it, and read all of it. The connections stay until `release`."""
+        begun, tally, found = time.perf_counter(), Tally(INTEGRITY), list[Contents]()
+        for path in self.paths:
+            tally.checked += 1
+            try:
+                contents, complaints = self._read(path)
+            except Exception as error:
+                if self._is_ours(error):
+                    raise
+                # What can't be read is asked about once more: for the page.
+                complaints = integrity(replace(self.case, verify="full"), path, _nothing) or [said(error)]
+            else:
+                found.append(contents)
+            for complaint in complaints:
+                tally.problem(f"{path.name}: {complaint}")
+        whole = found if len(found) == len(self.paths) else []
+        return Examined(whole, tally.check(), time.perf_counter() - begun)
+
+    def _read(self, path: Path) -> tuple[Contents, list[str]]:
+        """Read a file. Writers that go on leave its lock for moments only, so they are waited for in ours."""
+        driver = load_driver(self.case.driver)
+        connection = driver.connect(path, 0, None)
+        self._held.append(connection)
+        waiting = waiting_of(self.case, EXAMINER)
+        contents, defined, complaints = waiting.retried(read, driver.result_code, connection.rollback)(
+            connection
+        )
+        changed = [f"its schema {text}" for text in schema_complaints(self.schema, defined)]
+        return contents, complaints + changed
+
+    def _is_ours(self, error: Exception) -> bool:
+        """Say whether an error is about this machine or this program; else it is about the file."""
+        code = load_driver(self.case.driver).result_code(error)
+        # What a binding can't make text of has no code.
+        return codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS
+
+    def judge(self, examined: Examined, told: Mapping[int, Told]) -> Verdict:
+        """Say whether the files held what their writers were told; `told` are those of the last round."""
+        checks = [examined.integrity]
+        if examined.files:
+            checks.append(check_acknowledged({**self.told, **told}, examined.files))
+            checks.append(check_whole(self.records, examined.files))
+        return Verdict(tuple(checks), examined.seconds)
+
+    def settle(self, examined: Examined, writers: Mapping[int, Told]) -> int:
+        """Take what was found of dead writers for what must be there from now on.
+
+        Returns how many transactions were there that had not been acknowledged.
+        """
+        found, _ = numbers_found(examined.files)
+        there = {writer: len(found.get(writer, ())) for writer in writers}
+        self.told |= {writer: Told(count, count) for writer, count in there.items()}
+        return sum(max(0, there[writer] - told.least) for writer, told in writers.items())
+
+    def release(self) -> None:
+        """Close the connections that examined the files: the last one to be closed empties a WAL."""
+        while self._held:
+            self._held.pop().close()
+
+    def set_aside(self, name: str) -> None:
+        """Keep the files as they are, in a folder of this name."""
+        self.release()
+        place = self.folder / name
+        place.mkdir()
+        for path in self.paths:
+            for suffix in files.SUFFIXES:
+                if (file := path.with_name(path.name + suffix)).exists():
+                    file.rename(place / file.name)
+
+    def remove(self) -> None:
+        """Delete the files."""
+        self.release()
+        files.remove(self.case, self.folder)
+
+
+def _nothing() -> None:
+    """Let the examination of a broken file go on."""
+
+
+def read(connection: Connection) -> tuple[Contents, list[Row], list[str]]:
+    """Return what a file holds and defines, in one snapshot, and what integrity_check complains of."""
+    connection.rows("BEGIN")
+    try:
+        log = [
+            Entry(*row) for row in connection.iterate("SELECT writer, number, record FROM log ORDER BY id")
+        ]
+        rows: dict[Any, Any] = dict(connection.iterate("SELECT key, value FROM record"))
+        defined = definitions(connection)
+        answers = [str(row[0]) for row in connection.rows("PRAGMA integrity_check")]
+    finally:
+        connection.rollback()
+    return Contents(log, rows), defined, [] if answers == ["ok"] else answers
+
+
+def _is_hot(database: Path) -> bool:
+    """Return whether a rollback journal waits: one whose header is overwritten or cut off does not."""
+    try:
+        with database.with_name(f"{database.name}-journal").open("rb") as journal:
+            return journal.read(1) not in (b"", b"\0")
+    except OSError:
+        return False

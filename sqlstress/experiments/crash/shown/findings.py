@@ -1,0 +1,100 @@
+"""What a crash test says, in sentences: the verdict, its limits, and what was found wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
+from sqlstress.analysis.wording import listing, plural, whole
+from sqlstress.experiments.power_loss.shown.findings import power_progress, power_verdict
+from sqlstress.report import Check, Crash, Kills, Report
+from sqlstress.report.crash import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
+
+LIMITS = (
+    "That is about processes that die, and says nothing about power loss: what a dead process has written "
+    "the system still writes out, even with synchronous=OFF. --power tries what a power cut can leave."
+)
+_NO_JOURNAL = "journal_mode={} keeps nothing on disk to roll back with: use WAL or DELETE."
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a crash test, and what it says."""
+
+    name: str
+    """What was tried: "process death"."""
+    verdict: Finding
+    """Of one of the codes above."""
+    seconds: float
+    """How long it took."""
+    error: str | None
+    """Why it ended early; None when it did not, or was interrupted."""
+
+
+def parts(report: Report) -> tuple[Part, ...]:
+    """Return the parts of a crash test; nothing of another report."""
+    found = []
+    if report.crash and (kills := report.crash.kills):
+        found.append(Part("process death", kill_verdict(kills), kills.seconds, kills.error))
+    if report.crash and (loss := report.crash.power):
+        found.append(Part("power cuts", power_verdict(loss), loss.seconds, loss.error))
+    return tuple(found)
+
+
+def kill_verdict(kills: Kills) -> Finding:
+    """Return in a sentence or two whether everything survived the death of its writers."""
+    if kills.verdict.status == "failed":
+        wrong = listing([_wrong(check) for check in kills.verdict.checks if check.status == "failed"])
+        return Finding(WRONG, f"FAILED: after {plural(kills.kills, 'kill')} {wrong}.{_advice(kills)}")
+    if not kills.acknowledged:
+        return Finding(UNPROVED, "Nothing is proved: no transaction was acknowledged before its writer died.")
+    return Finding(
+        PROVED,
+        f"Nothing was lost: after {plural(kills.kills, 'kill')} all of {whole(kills.acknowledged)} "
+        "acknowledged transactions were there, none was torn, and integrity_check found nothing. "
+        f"{LIMITS}",
+    )
+
+
+def _wrong(check: Check) -> str:
+    """Return what a failed check has found, as a clause."""
+    times = "once" if check.problems == 1 else f"{whole(check.problems)} times"
+    were = "was" if check.problems == 1 else "were"
+    return {
+        ACKNOWLEDGED: f"{plural(check.problems, 'transaction')} {were} not there as acknowledged",
+        WHOLE: f"{plural(check.problems, 'record')} {were} not wholly as the log says",
+        INTEGRITY: f"integrity_check complained {times}",
+        SURVIVORS: f"{times} the others did not go on after a kill",
+    }.get(check.name, f"{check.name} failed")
+
+
+def _advice(kills: Kills) -> str:
+    mode = kills.case.settings.journal_mode
+    return f" {_NO_JOURNAL.format(mode.upper())}" if mode in ("off", "memory") else ""
+
+
+def findings(kills: Kills) -> Iterator[Finding]:
+    """Yield what must be known beside the verdict: counter-examples, and why a test ended early."""
+    for check in kills.verdict.checks:
+        if check.status == "failed":
+            yield Finding("counterexamples", f"{check.name}: {'; '.join(check.counterexamples[:_SHOWN])}.")
+    if kills.error:
+        yield Finding("ended-early", f"Ended after {_rounds(kills)}: {kills.error.removesuffix('.')}.")
+
+
+def interruption(crash: Crash) -> Finding:
+    """Return how far a crash test had come that was interrupted."""
+    after = f" after {done}" if (done := progress(crash)) else ""
+    return Finding("interrupted", f"Interrupted{after}: what was found by then is reported.")
+
+
+def progress(crash: Crash) -> str:
+    """Return how far a crash test has come: "3 of 100 rounds"; nothing when nothing was tried."""
+    done = [_rounds(crash.kills)] if crash.kills else []
+    return listing(done + ([power_progress(crash.power)] if crash.power else []))
+
+
+def _rounds(kills: Kills) -> str:
+    return f"{whole(kills.rounds)} of {whole(kills.planned)} rounds"

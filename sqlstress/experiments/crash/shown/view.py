@@ -1,0 +1,100 @@
+"""How a crash test is shown: what was done, a row of what was found, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlstress.analysis.durability import describe_durability
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import files, plural, rounded, whole
+from sqlstress.display import heading
+from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.display.figures import MISSING
+from sqlstress.display.verified import FAILED
+from sqlstress.experiments.crash.shown.findings import findings, interruption, kill_verdict
+from sqlstress.experiments.power_loss.shown.view import power_blocks
+from sqlstress.report import Crash, Kills, Report, Run
+from sqlstress.report.crash import INTEGRITY
+
+COLUMNS = (
+    Column("rounds", ("", "rounds")),
+    Column("kills", ("", "kills")),
+    Column("acknowledged transactions", ("acknow-", "ledged")),
+    Column("finished", ("fin-", "ished")),
+    Column("undone", ("", "undone")),
+    Column("recovered files", ("reco-", "vered")),
+    Column("lost", ("", "lost")),
+    Column("torn", ("", "torn")),
+    Column("integrity", ("integ-", "rity"), align="left"),
+)
+LEAVING = ("recovered files", "undone", "finished")
+
+
+def crash_blocks(report: Report, crash: Crash) -> Iterator[Block]:
+    """Yield everything that a crash test shows."""
+    if crash.kills:
+        yield from _kill_blocks(report, crash.kills)
+    if crash.power:
+        yield from power_blocks(report, crash.power)
+    if report.interrupted:
+        yield Bullets((interruption(crash).text,))
+
+
+def _kill_blocks(report: Report, kills: Kills) -> Iterator[Block]:
+    group = Group(kills.case, (Run(kills.case),))
+    about = [heading.describe(_what(kills), group, report)]
+    if kills.effective:
+        about.append(describe_durability(kills.effective, report.environment.sync))
+    yield Lines((*about, *heading.warnings(group, report.environment, ())))
+    yield Table(COLUMNS, (_row(kills),), leaving=LEAVING)
+    yield Paragraph(_legend(kills))
+    yield Verdict(kill_verdict(kills).text)
+    if told := tuple(finding.text for finding in findings(kills)):
+        yield Bullets(told)
+
+
+def _what(kills: Kills) -> str:
+    case, load = kills.case, kills.case.load
+    return (
+        f"Process death. {plural(case.concurrency, 'writer')} on {files(case.buckets)}, killed at random "
+        f"moments; transactions of {plural(load.batch + 1, 'row')}, {whole(load.value_size)}-byte values, "
+        f"BEGIN {load.begin.upper()}"
+    )
+
+
+def _row(kills: Kills) -> tuple[str, ...]:
+    counts = (
+        kills.rounds,
+        kills.kills,
+        kills.acknowledged,
+        kills.finished,
+        kills.undone,
+        kills.wals + kills.hot_journals,
+        kills.lost,
+        kills.torn,
+    )
+    return (*map(_cell, counts), _integrity(kills))
+
+
+def _cell(count: int) -> str:
+    return whole(count) if abs(count) < 10_000_000 else f"{count:.0e}"
+
+
+def _integrity(kills: Kills) -> str:
+    statuses = {check.status for check in kills.verdict.checks if check.name == INTEGRITY}
+    return FAILED if "failed" in statuses else "ok" if statuses else MISSING
+
+
+def _legend(kills: Kills) -> str:
+    """Return what the columns mean, and what was struck."""
+    told = [f"It took {rounded(kills.seconds)} s"]
+    if kills.alone:
+        told.append(f"in {plural(kills.alone, 'round')} one writer died before the others, who had to go on")
+    if kills.opening:
+        told.append(f"{plural(kills.opening, 'kill')} struck a writer that opened or recovered the files")
+    if kills.checkpoints:
+        told.append(f"{plural(kills.checkpoints, 'checkpoint')} were cut off")
+    return (
+        "finished and undone: transactions under way at the kill that were there afterwards, or not; "
+        f"recovered: WALs and hot journals left to whoever opened the files next. {'; '.join(told)}."
+    )

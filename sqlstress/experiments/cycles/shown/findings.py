@@ -1,0 +1,176 @@
+"""What the experiment with cycles says: where the time went, and which spike was a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import duration, listing, percent, processes, rounded, whole
+from sqlstress.analysis.wording import times as times_more
+from sqlstress.experiments.cycles.shown.times import Process, Times, times_of
+from sqlstress.report import Run, Trial
+from sqlstress.report.case import Case
+from sqlstress.report.parts import Cycling
+from sqlstress.statistics.units import NS_PER_S
+
+Measured = tuple[Run, Trial, Times]
+FEW = 3
+"""Later checkpoints that are named one by one."""
+_LONGEST_NAME = 24
+
+
+def cycles(group: Group) -> Iterator[Finding]:
+    """Yield what the runs of a group say."""
+    measured = [
+        (run, trial, times)
+        for run, trial in group.measured()
+        if run.case.cycling and (times := times_of(run.case, trial))
+    ]
+    yield from _given_up(group)
+    fewest = min((run.case.concurrency for run, _, _ in measured), default=1)
+    compared = [each for each in measured if _can_be_compared(each, fewest)]
+    yield from _fastest(compared)
+    yield from _beyond_the_sum(compared)
+    yield from _without_checkpoints(compared)
+    for run, trial, times in measured:
+        yield from _checkpoints(run.case, trial, times)
+
+
+def _can_be_compared(measured: Measured, concurrency: int) -> bool:
+    """Return whether a run was done to its end, by that number of processes."""
+    run, trial, _ = measured
+    return trial.outcome == "done" and run.case.concurrency == concurrency
+
+
+def called(case: Case) -> str:
+    """Name a setting; and the number of processes, if there are several."""
+    name = case.setting[:_LONGEST_NAME]
+    return name if case.concurrency == 1 else f"{name}, {processes(case.concurrency)}"
+
+
+def _given_up(group: Group) -> Iterator[Finding]:
+    for run, trial in group.measured():
+        if trial.outcome != "done":
+            after = run.case.cycling and run.case.cycling.timeout_s
+            limit = f" after {duration(after * NS_PER_S)}" if after else ""
+            yield Finding("timeout", f"TIMEOUT at {called(run.case)}{limit}: {trial.note}.")
+
+
+def _fastest(measured: list[Measured]) -> Iterator[Finding]:
+    ranked = sorted(measured, key=lambda each: each[2].total)
+    if len(ranked) < 2 or ranked[0][2].total <= 0:
+        return
+    (best, _, least), (worst, _, most) = ranked[0], ranked[-1]
+    closing = f", and {duration(least.closing)} for the closing checkpoint" if least.closing else ""
+    ratio = times_more(most.total / least.total)
+    yield Finding(
+        "fastest",
+        f"Fastest: {called(best.case)}, {duration(least.total)} in all{closing}; slowest: "
+        f"{called(worst.case)}, {duration(most.total)}, {ratio} as much.",
+    )
+
+
+def _beyond_the_sum(measured: list[Measured]) -> Iterator[Finding]:
+    """Say where the time is that the sum of the cycles leaves out of the total."""
+    told = []
+    for run, trial, times in measured:
+        commits = trial.latency.get("commit")
+        if times.bounds is None or not commits or not commits.count:
+            continue
+        each = commits.count / max(1, len(times.processes))
+        number = "one COMMIT" if each == 1 else f"{rounded(each)} COMMITs"
+        share = percent(times.bounds / max(1.0, times.total))
+        told.append(
+            f"{duration(times.bounds)} of {duration(times.total)} ({share}; {number}) in {called(run.case)}"
+        )
+    if told:
+        yield Finding(
+            "beyond-the-sum",
+            f"What the sum of the statements leaves out of the total is BEGIN and COMMIT: {listing(told)}. "
+            "Row by row they are inside each statement, and the sum is the total.",
+        )
+
+
+def _without_checkpoints(measured: list[Measured]) -> Iterator[Finding]:
+    """Say what turning checkpoints off was worth, if there were any to turn off."""
+    for run, _, off in (each for each in measured if _never_checkpoints(each)):
+        for other, trial, on in (each for each in measured if not _never_checkpoints(each)):
+            if _transaction(other) == _transaction(run) and (frames := _autocheckpoint(trial)):
+                both = f"{duration(off.total)}, against {duration(on.total)} in {called(other.case)}"
+                yield Finding("checkpoints-off", _worth(called(run.case), both, on, frames))
+
+
+def _never_checkpoints(measured: Measured) -> bool:
+    return measured[0].case.settings.wal_autocheckpoint == 0
+
+
+def _transaction(run: Run) -> tuple[str, str]:
+    return run.case.settings.journal_mode, run.case.cycling.transaction if run.case.cycling else ""
+
+
+def _worth(name: str, both: str, on: Times, frames: int) -> str:
+    if any(one.checkpoints for one in on.processes):
+        return f"Without checkpoints ({name}): {both}."
+    return (
+        f"Without checkpoints ({name}): {both}. It could change nothing but the noise: the WAL never had "
+        f"the {whole(frames)} frames at which one is due."
+    )
+
+
+def _autocheckpoint(trial: Trial) -> int | None:
+    """Return after how many frames a commit does a checkpoint; None if never, or if it was not read back."""
+    answer = trial.effective.get("wal_autocheckpoint", "")
+    return int(answer) if len(answer) < 12 and answer.isdecimal() and int(answer) else None
+
+
+def _checkpoints(case: Case, trial: Trial, times: Times) -> Iterator[Finding]:
+    """Say when a checkpoint was due, when it was seen, and whether the spike was it."""
+    cycling, frames, slowest = case.cycling or Cycling(), _autocheckpoint(trial), times.slowest
+    if case.settings.journal_mode != "wal" or not frames or not slowest or cycling.transaction == "run":
+        return
+    commits = 2 * cycling.rows + 1 if cycling.transaction == "none" else 1
+    due = ceil(frames / max(1, commits * case.concurrency))
+    ns, number, process = slowest
+    if not process.checkpoints and due > cycling.cycles:
+        return
+    whose = f" of process {process.worker}" if case.concurrency > 1 else ""
+    seen = f"{_due(case, commits, frames, due)}, and {_seen(process, due, whose)}"
+    spike = f"cycle {whole(number)}{whose} ({duration(ns)}; median {duration(times.median)})"
+    found = "the checkpoint" if number in process.checkpoints else f"no checkpoint{_slower(process)}"
+    yield Finding(
+        "checkpoint",
+        f"{called(case)}: {seen}. The spike, the slowest cycle but for the first, is {spike}: {found}.",
+    )
+
+
+def _due(case: Case, commits: int, frames: int, due: int) -> str:
+    each = f"{whole(commits)} commit{'s' * (commits != 1)} a cycle"
+    together = f" of each of {whole(case.concurrency)} processes in step" if case.concurrency > 1 else ""
+    return (
+        f"with {each}{together}, a frame each, the checkpoint at {whole(frames)} frames was due in cycle "
+        f"{whole(due)}"
+    )
+
+
+def _slower(process: Process) -> str:
+    """Say how the cycle of the first checkpoint compares with the others."""
+    first = min(process.checkpoints, default=len(process.cycles) + 1)
+    if first > len(process.cycles):
+        return ""
+    slower = sum(ns < process.cycles[first - 1] for ns in process.cycles) / len(process.cycles)
+    return f" (cycle {whole(first)} was slower than {percent(slower)} of the cycles)"
+
+
+def _seen(process: Process, due: int, whose: str) -> str:
+    if not process.checkpoints:
+        return "none was seen"
+    first, *later = process.checkpoints
+    where = "there" if first == due and not whose else f"in cycle {whole(first)}{whose}"
+    why = ": commits wrote more than a frame" if first < due and not whose else ""
+    took = f" ({duration(process.cycles[first - 1])})" if first <= len(process.cycles) else ""
+    then = [whole(cycle) for cycle in later]
+    if len(then) > FEW:
+        then = [then[0], f"{whole(len(then) - 1)} later ones"]
+    return f"it was seen {where}{took}{why}" + (f", then in {listing(then)}" if then else "")

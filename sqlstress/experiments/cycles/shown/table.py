@@ -1,0 +1,94 @@
+"""The tables of the experiment with cycles: a row for each setting, and one for its processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlstress.display.blocks import Column, Table
+from sqlstress.display.columns import Figure, table_of
+from sqlstress.display.figures import ms_cell, share_cell, whole_cell
+from sqlstress.display.verified import COLUMN as VERIFIED
+from sqlstress.display.verified import verified_cell
+from sqlstress.experiments.cycles.shown.times import Times, total_ns
+from sqlstress.report import Run, Trial
+
+FAILED = "failed"
+TIMEOUT = "TIMEOUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A run, the trial that stands for it, and what that spent."""
+
+    run: Run
+    trial: Trial | None
+    times: Times | None
+
+
+def settings_table(rows: Sequence[Row]) -> Table:
+    """Return the table of the settings."""
+    several = any(row.run.case.concurrency > 1 for row in rows)
+    return table_of(rows, FIGURES if several else FIGURES[:1] + FIGURES[2:], ("median ms",))
+
+
+def processes_table(rows: Sequence[Row]) -> Table:
+    """Return how even the processes were, of runs with several."""
+    return table_of(rows, OF_PROCESSES)
+
+
+def _ms(figure: Callable[[Times], float | None]) -> Callable[[Row], str | None]:
+    return lambda row: ms_cell(figure(row.times)) if row.times else None
+
+
+def _done(row: Row) -> str | None:
+    """Return how many cycles were done, of a run that was given up."""
+    if row.trial is None or row.trial.outcome == "done":
+        return None
+    return whole_cell(min(len(one.cycles) for one in row.times.processes) if row.times else 0)
+
+
+def _total(row: Row) -> str | None:
+    if row.trial is None:
+        return FAILED
+    return TIMEOUT if row.trial.outcome != "done" else ms_cell(total_ns(row.run.case, row.trial))
+
+
+def _slowest(times: Times) -> float | None:
+    return times.slowest[0] if times.slowest else None
+
+
+def _which(row: Row) -> str | None:
+    return whole_cell(row.times.slowest[1]) if row.times and row.times.slowest else None
+
+
+FIGURES: tuple[Figure[Row], ...] = (
+    Figure(Column("setting", ("", "setting"), align="left"), lambda row: row.run.case.setting[:24]),
+    Figure(Column("processes", ("proc-", "esses")), lambda row: whole_cell(row.run.case.concurrency)),
+    Figure(Column("cycles done", ("cycles", "done")), _done),
+    Figure(Column("statements ms", ("state-", "ments ms")), _ms(lambda times: times.statements)),
+    Figure(Column("BEGIN, COMMIT ms", ("BEGIN,", "COMMIT")), _ms(lambda times: times.bounds)),
+    Figure(Column("total ms", ("total", "ms")), _total),
+    Figure(Column("closing checkpoint ms", ("closing", "ckpt ms")), _ms(lambda times: times.closing)),
+    Figure(Column("first ms", ("first", "ms")), _ms(lambda times: times.first)),
+    Figure(Column("median ms", ("median", "ms")), _ms(lambda times: times.median)),
+    Figure(Column("slowest ms", ("slow-", "est ms")), _ms(_slowest)),
+    Figure(Column("slowest cycle", ("in", "cycle")), _which),
+    Figure(VERIFIED, lambda row: verified_cell(row.run)),
+)
+
+
+def _of_each(choose: Callable[[Sequence[int]], int]) -> Callable[[Row], str | None]:
+    return _ms(lambda times: choose([one.total for one in times.processes]))
+
+
+OF_PROCESSES: tuple[Figure[Row], ...] = (
+    FIGURES[0],
+    FIGURES[1],
+    Figure(Column("fastest process's total ms", ("fastest pro-", "cess total ms")), _of_each(min)),
+    Figure(Column("slowest process's total ms", ("slowest pro-", "cess total ms")), _of_each(max)),
+    Figure(
+        Column("fairness", ("fair-", "ness")),
+        lambda row: share_cell(row.trial.fairness) if row.trial else None,
+    ),
+)

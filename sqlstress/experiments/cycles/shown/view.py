@@ -1,0 +1,80 @@
+"""How the experiment with cycles is shown: what each setting costs, the processes, and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlstress.analysis.group import Group
+from sqlstress.display.blocks import Block, Paragraph, Picture, Table
+from sqlstress.display.verified import verified_legend
+from sqlstress.experiments.cycles.shown.findings import called
+from sqlstress.experiments.cycles.shown.picture import Line, picture
+from sqlstress.experiments.cycles.shown.table import Row, processes_table, settings_table
+from sqlstress.experiments.cycles.shown.times import times_of
+from sqlstress.report import Run
+from sqlstress.report.parts import Cycling
+from sqlstress.statistics.units import format_count, format_duration
+
+_NAMES = {
+    "cycle": "one transaction a cycle",
+    "run": "one transaction over the whole run",
+    "off": "no automatic checkpoints",
+}
+_MEANINGS = {
+    "statements ms": "statements: the inserts and deletes of all cycles, row by row with the commits inside "
+    "them",
+    "BEGIN, COMMIT ms": "BEGIN, COMMIT: those of the transactions, apart",
+    "total ms": "total: all of it, without the closing checkpoint",
+    "slowest ms": "slowest: but for the first",
+}
+"""Column → what it is."""
+
+
+def what(group: Group) -> str:
+    """Return what the processes did."""
+    works = dict.fromkeys(run.case.cycling or Cycling() for run in group.runs)
+    limits = [work.timeout_s for work in works if work.timeout_s]
+    limit = [f"given up after {format_duration(max(limits))}"] if limits else []
+    told = dict.fromkeys(map(_work, works))
+    return "; ".join((*told, "each process in its own table of one file", *limit))
+
+
+def _work(work: Cycling) -> str:
+    rows, times = format_count(work.rows), format_count(work.cycles)
+    return f"{times} cycles: insert {rows} rows one by one, delete all with one statement, insert {rows}"
+
+
+def blocks(group: Group) -> Iterator[Block]:
+    """Yield the table, one of the processes where there are several, and the picture."""
+    rows = [_row(run) for run in group.runs]
+    table = settings_table(rows)
+    yield table
+    yield Paragraph(f"{'; '.join(_legend(group, table))}.")
+    if several := [row for row in rows if row.run.case.concurrency > 1 and row.times]:
+        yield processes_table(several)
+    if lines := [_line(row) for row in rows if row.times]:
+        yield Picture(tuple(picture(lines)))
+
+
+def _row(run: Run) -> Row:
+    trial = run.shown()
+    return Row(run, trial, times_of(run.case, trial) if trial else None)
+
+
+def _line(row: Row) -> Line:
+    assert row.times
+    checkpoints = [cycle for process in row.times.processes for cycle in process.checkpoints]
+    return Line(called(row.run.case), row.times.pace, frozenset(checkpoints))
+
+
+def _legend(group: Group, table: Table) -> Iterator[str]:
+    parts = {part for run in group.runs for part in run.case.setting.split("-")}
+    yield from (f"{name}: {text}" for name, text in _NAMES.items() if name in parts)
+    if any(part.isdecimal() for part in parts):
+        yield "a number: the frames after which a commit checkpoints"
+    yield from (text for name, text in _MEANINGS.items() if name in table.headers)
+    if "cycle" in parts:
+        yield "a cycle's time: with the BEGIN and COMMIT of its own"
+    if any(run.case.concurrency > 1 for run in group.runs):
+        yield "of several processes the means, the slowest first cycle, the slowest cycle of all"
+    yield from verified_legend(group, "each table holds what the last acknowledged commit left")

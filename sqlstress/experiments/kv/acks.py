@@ -1,0 +1,190 @@
+"""Acknowledgements in shared memory, so that those of a killed worker count too.
+
+Every worker has an area of 64-bit words that nobody else writes:
+
+    meta    operations in the current chunk, sequence number of its first row
+    stamps  begin of the chunk, then the end of each of its operations; 0: not done yet
+    rows    the slot of each row of the chunk's operations
+    written
+            a byte for each of these rows: 1 if it is written, 0 if it is read or was given up
+    sequences, begins, ends
+            for each slot, the worker's last acknowledged write to it; sequence 0: none
+    counts  for each counter, the worker's acknowledged updates
+
+A slot is a key, or the place of a key in a hash-selected subset when keys times workers would take
+too much memory. When a chunk is done its writes are folded into the last three arrays; of a worker
+that died, the parent folds the chunk that was under way.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, compress, count, repeat
+from math import gcd
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlstress.targets import COUNTERS
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
+    from sqlstress.system.pulse import Pulse
+
+MEMORY_BUDGET = 256 << 20
+"""Bytes of acknowledgements, all workers together."""
+CHUNK_ROWS = 1024
+META = 8
+
+_STRETCH = 512
+
+UNTRACKED = -1
+"""The slot of a key for which there was no room."""
+
+Words = Any
+"""A writable sequence of 64-bit integers that can be sliced: a memoryview of format "q"."""
+
+
+class Shape(NamedTuple):
+    """How many words of each kind a worker's area has."""
+
+    width: int
+    """Rows of one operation."""
+    operations: int
+    """Operations of a chunk, at most."""
+    slots: int
+    """Tracked keys."""
+    counters: int
+    """Counters of all files together."""
+
+    @property
+    def words(self) -> int:
+        """Words of one worker's area."""
+        return sum(self.chunk_words) + 3 * self.slots + self.counters
+
+    @property
+    def chunk_words(self) -> tuple[int, int, int, int]:
+        """Words of `meta`, `stamps`, `rows` and `written`."""
+        rows = self.operations * self.width
+        return META, self.operations + 1, rows, -(-rows // 8)
+
+
+def shape_of(case: Case, keys: int) -> Shape:
+    """Return the shape for a case whose workers write to this many different keys."""
+    width = case.load.batch
+    slots = min(keys, MEMORY_BUDGET // (24 * case.concurrency))
+    counters = case.buckets * COUNTERS if case.load.update_ratio else 0
+    return Shape(width, max(8, CHUNK_ROWS // width), slots, counters)
+
+
+class Area:
+    """One worker's area, as named slices of the shared words."""
+
+    def __init__(self, words: Words, shape: Shape, worker: int) -> None:
+        start = (worker - 1) * shape.words
+        self.shape = shape
+        self._words = words[start : start + shape.words]
+        self.meta, self.stamps, self.rows, written = self._split(0, shape.chunk_words)
+        self.written = written.cast("B")
+        last, self.counts = self._split(sum(shape.chunk_words), (3 * shape.slots, shape.counters))
+        # Side by side: to enter a write is one cache miss, not three.
+        self.sequences, self.begins, self.ends = (last[column::3] for column in range(3))
+
+    def _split(self, start: int, lengths: Sequence[int]) -> Iterator[Words]:
+        for length in lengths:
+            yield self._words[start : start + length]
+            start += length
+
+    def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
+        """Say what the next chunk will write, before any of it is written; `rows` is an array("q").
+
+        Every row of the chunk has a sequence number, counted from `first`, whether it is written or not.
+        A row that is written must be tracked.
+        """
+        self.stamps[: operations + 1] = memoryview(bytes(8 * (operations + 1))).cast("q")
+        self.rows[: len(rows)] = rows
+        self.written[: len(rows)] = written
+        self.meta[1] = first
+        self.meta[0] = operations
+
+    def give_up(self, operation: int) -> None:
+        """Say that an operation of the chunk, by its number from 0, has written nothing."""
+        width = self.shape.width
+        self.written[operation * width : (operation + 1) * width] = bytes(width)
+
+    def fold(self, rows: Sequence[int], stamps: Sequence[int]) -> None:
+        """Enter the writes of done operations, `rows` being the chunk's; to do it twice does no harm."""
+        sequences, begins, ends = self.sequences, self.begins, self.ends
+        starts, finishes = _spread(stamps, self.shape.width), _spread(stamps[1:], self.shape.width)
+        done = zip(rows, count(self.meta[1]), starts, finishes, strict=False)
+        for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
+            sequences[slot] = sequence
+            begins[slot] = begin
+            ends[slot] = end
+
+    def settled(self) -> None:
+        """Say that the chunk is done and folded."""
+        self.meta[0] = 0
+
+    def settle_after_death(self) -> dict[int, int]:
+        """Fold what a dead worker had been told of its last chunk.
+
+        Returns {sequence number: slot} of the operation that was under way: whether those were
+        written nobody knows.
+        """
+        operations, width = self.meta[0], self.shape.width
+        stamps = self.stamps[: operations + 1].tolist()
+        done = next((index for index in range(operations) if not stamps[index + 1]), operations)
+        rows = self.rows[: operations * width].tolist()
+        self.fold(rows, stamps[: done + 1])
+        under_way = slice(done * width, (done + 1) * width)
+        numbered = enumerate(rows[under_way], self.meta[1] + done * width)
+        return dict(compress(numbered, self.written[under_way].tolist()))
+
+
+def latest_begins(areas: Sequence[Area], pulse: Pulse) -> Sequence[int]:
+    """Return the latest begin of any worker's write to each slot; 0 where nobody wrote.
+
+    Stretch by stretch: as lists, the columns of many workers would be several times the shared memory.
+    """
+    columns = [area.begins for area in areas]
+    if len(columns) == 1:
+        return columns[0]  # type: ignore[no-any-return]
+    latest = array("q")
+    for start in range(0, len(columns[0]), _STRETCH):
+        pulse()
+        latest.extend(map(max, *(column[start : start + _STRETCH].tolist() for column in columns)))
+    return latest
+
+
+def _spread(stamps: Sequence[int], width: int) -> Iterable[int]:
+    """Repeat each stamp for every row of its operation."""
+    return stamps if width == 1 else chain.from_iterable(map(repeat, stamps, repeat(width)))
+
+
+def tracked(rows: Iterable[int]) -> bytes:
+    """Return what `announce` wants to know of rows of which only the written ones have a slot."""
+    return bytes(slot != UNTRACKED for slot in rows)
+
+
+class Slots:
+    """Which slot a key has. With room for all keys a key's number is its slot."""
+
+    def __init__(self, keys: int, slots: int) -> None:
+        self.keys = keys
+        self.slots = slots
+        self.all_tracked = slots >= keys
+        # A multiplication modulo the number of keys is a permutation, and so a hash without collisions.
+        self._step = next(
+            step for step in range(int(keys * 0.618) | 1, 3 * keys + 3, 2) if gcd(step, keys) == 1
+        )
+
+    def slot(self, number: int) -> int:
+        """Return the slot of a key's number, or UNTRACKED."""
+        if self.all_tracked:
+            return number
+        place = number * self._step % self.keys
+        return place if place < self.slots else UNTRACKED
+
+    def covered(self) -> float:
+        """Return the share of the keys that are tracked."""
+        return self.slots / self.keys

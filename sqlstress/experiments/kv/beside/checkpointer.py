@@ -1,0 +1,106 @@
+"""A process that checkpoints every file of a case, again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlstress.experiments.kv.beside.stretches import largest, summed
+from sqlstress.experiments.kv.beside.timing import Timing
+from sqlstress.report.case import Case
+from sqlstress.report.parts import Checkpointing
+from sqlstress.statistics.series import (
+    BUSY_CHECKPOINTS,
+    CHECKPOINT_TIME,
+    CHECKPOINTS,
+    LONGEST_CHECKPOINT,
+    STUCK_CHECKPOINTS,
+    Series,
+)
+from sqlstress.targets.sqlite.connecting import connect, waiting_of
+from sqlstress.targets.sqlite.partition import file_names
+
+PATIENCE_MS = 1000
+"""How long a checkpoint waits for a lock: while RESTART and TRUNCATE wait for a reader, nobody can write."""
+
+
+class Checkpointer:
+    """Runs PRAGMA wal_checkpoint on each file, in turn."""
+
+    def __init__(self, case: Case, folder: Path, _shared: tuple[Any, ...]) -> None:
+        self._case = case
+        self._sql = f"PRAGMA wal_checkpoint({(case.checkpointing or Checkpointing()).mode.upper()})"
+        patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)
+        own = replace(case, settings=replace(case.settings, busy="default", busy_timeout_ms=patience_ms))
+        self._files = [connect(own, folder / name, waiting_of(own, 0)) for name in file_names(case.buckets)]
+
+    def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
+        """Checkpoint from the common start on; the checkpoints that end within the window are told."""
+        timing = Timing(self._case, opens_ns, ended)
+        answers = Answers(timing.interval_ns, len(self._files))
+        for _ in timing.rounds():
+            for number, connection in enumerate(self._files):
+                if timing.over():
+                    break
+                begun = time.perf_counter_ns()
+                (answer,) = connection.rows(self._sql)
+                now = time.perf_counter_ns()
+                answers.take(number, Answer(*answer), now - begun, timing.within(now))
+        return answers.series()
+
+    def close(self) -> None:
+        for connection in self._files:
+            connection.close()
+
+
+class Answer(NamedTuple):
+    """What PRAGMA wal_checkpoint answers: busy says nothing about whether frames were left in the WAL."""
+
+    busy: int
+    frames: int
+    """-1, as the next one, when it could not even look."""
+    checkpointed: int
+
+
+class Answers:
+    """What became of the checkpoints within the window."""
+
+    def __init__(self, width_ns: int, files: int) -> None:
+        self._count = summed(CHECKPOINTS, "checkpoints", width_ns)
+        self._busy = summed(BUSY_CHECKPOINTS, "checkpoints", width_ns)
+        self._stuck = largest(STUCK_CHECKPOINTS, "checkpoints", width_ns)
+        self._time = summed(CHECKPOINT_TIME, "ns", width_ns)
+        self._longest = largest(LONGEST_CHECKPOINT, "ns", width_ns)
+        self._in_a_row = [0] * files
+        self._reached = [-1] * files
+
+    def take(self, file: int, answer: Answer, took_ns: int, at_ns: int | None) -> None:
+        """Take an answer, and when it came: in ns after the opening of the window, None outside of it."""
+        in_a_row = self._count_stuck(file, answer)
+        if at_ns is None:
+            return
+        self._count.add(at_ns, 1)
+        self._busy.add(at_ns, answer.busy)
+        self._stuck.add(at_ns, in_a_row)
+        self._time.add(at_ns, took_ns)
+        self._longest.add(at_ns, took_ns)
+
+    def _count_stuck(self, file: int, answer: Answer) -> int:
+        """Return how many checkpoints in a row, this one included, have left frames and got no further.
+
+        Any short read makes a checkpoint leave some, but the next one gets further.
+        """
+        if answer.frames >= 0:
+            further = answer.checkpointed != self._reached[file]
+            self._reached[file] = answer.checkpointed
+            left = answer.frames > answer.checkpointed
+            self._in_a_row[file] = left * (1 if further else self._in_a_row[file] + 1)
+        return self._in_a_row[file]
+
+    def series(self) -> list[Series]:
+        """Return the counts and times, stretch by stretch."""
+        figures = (self._count, self._busy, self._stuck, self._time, self._longest)
+        return [figure.series() for figure in figures]

@@ -1,0 +1,119 @@
+"""Throughput: against concurrency, and over the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from sqlstress.analysis.group import Group, by_files
+from sqlstress.analysis.wording import files, finite, place
+from sqlstress.display.plot import Plain, Plot, View, axis, colour, counts_axis, line
+from sqlstress.report import Run
+
+ABOVE_MEASURED = 1.6
+"""The ideal may leave the plot there: what was measured is what is looked at."""
+BIN_S = 0.1
+
+
+def throughput(group: Group) -> Iterator[Plot]:
+    """Yield TPS against concurrency, a line for each layout and its ideal one."""
+    # Of a published figure the number of processes may be unknown: it has no place on the axis.
+    points = [point for point in group.points() if point.processes]
+    if len({point.processes for point in points}) < 2:
+        yield from _by_layout(group)
+        return
+    data, ideals = [], [0.0]
+    layouts = by_files(points, lambda point: point.files)
+    runs = by_files(group.runs, lambda run: run.case.buckets)
+    for number, (layout, own) in enumerate(layouts.items()):
+        curve = sorted((point.processes, point.tps) for point in own)
+        first, tps = curve[0]
+        ideal = [tps / first * count for count, _ in curve]
+        data.append(_ideal(layout, [count for count, _ in curve], ideal, number))
+        data.append(_measured(group.unit, runs[layout], curve, number))
+        ideals += ideal
+    top = min(max(ideals), ABOVE_MEASURED * max(point.tps for point in points))
+    layout_of = {
+        "xaxis": counts_axis("processes", (point.processes for point in points)),
+        "yaxis": axis(f"{group.unit} a second", range=[0, 1.05 * top]),
+    }
+    note = "Dashed: the ideal, as many times the first point as there are processes."
+    trials = " Bars: from the lowest trial to the highest." if any("error_y" in one for one in data) else ""
+    yield Plot("Throughput", note + trials, (View("", data, layout_of),))
+
+
+def _measured(unit: str, runs: list[Run], curve: list[tuple[int, float]], number: int) -> Plain:
+    where = files(runs[0].case.buckets)
+    hover = f"%{{x}} processes on {where}: %{{y:,.0f}} {unit}/s<extra></extra>"
+    trace = line(where, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
+    spread = _spreads(runs)
+    if any(low < high for low, high in spread.values()):
+        over = [max(0.0, spread[count][1] - tps) for count, tps in curve]
+        under = [max(0.0, tps - spread[count][0]) for count, tps in curve]
+        trace["error_y"] = {"array": over, "arrayminus": under, "color": colour(number), "thickness": 1}
+    return trace
+
+
+def _spreads(runs: list[Run]) -> dict[int, tuple[float, float]]:
+    """Return the lowest and the highest trial of each concurrency."""
+    found = {}
+    for run in runs:
+        rates = [rate for trial in run.valid if (rate := finite(trial.tps)) is not None]
+        if rates:
+            found[run.case.concurrency] = (min(rates), max(rates))
+    return found
+
+
+def _ideal(layout: int, counts: list[int], ideal: list[float], number: int) -> Plain:
+    return {
+        **line(f"{files(layout)}, ideal", counts, ideal, number, "", dash="dash"),
+        "mode": "lines",
+        "opacity": 0.55,
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+
+
+def _by_layout(group: Group) -> Iterator[Plot]:
+    """Yield TPS of each layout, where there is one concurrency only."""
+    points = group.points()
+    if len({point.files for point in points}) < 2:
+        return
+    bars = {
+        "type": "bar",
+        "x": [files(point.files) for point in points],
+        "y": [point.tps for point in points],
+        "marker": {"color": colour(0)},
+        "hovertemplate": f"%{{x}}: %{{y:,.0f}} {group.unit}/s<extra></extra>",
+    }
+    layout = {"xaxis": axis(""), "yaxis": axis(f"{group.unit} a second"), "showlegend": False}
+    yield Plot("Throughput", "Of all processes together.", (View("", [bars], layout),))
+
+
+def over_time(group: Group) -> Iterator[Plot]:
+    """Yield the throughput in each tenth of a second of the window, layout by layout."""
+    views = []
+    for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
+        data = [trace for number, run in enumerate(runs) if (trace := _over_time(run, number))]
+        if data:
+            axes = {
+                "xaxis": axis("seconds"),
+                "yaxis": axis(f"{group.unit} a second", rangemode="tozero"),
+            }
+            views.append(View(files(layout), data, axes))
+    if views:
+        note = "By tenths of a second: a steady load stays level."
+        yield Plot("Over the window", note, tuple(views))
+
+
+def _over_time(run: Run, number: int) -> Plain | None:
+    trial = run.typical()
+    bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
+    if not bins:
+        return None
+    totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
+    hover = f"{place(run.case)}, %{{x:.1f}} s: %{{y:,.0f}}/s<extra></extra>"
+    seconds = [round(BIN_S * count, 1) for count in range(len(totals) + 1)]
+    # The last tenth has a width too.
+    trace = line(place(run.case).partition(" on ")[0], seconds, [*totals, totals[-1]], number, hover)
+    return {**trace, "mode": "lines", "line": {**trace["line"], "width": 1.8, "shape": "hv"}}

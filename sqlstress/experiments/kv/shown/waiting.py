@@ -1,0 +1,154 @@
+"""What waiting for the lock did: starvation, operations given up, transactions begun again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import duration, finite, listing, places, rounded, whole
+from sqlstress.experiments.kv.shown.throughput import NEAR_BEST
+from sqlstress.report import Run, Trial
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_S, format_duration
+
+UNFAIR_UNDER = 0.9
+"""Jain's index under which the shares are called uneven."""
+LONG_WAIT_NS = NS_PER_S
+"""A wait over this is called starvation."""
+USEFUL_BUCKETS = 20
+"""The fewest buckets to try: every process then finds a free file most of the time."""
+MANY_FILES = 500
+"""More files than this are no remedy: each costs every process a connection."""
+
+
+def waiting(group: Group) -> Iterator[Finding]:
+    """Yield what waiting did to the runs of a group."""
+    yield from _given_up(group)
+    yield from _starvation(group)
+    yield from _stall(group)
+    yield from _snapshots(group)
+
+
+def longest_wait_ns(run: Run) -> int:
+    """Return the longest wait of a run's valid trials, in nanoseconds; 0 where none was observed."""
+    return max((trial.longest_wait_ns or 0 for trial in run.valid), default=0)
+
+
+def _starvation(group: Group) -> Iterator[Finding]:
+    uneven: list[tuple[Case, float]] = []
+    waited: list[tuple[Case, float]] = []
+    for run, trial in group.measured():
+        if run.case.concurrency == 1:
+            continue
+        jain = finite(trial.fairness)
+        if jain is not None and jain < UNFAIR_UNDER:
+            uneven.append((run.case, jain))
+        if longest_wait_ns(run) > LONG_WAIT_NS:
+            waited.append((run.case, longest_wait_ns(run)))
+    if not uneven and not waited:
+        return
+    what = []
+    if uneven:
+        lowest = rounded(min(jain for _, jain in uneven), 2)
+        what.append(f"the shares were uneven (Jain's index down to {lowest}; 1 is equal)")
+    if waited:
+        what.append(f"an operation waited up to {duration(max(wait for _, wait in waited))}")
+    cases = [case for case, _ in uneven + waited]
+    yield Finding("starvation", f"Starvation at {places(cases)}: {listing(what)}. {_remedy(group, cases)}")
+
+
+def _remedy(group: Group, cases: Sequence[Case]) -> str:
+    if not group.writes:
+        return "Nothing here waits for the write lock: the processor or the disk is overloaded."
+    return f"Try {listing(_ways(group, cases), 'or')}."
+
+
+def _ways(group: Group, cases: Sequence[Case]) -> list[str]:
+    """Return what shortens the waits of the processes of these cases."""
+    ways = []
+    if group.case.settings.busy != "fair":
+        ways.append(f"--busy fair{' without the preset' * (group.case.workload == 'classic')}")
+    most = max(case.buckets for case in cases)
+    files = max(USEFUL_BUCKETS, 2 * most)
+    if most < MANY_FILES and not _in_vain(group, cases, files):
+        ways.append(f"more files (--buckets {files})")
+    return [*ways, "fewer processes"]
+
+
+def _in_vain(group: Group, cases: Sequence[Case], files: int) -> bool:
+    """Return whether more files were measured where these cases waited, and were slower or no fairer.
+
+    What speaks of this many files is the layout that comes nearest, from above if there is one.
+    """
+    believed = {(point.files, point.processes) for point in group.points()}
+    for processes in sorted({case.concurrency for case in cases}, reverse=True):
+        runs = {
+            run.case.buckets: run
+            for run in group.runs
+            if run.case.concurrency == processes and (run.case.buckets, processes) in believed
+        }
+        if len(runs) > 1:
+            nearest = min((layout for layout in runs if layout >= files), default=max(runs))
+            return not _relieved(runs[min(runs)], runs[nearest])
+    return False
+
+
+def _relieved(few: Run, many: Run) -> bool:
+    """Return whether more files shared more evenly, or where that was no trouble waited less, for no loss."""
+    if (many.median_tps() or 0) < NEAR_BEST * (few.median_tps() or 0):
+        return False
+    before, after = _fairness(few), _fairness(many)
+    return after > before if before < UNFAIR_UNDER else longest_wait_ns(many) < longest_wait_ns(few)
+
+
+def _fairness(run: Run) -> float:
+    trial = run.typical()
+    jain = finite(trial.fairness) if trial else None
+    return 1.0 if jain is None else jain
+
+
+def _stall(group: Group) -> Iterator[Finding]:
+    stalls = [
+        (run.case, longest_wait_ns(run))
+        for run, _ in group.measured()
+        if run.case.concurrency == 1 and longest_wait_ns(run) > LONG_WAIT_NS
+    ]
+    if stalls:
+        yield Finding(
+            "stall",
+            f"With nobody else to wait for, an operation of {places(case for case, _ in stalls)} took up to "
+            f"{duration(max(wait for _, wait in stalls))}: a checkpoint or the disk held it up.",
+        )
+
+
+def _tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
+    """Return how many of something all trials of a group counted, and in which cases."""
+    counted = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
+    found = [(case, number) for case, number in counted if number > 0]
+    return sum(number for _, number in found), [case for case, _ in found]
+
+
+def _given_up(group: Group) -> Iterator[Finding]:
+    number, cases = _tally(group, lambda trial: trial.failed)
+    if number:
+        timeout = format_duration(group.case.settings.busy_timeout_ms / 1000)
+        ways = ["a longer --busy-timeout", *_ways(group, cases)]
+        yield Finding(
+            "given-up",
+            f"Operations given up after the busy time-out of {timeout}: {whole(number)}, at {places(cases)}. "
+            f"They count in no figure: try {listing(ways, 'or')}.",
+        )
+
+
+def _snapshots(group: Group) -> Iterator[Finding]:
+    if group.case.load.begin != "deferred":
+        return
+    number, cases = _tally(group, lambda trial: trial.busy_snapshot)
+    if number:
+        yield Finding(
+            "busy-snapshot",
+            f"Transactions begun again after BUSY_SNAPSHOT: {whole(number)}, at {places(cases)}. "
+            "A deferred transaction that has read can't wait for its turn to write: "
+            "use BEGIN IMMEDIATE (--begin immediate).",
+        )

@@ -1,0 +1,92 @@
+"""What a trial says of its WAL, and of the checkpoints that a process beside the workers made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlstress.report import Trial
+from sqlstress.report.case import Case
+from sqlstress.statistics.series import (
+    BUSY_CHECKPOINTS,
+    CHECKPOINT_TIME,
+    CHECKPOINTS,
+    LARGEST_WAL,
+    LONGEST_CHECKPOINT,
+    STUCK_CHECKPOINTS,
+    Series,
+)
+from sqlstress.statistics.units import NS_PER_S
+
+AUTOCHECKPOINT = 1000
+"""Frames at which SQLite checkpoints by itself, unless it is told otherwise."""
+PAGE_SIZE = 4096
+LARGE = 4
+"""A WAL of more than so many times the pages at which a checkpoint is due has got out of hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wal:
+    """The figures of a trial; None where there is no such figure."""
+
+    checkpoints: int | None
+    """Checkpoints within the window, one for each file."""
+    busy: int | None
+    """How many of them answered busy."""
+    stuck: int | None
+    """The most in a row, on one file, that left frames and got no further."""
+    share: float | None
+    """Share of the window that went to them."""
+    longest_ns: int | None
+    """The longest of them."""
+    largest_bytes: int | None
+    """The largest WAL that was seen."""
+    limit_bytes: int
+    """A larger one has got out of hand."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a WAL has got out of hand."""
+        return self.largest_bytes is not None and self.largest_bytes > self.limit_bytes
+
+
+def wal_of(case: Case, trial: Trial) -> Wal | None:
+    """Return the figures of a trial; None if nothing ran beside its load."""
+    if case.checkpointing is None:
+        return None
+    time_ns = total(trial, CHECKPOINT_TIME)
+    return Wal(
+        checkpoints=total(trial, CHECKPOINTS),
+        busy=total(trial, BUSY_CHECKPOINTS),
+        stuck=most(trial, STUCK_CHECKPOINTS),
+        share=None if time_ns is None or trial.seconds <= 0 else time_ns / NS_PER_S / trial.seconds,
+        longest_ns=most(trial, LONGEST_CHECKPOINT),
+        largest_bytes=most(trial, LARGEST_WAL),
+        limit_bytes=LARGE * autocheckpoint(case) * _page_size(trial),
+    )
+
+
+def autocheckpoint(case: Case) -> int:
+    """Return the frames at which a checkpoint would be due, if nobody else saw to it."""
+    return case.settings.wal_autocheckpoint or AUTOCHECKPOINT
+
+
+def _page_size(trial: Trial) -> int:
+    answer = trial.effective.get("page_size", "")
+    return int(answer) if answer.isdecimal() and len(answer) < 9 else PAGE_SIZE
+
+
+def total(trial: Trial, name: str) -> int | None:
+    """Return the sum of a series of that name; None when there is none."""
+    found = series_of(trial, name)
+    return None if found is None else sum(found.values)
+
+
+def most(trial: Trial, name: str) -> int | None:
+    """Return the largest value of a series of that name; None when there is none."""
+    found = series_of(trial, name)
+    return None if found is None else max(found.values, default=None)
+
+
+def series_of(trial: Trial, name: str) -> Series | None:
+    """Return what was observed of the databases under a name; None when it was not."""
+    return next((one for one in trial.series if one.name == name and one.worker is None), None)

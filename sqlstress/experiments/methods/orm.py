@@ -1,0 +1,83 @@
+"""The methods through Peewee, as its users write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import peewee
+
+from sqlstress.experiments.methods.binding import Binding
+from sqlstress.experiments.methods.models import MODELS, Result, Sample
+from sqlstress.experiments.methods.tables import PENDING, Pair
+from sqlstress.targets.sqlite.drivers.base import Row
+
+
+class Orm(Binding):
+    """A database of Peewee, with its models."""
+
+    def __init__(self, connection: Any, *common: Any) -> None:
+        """`common` is what every binding is made with."""
+        super().__init__(*common)
+        self._database: peewee.SqliteDatabase = connection.database
+        self._database.bind(MODELS)
+
+    def run(self, statement: str, params: Row) -> list[Row]:
+        cursor = self._database.execute_sql(statement, params)  # type: ignore[no-untyped-call]
+        return list(cursor.fetchall())
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        return self._database.atomic()
+
+    def create_sample(self, path: str) -> object:
+        return Sample.create(path=path)
+
+    def create_result(self, a: int, b: int) -> object:
+        return Result.create(a=a, b=b, val=PENDING)
+
+    def get_result(self, a: int, b: int) -> Result | None:
+        return Result.get_or_none((Result.a == a) & (Result.b == b))
+
+    def insert_samples(self, paths: Iterable[str]) -> object:
+        return Sample.insert_many([{"path": path} for path in paths]).execute()
+
+    def insert_results(self, wanted: Iterable[Pair]) -> object:
+        return Result.insert_many([{"a": a, "b": b, "val": PENDING} for a, b in wanted]).execute()
+
+    def select(self, wanted: Sequence[Pair]) -> list[Any]:
+        return list(FORMS[self.method.name](wanted))
+
+    def row(self, found: Any) -> Row:
+        return (found.a_id, found.b_id, found.val) if isinstance(found, Result) else tuple(found)
+
+
+def nested(wanted: Sequence[Pair]) -> Any:
+    """Return the query with a condition for each pair, joined one after the other."""
+    conditions = [(Result.a == a) & (Result.b == b) for a, b in wanted]
+    return Result.select().where(reduce(or_, conditions))
+
+
+def row_values(wanted: Sequence[Pair]) -> Any:
+    """Return the query with the pairs compared as row values."""
+    # In an expression a ValuesList lacks its parentheses before Peewee 4.
+    rows = peewee.CommaNodeList([peewee.EnclosedNodeList(pair) for pair in wanted])
+    given = peewee.EnclosedNodeList([peewee.NodeList((peewee.SQL("VALUES"), rows))])
+    return Result.select().where(peewee.Tuple(Result.a, Result.b).in_(given))
+
+
+def values_join(wanted: Sequence[Pair]) -> Any:
+    """Return the query with the pairs joined as a table."""
+    given = peewee.ValuesList(wanted, alias="p")
+    same = (Result.a == given.c.column1) & (Result.b == given.c.column2)
+    return Result.select().join(given, on=same)
+
+
+FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {
+    "BLK": nested,
+    "ROW": row_values,
+    "VALUES": values_join,
+}
+"""Method → its query."""

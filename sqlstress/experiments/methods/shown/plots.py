@@ -1,0 +1,83 @@
+"""The matrix of methods: how long each took, at each scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log10
+
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import finite, processes, rounded
+from sqlstress.display.plot import Plain, Plot, View, axis, name
+from sqlstress.report import Run
+from sqlstress.report.case import Case
+
+Matrix = dict[tuple[str, str], tuple[float | None, str]]
+"""Row and column → seconds, and what is written there."""
+
+SCALES = {"query": "pairs"}
+"""Phase → what its scales count; samples in the others."""
+
+
+def plots(group: Group) -> Iterator[Plot]:
+    """Yield a matrix for each phase and driver: a row for each method, a column for each scale."""
+    parts: dict[str, list[Run]] = {}
+    differing = len({run.case.concurrency for run in group.runs}) > 1
+    for run in group.runs:
+        if run.case.method:
+            parts.setdefault(f"{run.case.method.phase}, {_by(run.case, differing)}", []).append(run)
+    views = [view for part, runs in parts.items() if (view := _view(part, runs))]
+    if views:
+        note = "Seconds, by the scale of the job. The bluer, the longer, by the logarithm. Empty: not tried."
+        yield Plot("Methods", note, tuple(views), wide=True)
+
+
+def _by(case: Case, differing: bool) -> str:
+    """Return the driver; and how many processes, where they differ."""
+    return f"{case.driver}, {processes(case.concurrency)}" if differing else case.driver
+
+
+def _view(label: str, runs: list[Run]) -> View | None:
+    cells: Matrix = {(_row(run.case), _scale(run.case)): _cell(run) for run in runs}
+    rows = list(dict.fromkeys(_row(run.case) for run in runs))
+    sizes = {run.case.method.scale for run in runs if run.case.method}
+    scales = [f"{scale:,}" for scale in sorted(sizes)]
+    if not any(seconds for seconds, _ in cells.values()):
+        return None
+    found = [[cells.get((row, scale), (None, "")) for scale in scales] for row in rows]
+    heat: Plain = {
+        "type": "heatmap",
+        "x": scales,
+        "y": rows,
+        "z": [[log10(seconds) if seconds else None for seconds, _ in line] for line in found],
+        "text": [[told for _, told in line] for line in found],
+        "texttemplate": "%{text}",
+        "textfont": {"color": "--ink"},
+        "hovertemplate": "%{y}, %{x}: %{text} s<extra></extra>",
+        "colorscale": [[0, "--cold-color"], [1, "--hot-color"]],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+    }
+    layout = {
+        "xaxis": axis(SCALES.get(label.partition(",")[0], "samples"), type="category", showgrid=False),
+        "yaxis": axis("", type="category", autorange="reversed", showgrid=False),
+        "height": 140 + 30 * len(rows),
+    }
+    return View(name(label), [heat], layout)
+
+
+def _row(case: Case) -> str:
+    return name(case.tricks)
+
+
+def _scale(case: Case) -> str:
+    assert case.method
+    return f"{case.method.scale:,}"
+
+
+def _cell(run: Run) -> tuple[float | None, str]:
+    trial = run.typical()
+    seconds = finite(trial.seconds) if trial and trial.error is None else None
+    if trial is None or seconds is None or seconds <= 0:
+        return None, "" if run.skipped else "failed"
+    return seconds, rounded(seconds) if trial.outcome == "done" else name(trial.outcome)

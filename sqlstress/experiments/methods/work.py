@@ -1,0 +1,139 @@
+"""The parent's half: a database for each cell, and the words that it shares with the workers.
+
+Cells that write begin with a fresh file: without samples, or with the samples whose results are to be
+allocated. Cells that query share one file with all results: it is made for the first of them, and
+takes on the journal mode of each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlstress.engine.examine import examined, integrity_check, reading_checks, schema_check, unverified
+from sqlstress.engine.ledger import Ledger, shared_words
+from sqlstress.engine.protocols import Outcome, Work
+from sqlstress.experiments.methods.examine import Reader
+from sqlstress.experiments.methods.own import own
+from sqlstress.experiments.methods.proof import Told, check_rows
+from sqlstress.experiments.methods.tables import PATH, SCHEMA, VALUE, pair_at, places_before
+from sqlstress.report import Verdict
+from sqlstress.report.case import Case
+from sqlstress.system.pulse import Pulse, paced
+from sqlstress.system.sharing import shared_array
+from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.drivers import Connection
+from sqlstress.targets.sqlite.drivers import settings as pragmas
+from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.integrity import schema
+
+HASTE = ("synchronous=off", "cache_size=-100000")
+"""PRAGMAs of the connection that fills a file, which is not measured; it takes some 100 MB."""
+QUERIED = "methods: what the file that is queried was made for"
+
+
+class MethodsWork(Work):
+    """One cell's file, shared memory and verdict."""
+
+    def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
+        assert case.method
+        self.case, self.method, self.folder = case, case.method, folder
+        self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
+        self.shared = (self._words, self._written)
+        self._carry = carry
+        self._schema: list[Row] = []
+        (self._path,) = files.paths(case, folder)
+
+    def prepare(self, pulse: Pulse) -> None:
+        """Make what the cell begins with, and see that the settings were taken."""
+        wanted = self._kind() if self.method.phase == "query" else None
+        if wanted is None or self._carry.get(QUERIED) != wanted:
+            self._carry[QUERIED] = None
+            files.remove(self.case, self.folder)
+            with files.opened(self.case, self._path) as connection:
+                self._fill(connection, pulse)
+            self._carry[QUERIED] = wanted
+        files.first_write(self.case, self._path)
+        self._schema = schema(self.case, self._path)
+
+    def _kind(self) -> tuple[object, ...]:
+        """Return what cells have in common that query the same file."""
+        settings = replace(self.case.settings, journal_mode="")
+        return self.folder, self.case.seed, self.method.samples, settings
+
+    def _fill(self, connection: Connection, pulse: Pulse) -> None:
+        pragmas.apply(connection, self.case.settings)
+        for pragma in HASTE:
+            connection.rows(f"PRAGMA {pragma}")
+        connection.rows("BEGIN")
+        for definition in SCHEMA:
+            connection.rows(definition)
+        paths = ((PATH.format(place),) for place in paced(range(self._given()), pulse))
+        connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
+        if self.method.phase == "query":
+            pairs = f"SELECT a.id, b.id, {VALUE.format(self.case.seed)} FROM sample AS a JOIN sample AS b"
+            files.watched(connection, f"INSERT INTO result {pairs} ON a.id < b.id", pulse)
+        connection.rows("COMMIT")
+
+    def _given(self) -> int:
+        """Return how many samples are there when the cell begins."""
+        return {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}[self.method.phase]
+
+    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
+        """Say whether the tables hold what the workers were told, and whether the answers were right."""
+        if self.case.verify == "none":
+            return unverified(self.case)
+        begun = time.perf_counter()
+        samples, results = self._told(outcomes)
+        given = self._given()
+        reader = Reader(self.case, self.method, self._path, pulse)
+        checks = [
+            integrity_check(self.case, self.folder, pulse),
+            examined("foreign keys", reader.foreign_keys),
+            examined("schema", lambda: schema_check(self.case, self.folder, self._schema, pulse)),
+            examined("samples", lambda: check_rows("samples", reader.samples(samples), samples, PATH.format)),
+            examined(
+                "results",
+                lambda: check_rows(
+                    "results", reader.results(given), results, lambda n: str(pair_at(n, given))
+                ),
+            ),
+        ]
+        if self.method.phase == "query":
+            checks += reading_checks(outcomes)
+        # Of what a cell leaves empty there is nothing to say.
+        told = tuple(check for check in checks if check.status != "skipped")
+        return Verdict(told, time.perf_counter() - begun)
+
+    def _told(self, outcomes: Sequence[Outcome]) -> tuple[list[Told], list[Told]]:
+        """Return who wrote which samples, and which results."""
+        given = self._given()
+        if self.method.phase == "insert":
+            return [self._told_of(outcome) for outcome in outcomes], []
+        samples = [prepared(given)]
+        if self.method.phase == "allocate":
+            return samples, [self._told_of(outcome) for outcome in outcomes]
+        return samples, [prepared(places_before(given, given))]
+
+    def _told_of(self, outcome: Outcome) -> Told:
+        """Return what a worker was told; of one that died nobody knows whether its last step was done."""
+        places = own(self.case, self.method, outcome.worker).places
+        step = 1 if self.method.name == "1b1" and not self.method.transaction else len(places)
+        if Ledger(self._words, outcome.worker).acknowledged():
+            acknowledged = len(places)
+        else:
+            acknowledged = self._written[outcome.worker - 1] if step == 1 else 0
+        return Told(f"worker {outcome.worker}", places, acknowledged, step if outcome.died else 0)
+
+    def discard(self) -> None:
+        """Remove the file, unless the next cell may query it."""
+        if self.method.phase != "query":
+            files.remove(self.case, self.folder)
+
+
+def prepared(rows: int) -> Told:
+    """Return that so many rows were there when the cell began."""
+    return Told("the preparation", range(rows), rows)

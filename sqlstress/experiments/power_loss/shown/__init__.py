@@ -1,0 +1,1 @@
+"""How it is shown: what its tables, sentences and plots say; pure functions of a report."""

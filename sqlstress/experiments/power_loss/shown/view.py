@@ -1,0 +1,73 @@
+"""How power cuts are shown: what was tried, a row for each configuration, and what to use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlstress.analysis.durability import describe_durability
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import files, plural, rounded, whole
+from sqlstress.display import heading
+from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.experiments.power_loss.shown.findings import power_findings, power_verdict, syncs_each
+from sqlstress.report import PowerCuts, PowerLoss, Report, Run
+
+COLUMNS = (
+    Column("journal mode", ("journal", "mode"), align="left"),
+    Column("synchronous", ("synchro-", "nous"), align="left"),
+    Column("syncs/transaction", ("syncs/", "trans.")),
+    Column("images", ("", "images")),
+    Column("good", ("", "good")),
+    Column("lost", ("", "lost")),
+    Column("torn", ("", "torn")),
+    Column("corrupt", ("", "corrupt")),
+    Column("most lost", ("most", "lost")),
+)
+LEAVING = ("syncs/transaction", "good", "most lost")
+LEGEND = (
+    "good: every acknowledged transaction is there, none in parts; lost: the files are as they were at an "
+    'earlier moment, by as many acknowledged transactions as stand under "most lost"; torn: as they '
+    "were at no moment; corrupt: SQLite or integrity_check complains. syncs/transaction: of files and "
+    "folders, checkpoints and all."
+)
+
+
+def power_blocks(report: Report, loss: PowerLoss) -> Iterator[Block]:
+    """Yield everything that a test of power cuts shows."""
+    if loss.configurations:
+        cuts = loss.configurations[0]
+        group = Group(cuts.case, (Run(cuts.case),))
+        about = [heading.describe(_what(loss, cuts), group, report)]
+        if cuts.effective and not loss.matrix:
+            about.append(describe_durability(cuts.effective, report.environment.sync))
+        yield Lines(tuple(about))
+        yield Table(COLUMNS, tuple(map(_row, loss.configurations)), leaving=LEAVING)
+        yield Paragraph(f"{LEGEND} It took {rounded(loss.seconds)} s.")
+    yield Verdict(power_verdict(loss).text)
+    if told := tuple(finding.text for finding in power_findings(loss)):
+        yield Bullets(told)
+
+
+def _what(loss: PowerLoss, cuts: PowerCuts) -> str:
+    case = cuts.case
+    sector = "may hold anything" if loss.spoils else "is the old or the new"
+    told = "" if loss.told_powersafe else ", as SQLite was told (psow=0)"
+    return (
+        f"Power cuts. {plural(cuts.transactions, 'transaction')} on {files(case.buckets)}, "
+        f"{plural(case.concurrency, 'connection')} each; a sector written at the cut {sector}{told}"
+    )
+
+
+def _row(cuts: PowerCuts) -> tuple[str, ...]:
+    counts = (cuts.images, cuts.good, cuts.lost, cuts.torn, cuts.corrupt, cuts.most_lost)
+    settings = cuts.case.settings
+    return (
+        settings.journal_mode.upper(),
+        (settings.synchronous or "default").upper(),
+        _tenths(syncs_each(cuts)),
+        *map(whole, counts),
+    )
+
+
+def _tenths(number: float) -> str:
+    return f"{number:.1f}" if abs(number) < 100 else rounded(number, 2)

@@ -1,0 +1,132 @@
+"""Processes of our own: always spawned, never struck by a Ctrl-C that is the parent's to answer.
+
+A forked child would share the parent's connections to SQLite, and its locks.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import connection, get_context, parent_process, resource_tracker
+from multiprocessing.context import SpawnProcess
+from typing import Any, ParamSpec, TypeVar, cast
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.system.messages import Inbox, Pipe, send
+from sqlstress.system.pulse import Pulse
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+TICK_S = 0.1
+GRACE_S = 2.0
+
+
+def start(process: SpawnProcess) -> None:
+    """Start a process that no Ctrl-C can reach while it is importing. Raises OSError."""
+    if sys.platform != "win32":
+        # Otherwise the first start would do it, and let SIGINT through while it does. A closed terminal
+        # would end it before us, and multiprocessing complain of that.
+        with held_back("SIGHUP"):
+            resource_tracker.ensure_running()
+    with held_back("SIGINT"):
+        process.start()
+
+
+@contextmanager
+def held_back(name: str) -> Iterator[None]:
+    """Hold back a signal for this thread, and for good for the processes started meanwhile (not on Windows).
+
+    A child that is still importing would otherwise answer Ctrl-C with a traceback of its own.
+    """
+    if sys.platform == "win32":
+        yield
+    else:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.Signals[name]})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def begin_child() -> None:
+    """To be called first in a child: it ignores Ctrl-C, and ends when its parent does, however that ends.
+
+    Raises EnvironmentFailure when the system allows no thread for that.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    except RuntimeError as error:
+        raise EnvironmentFailure(f"{error} (close other programs)") from error
+
+
+def _end_with_parent() -> None:
+    # daemon=True does not survive the parent's SIGKILL; its sentinel does.
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+
+def death(exitcode: int | None) -> str:
+    """Say how a process ended that sent no result."""
+    if exitcode is None:
+        return "closed its pipe without a result"
+    if exitcode < 0:
+        return f"was killed by {_signal_name(-exitcode)}"
+    return f"ended with exit code {exitcode} and no result"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def call_apart(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what a function of a module returns, called in a process of its own.
+
+    Raises what the function raises, or EnvironmentFailure when the process can't start or dies. Calls
+    `pulse` often; when that raises, the process is ended.
+    """
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_answer, args=(theirs, function, args, kwargs), daemon=True)
+    with ours:
+        with theirs:
+            try:
+                start(process)
+            except OSError as error:
+                raise EnvironmentFailure(
+                    f"cannot start a process: {error.strerror}. Close other programs."
+                ) from error
+        try:
+            pulse()
+            inbox = Inbox(ours)
+            while (answer := inbox.receive()) is None:
+                connection.wait([ours], TICK_S)
+                pulse()
+        except (EOFError, ConnectionError) as error:
+            process.join(GRACE_S)
+            raise EnvironmentFailure(f"a process of ours {death(process.exitcode)}. Try again.") from error
+        finally:
+            process.kill()
+            process.join()
+    result, problem = answer
+    if problem is not None:
+        raise problem
+    return cast(T, result)
+
+
+def _answer(pipe: Pipe, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    try:
+        begin_child()
+        send(pipe, (function(*args, **kwargs), None))
+    except Exception as error:
+        send(pipe, (None, error))

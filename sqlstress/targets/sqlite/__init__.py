@@ -1,0 +1,1 @@
+"""SQLite: drivers, files and buckets, settings, space, damage, and the disk below."""

@@ -1,0 +1,92 @@
+"""APSW, which brings its own SQLite and lets a busy handler of ours run inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from sqlstress.errors import UsageError
+from sqlstress.targets.sqlite.drivers import codes
+from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.drivers.waiting import Waiting
+
+HANDLES_BUSY = True
+
+
+class ApswConnection:
+    """A connection; APSW never begins a transaction by itself."""
+
+    def __init__(
+        self, path: Path, busy_timeout_ms: int, waiting: Waiting | None, vfs: str | None = None
+    ) -> None:
+        """`vfs` is the name of a registered VFS; None: the system's own."""
+        self._connection = apsw.Connection(str(path), vfs=vfs)
+        if waiting:
+            self._connection.set_busy_handler(waiting.busy_handler)
+        else:
+            self._connection.set_busy_timeout(busy_timeout_ms)
+
+    def scalar(self, sql: str) -> Callable[[Row], Any]:
+        execute = self._connection.cursor().execute
+
+        def read(params: Row) -> Any:
+            # .get reads to the end, which ends the statement and its snapshot.
+            return execute(sql, params).get
+
+        return read
+
+    def writer(self, sql: str) -> Callable[[Row], Any]:
+        return partial(self._connection.cursor().execute, sql)
+
+    def rows(self, sql: str, params: Row = ()) -> list[Row]:
+        return list(self._connection.execute(sql, params))
+
+    def iterate(self, sql: str) -> Iterator[Row]:
+        return iter(self._connection.execute(sql))
+
+    def run_many(self, sql: str, rows: Iterable[Row]) -> None:
+        self._connection.executemany(sql, rows)
+
+    def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
+        self._connection.create_scalar_function(name, call, arity)
+
+    def rollback(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def limit(self, category: int) -> int:
+        return int(self._connection.limit(category))
+
+    def interrupt(self) -> None:
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> ApswConnection:
+    """Open a database; with `waiting`, its handler runs inside SQLite. Raises UsageError for some names."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"apsw takes no name that is not UTF-8, as {str(path)!r:.200} is: "
+            "choose another --dir or --driver."
+        ) from error
+    return ApswConnection(path, busy_timeout_ms, waiting)
+
+
+def result_code(error: BaseException) -> int | None:
+    """Return the extended result code."""
+    if isinstance(error, UnicodeDecodeError):
+        return codes.CORRUPT  # what a damaged file holds as text is none any more
+    return getattr(error, "extendedresult", None) if isinstance(error, apsw.Error) else None
+
+
+def versions() -> tuple[str, str]:
+    """Return APSW's version and that of the SQLite inside it."""
+    return f"apsw {apsw.apsw_version()}", apsw.sqlite_lib_version()

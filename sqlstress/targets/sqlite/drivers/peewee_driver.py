@@ -1,0 +1,44 @@
+"""Peewee, an object-relational mapper over the standard library's binding.
+
+Below it lies the binding that the sqlite3 driver uses, with the same SQLite. What an application
+does through Peewee goes through `database`; everything else goes below it, as with sqlite3.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+import peewee
+
+from sqlstress.targets.sqlite.drivers import sqlite3_driver
+from sqlstress.targets.sqlite.drivers.sqlite3_driver import StdlibConnection, file_name
+from sqlstress.targets.sqlite.drivers.waiting import Waiting
+
+HANDLES_BUSY = False
+
+
+class PeeweeConnection(StdlibConnection):
+    """A connection that was opened by Peewee, in true autocommit, as Peewee has it."""
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        self.database = peewee.SqliteDatabase(file_name(path), timeout=timeout_s, check_same_thread=False)
+        self._connection = self.database.connection()  # type: ignore[no-untyped-call]
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> PeeweeConnection:
+    """Open a database; with `waiting`, BUSY comes back at once and the caller begins again."""
+    return PeeweeConnection(path, 0 if waiting else busy_timeout_ms / 1000)
+
+
+def result_code(error: BaseException) -> int | None:
+    """Return the extended result code; an error of Peewee holds that of the binding."""
+    return sqlite3_driver.result_code(getattr(error, "orig", error))
+
+
+def versions() -> tuple[str, str]:
+    """Return Peewee's version and SQLite's."""
+    return f"peewee {version('peewee')}", sqlite3_driver.versions()[1]

@@ -1,0 +1,84 @@
+"""Whether a database file is sound, as SQLite sees it, and where it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlstress.errors import SqlstressError
+from sqlstress.report.case import Case
+from sqlstress.system.processes import call_apart
+from sqlstress.system.pulse import Pulse
+from sqlstress.targets.sqlite import btree
+from sqlstress.targets.sqlite.drivers import said
+from sqlstress.targets.sqlite.drivers.base import Connection, Row
+from sqlstress.targets.sqlite.files import opened, run_watched
+from sqlstress.targets.sqlite.pages import SCHEMA
+from sqlstress.targets.sqlite.space import trees_of
+
+MALFORMED = "database disk image is malformed"
+_HEADING = "*** in database main ***"
+"""Stands above what SQLite complains of, in the same row as the first complaint."""
+_COLUMNS = ("rowid", "type", "name", "tbl_name", "sql")
+
+
+def integrity(case: Case, path: Path, pulse: Pulse) -> list[str]:
+    """Return what PRAGMA quick_check, or integrity_check for verify=full, complains of.
+
+    If it was an error that ended it, the file is read without SQLite too: to name what can't be read.
+    """
+    pragma = "integrity_check" if case.verify == "full" else "quick_check"
+    complaints, error = _checked(case, path, pragma, pulse)
+    if error and not complaints:
+        # A binding may lose the row before an error; asked for one complaint, SQLite does not go that far.
+        complaints, _ = _checked(case, path, f"{pragma}(1)", pulse)
+    if error and error not in complaints:
+        complaints.append(error)
+    # Of what it meets in the rows, when all pages have been looked at, SQLite tells in these words only.
+    if error or MALFORMED in complaints:
+        complaints += _unreadable(case, path, pulse)
+    return complaints
+
+
+def _checked(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[str], str]:
+    """Return what a check complains of, and the error with which it ended, if it did."""
+    found: list[Row] = []
+    error = ""
+    try:
+        with opened(case, path) as connection:
+            run_watched(connection, lambda: found.extend(connection.iterate(f"PRAGMA {pragma}")), pulse)
+    except (SqlstressError, OSError, MemoryError):
+        raise
+    except Exception as problem:
+        error = said(problem)
+    lines = [line for row in found for line in str(row[0]).splitlines()]
+    return [line for line in lines if line not in ("ok", _HEADING)], error
+
+
+def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
+    """Return what is wrong with the pages and records of a file, as far as we see it."""
+    try:
+        with opened(case, path) as connection:
+            trees = trees_of(connection)
+        complaints = []
+    except (SqlstressError, OSError, MemoryError):
+        raise
+    except Exception:
+        trees, complaints = (SCHEMA,), ["its schema can't be read"]
+    wal = path.with_name(path.name + "-wal")
+    if wal.exists() and wal.stat().st_size:
+        return complaints  # what the file itself holds may be an older state
+    return complaints + call_apart(pulse, btree.complaints, path, trees)
+
+
+def schema(case: Case, path: Path) -> list[Row]:
+    """Return what is defined in a file: see `definitions`."""
+    with opened(case, path) as connection:
+        return definitions(connection)
+
+
+def definitions(connection: Connection) -> list[Row]:
+    """Return what is defined: number, type, name, table, SQL; the oldest first."""
+    # As bytes: what is damaged need not be text any more.
+    columns = ", ".join(f"CAST({column} AS BLOB)" for column in _COLUMNS)
+    rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
+    return [tuple((blob or b"").decode(errors="backslashreplace") for blob in row) for row in rows]

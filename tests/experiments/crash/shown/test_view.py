@@ -1,0 +1,125 @@
+"""Tests of how a crash test is shown, in every format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.errors import UsageError
+from sqlstress.render import DOCUMENTS, FORMATS
+from sqlstress.render.ci.github import workflow_commands
+from sqlstress.render.ci.junit import report_junit
+from sqlstress.render.markdown import report_markdown
+from sqlstress.render.page.document import report_html
+from sqlstress.render.text import WIDTH, report_text
+from sqlstress.report import Crash, Kills, Report, read
+from tests.crash_report import EXAMPLE, KILLS, crash_report, empty_report, lost_report
+from tests.example_report import assert_golden
+from tests.strategies import by_type
+
+ROOT = Path(__file__).parents[4]
+ENDED = crash_report(replace(KILLS, rounds=7, error="worker 1: SQLITE_FULL: disk full"))
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_text_is_the_golden_one() -> None:
+    assert_golden("crash.txt", report_text(crash_report()))
+
+
+def test_the_markdown_is_the_golden_one() -> None:
+    assert_golden("crash.md", report_markdown(crash_report()))
+
+
+def test_the_text_of_what_was_lost_is_the_golden_one() -> None:
+    assert_golden("crash-lost.txt", report_text(lost_report()))
+
+
+def test_nothing_is_called_proved_that_nobody_was_told() -> None:
+    text = flat(report_text(empty_report()))
+    assert "Nothing is proved: no transaction was acknowledged" in text
+    assert "Nothing was lost" not in text
+    assert "Interrupted after 1 of 100 rounds" in text
+
+
+def test_a_proof_says_that_it_says_nothing_of_power_loss() -> None:
+    text = flat(report_text(crash_report()))
+    assert "says nothing about power loss" in text
+    assert "--power" in text
+
+
+@given(st.lists(by_type(Kills), max_size=1), st.booleans())
+def test_any_crash_test_is_shown_within_80_columns(found: list[Kills], interrupted: bool) -> None:
+    report = replace(EXAMPLE, runs=(), crash=Crash(next(iter(found), None)), interrupted=interrupted)
+    assert max(map(len, report_text(report).splitlines())) <= WIDTH
+    for form in ("md", "xml", "json"):
+        assert FORMATS[form](report)
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS.keys() - set(DOCUMENTS)))
+def test_a_format_that_holds_figures_of_cases_refuses_a_crash_test(form: str) -> None:
+    with pytest.raises(UsageError, match=f"{form} holds the figures of cases, and a crash test has none"):
+        FORMATS[form](EXAMPLE, crash_report())
+
+
+@pytest.mark.parametrize(
+    ("report", "outcome"),
+    [
+        (crash_report(), None),
+        (lost_report(), "failure"),
+        (ENDED, "error"),
+        (empty_report(), "skipped"),
+    ],
+    ids=["proved", "lost", "ended", "nothing"],
+)
+def test_junit_has_a_test_for_it(report: Report, outcome: str | None) -> None:
+    (test, *others) = ElementTree.fromstring(report_junit(report)).iter("testcase")
+    assert (test.get("classname"), test.get("name")) == ("sqlstress.crash", "process death")
+    assert [child.tag for child in test] == ([outcome] if outcome else [])
+    assert len(others) == report.interrupted
+
+
+def test_github_is_told_what_was_lost_and_what_was_not_proved() -> None:
+    (lost,) = (line for line in workflow_commands(lost_report()) if line.startswith("::error"))
+    assert lost.startswith(
+        "::error title=Crash test%3A process death::FAILED: after 300 kills 2 transactions"
+    )
+    assert any("Nothing is proved" in line for line in workflow_commands(empty_report()))
+    assert not any(line.startswith("::error") for line in workflow_commands(crash_report()))
+    assert any("disk full" in line for line in workflow_commands(ENDED))
+
+
+def test_the_page_says_first_whether_something_was_lost() -> None:
+    assert "<strong>nothing lost</strong><span>process death</span>" in report_html(crash_report())
+    page = report_html(lost_report())
+    assert "<strong>FAILED</strong><span>process death</span>" in page
+    assert "<strong>300</strong><span>writers killed</span>" in page
+
+
+def row(name: str, settings: str) -> str:
+    """Return the row of a saved report on the page about crash tests."""
+    crash = read(ROOT / "reports" / f"{name}.json").crash
+    kills = crash.kills if crash else None
+    assert kills
+    struck = (kills.kills, kills.alone, kills.opening, kills.checkpoints)
+    recovered = kills.wals + kills.hot_journals
+    found = (kills.acknowledged, kills.finished, kills.undone, recovered, kills.lost, kills.torn)
+    return f"| [{settings}](../reports/{name}.md) | {' | '.join(f'{one:,}' for one in (*struck, *found))} |"
+
+
+def test_the_figures_of_the_page_are_those_of_the_saved_reports() -> None:
+    page = (ROOT / "docs" / "crash.md").read_text(encoding="utf-8")
+    for name, settings in (
+        ("linux-crash-kills", "WAL, FULL"),
+        ("linux-crash-kills-4-files", "WAL, FULL, 4 files"),
+        ("linux-crash-kills-off", "WAL, OFF"),
+        ("linux-crash-kills-delete", "DELETE, FULL"),
+    ):
+        assert row(name, settings) in page

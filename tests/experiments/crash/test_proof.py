@@ -1,0 +1,171 @@
+"""The proof after a crash accepts what a crash may leave, and rejects everything else with an example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.experiments.crash.proof import Told
+from sqlstress.experiments.crash.records import MOST_WRITERS, RECORDS, Entry
+from sqlstress.report.crash import ACKNOWLEDGED, WHOLE
+from tests.experiments.crash.histories import History, history_of, writes
+
+
+@given(writes, st.sets(st.integers(1, 3)))
+def test_what_was_acknowledged_is_accepted_and_so_is_what_was_under_way(
+    written: list[tuple[int, int]], under_way: set[int]
+) -> None:
+    history = history_of(written)
+    for writer in under_way:
+        history.commit(writer, writer, acknowledged=False)
+    for writer, (least, most) in history.told.items():
+        if writer not in under_way:  # one that left nothing
+            history.told[writer] = Told(least, most + 1)
+    assert history.problems() == []
+    acknowledged, whole = history.checks()
+    assert (acknowledged.checked, whole.checked) == (len(written), history.records.count)
+
+
+@given(writes, st.data())
+def test_any_acknowledged_transaction_that_is_not_in_the_log_is_missed(
+    written: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    history = history_of(written)
+    log = data.draw(st.sampled_from([log for log in history.logs if log]))
+    gone = log.pop(data.draw(st.integers(0, len(log) - 1)))
+    assert (
+        f"transaction {gone.number} of writer {gone.writer} was acknowledged and is gone"
+        in history.problems()
+    )
+
+
+@given(writes, st.data())
+def test_any_row_of_any_record_that_is_not_as_the_log_says_is_found(
+    written: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    history = history_of(written)
+    file = data.draw(st.integers(0, 1))
+    key = data.draw(st.sampled_from(sorted(history.rows[file])))
+    others = [value for value in history.rows[file].values() if value != history.rows[file][key]]
+    history.rows[file][key] = data.draw(st.sampled_from([*others, None, 5, "text", b"", b"\0" * 16]))
+    acknowledged, whole = history.checks()
+    assert (acknowledged.status, whole.status, whole.problems) == ("ok", "failed", 1)
+    assert whole.counterexamples[0].startswith(f"record {file * RECORDS + key % RECORDS}: 1 of its 3 rows ")
+
+
+@given(writes, st.data())
+def test_any_row_that_is_gone_is_missed(written: list[tuple[int, int]], data: st.DataObject) -> None:
+    history = history_of(written)
+    del history.rows[1][data.draw(st.sampled_from(sorted(history.rows[1])))]
+    assert [check.problems for check in history.checks()] == [0, 1]
+    assert "is gone" in history.problems()[0]
+
+
+def two_writers() -> History:
+    """Return a history of which every test below changes one thing."""
+    return history_of([(1, 0), (2, 0), (1, RECORDS), (2, 5)])
+
+
+def tear(history: History) -> None:
+    key, value = history.records.rows(Entry(1, 1, 0))[0]
+    history.rows[0][key] = value
+
+
+def restore(history: History) -> None:
+    history.put(Entry(1, 1, 0))
+
+
+def restore_creation(history: History) -> None:
+    history.put(history.records.created(5))
+
+
+def tear_one_under_way(history: History) -> None:
+    history.told[1] = Told(2, 3)
+    key, value = history.records.rows(Entry(1, 3, 9))[1]
+    history.rows[0][key] = value
+
+
+def put_without_logging(history: History) -> None:
+    history.told[1] = Told(2, 3)
+    history.put(Entry(1, 3, 9))
+
+
+def log_without_putting(history: History) -> None:
+    history.told[1] = Told(2, 3)
+    history.logs[0].append(Entry(1, 3, 9))
+
+
+def swap(history: History) -> None:
+    rows = history.rows[0]
+    rows[0], rows[RECORDS] = rows[RECORDS], rows[0]
+
+
+def put_what_nobody_wrote(history: History) -> None:
+    history.rows[0][5] = b"?" * 16
+
+
+def put_a_row_that_nobody_wrote(history: History) -> None:
+    history.rows[0][10_000] = history.rows[0][0]
+
+
+def commit_what_was_not_begun(history: History) -> None:
+    told = dict(history.told)
+    history.commit(2, 7)
+    history.told = told
+
+
+def commit_twice(history: History) -> None:
+    history.logs[0].append(Entry(2, 2, 5))
+
+
+def name_a_stranger(history: History) -> None:
+    history.logs[0].append(Entry(9, 1, 5))
+
+
+def log_in_another_file(history: History) -> None:
+    history.logs[1].append(history.logs[0].pop(0))
+
+
+def put_an_impossible_number(history: History) -> None:
+    history.logs[0].append(Entry(MOST_WRITERS + 1, 1 << 60, 5))
+
+
+def put_nonsense(history: History) -> None:
+    history.logs[0].append(Entry("a", None, 5))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "told"),
+    [
+        (tear, WHOLE, "record 0: 1 of its 3 rows are not as transaction 1 of writer 2, the last one in the "
+         "log, left them: row 1 holds what transaction 1 of writer 1 wrote"),
+        (restore, WHOLE, "record 0: 3 of its 3 rows are not as transaction 1 of writer 2"),
+        (restore_creation, WHOLE, "left them: row 1 is as it was created"),
+        (tear_one_under_way, WHOLE, "record 9: 1 of its 3 rows are not as its creation left them: row 2 "
+         "holds what transaction 3 of writer 1 wrote"),
+        (put_without_logging, WHOLE, "record 9: 3 of its 3 rows are not as its creation left them"),
+        (log_without_putting, WHOLE, "record 9: 3 of its 3 rows are not as transaction 3 of writer 1"),
+        (swap, WHOLE, "record 0: 2 of its 3 rows"),
+        (put_what_nobody_wrote, WHOLE, "row 1 holds a value that nobody wrote"),
+        (put_a_row_that_nobody_wrote, WHOLE, "there is a row with the key 10000 that nobody wrote"),
+        (commit_what_was_not_begun, ACKNOWLEDGED, "transaction 3 of writer 2 is there, and was never begun"),
+        (commit_twice, ACKNOWLEDGED, "transaction 2 of writer 2 is there twice"),
+        (name_a_stranger, ACKNOWLEDGED, "the log names writer 9, who does not exist"),
+        (log_in_another_file, WHOLE, "the log of file 1 has a transaction that nobody made"),
+        (put_an_impossible_number, WHOLE, "the log of file 0 has a transaction that nobody made"),
+        (put_nonsense, WHOLE, "the log of file 0 has a transaction that nobody made"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)  # fmt: skip
+def test_what_no_crash_may_leave_is_rejected_with_an_example(
+    change: Callable[[History], None], check: str, told: str
+) -> None:
+    history = two_writers()
+    assert history.problems() == []
+    change(history)
+    failed = {one.name: one for one in history.checks() if one.status == "failed"}
+    assert check in failed
+    assert any(told in text for text in failed[check].counterexamples)

@@ -1,0 +1,217 @@
+"""Rounds of real writers that are really killed, with something done to them or to their files between."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable, Collection
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine.observer import Nobody
+from sqlstress.engine.trial import TrialRunner
+from sqlstress.engine.victims import Victims
+from sqlstress.experiments.crash import round as kill_round
+from sqlstress.experiments.crash import study as crash
+from sqlstress.experiments.crash.database import Database, Remains
+from sqlstress.experiments.crash.strikes import Strike
+from sqlstress.experiments.crash.study import KillStudy
+from sqlstress.report import Kills
+from sqlstress.report.case import Case, Load, Settings
+from sqlstress.system.interrupt import StopSignals
+
+CASE = Case(
+    workload="crash", concurrency=2, seed=1, settings=Settings(wal_autocheckpoint=100), load=Load(batch=4)
+)
+TOGETHER = Strike(opening=False, after_s=0.01, order=(2, 1), alone=False, then_s=0.0, held=False)
+ALONE = TOGETHER._replace(alone=True, then_s=0.01)
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[Strike], None]:
+    """Have every round be as it is told."""
+
+    def always(strike: Strike) -> None:
+        monkeypatch.setattr(crash, "draw", lambda seed, number, writers: strike)
+
+    always(TOGETHER)
+    return always
+
+
+def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], None]) -> None:
+    """Do something to the file of each round when its writers are dead, before anybody opens it."""
+    look = Database.remains
+
+    def and_act(self: Database) -> Remains:
+        found = look(self)
+        act(self.paths[0])
+        return found
+
+    monkeypatch.setattr(Database, "remains", and_act)
+
+
+def study(folder: Path, rounds: int, *, keep: bool = False, case: Case = CASE) -> KillStudy:
+    runner = TrialRunner(folder, keep, StopSignals(), Nobody(), 0)
+    told: list[Kills] = []
+    return KillStudy(Kills(case, rounds), runner, told.append)
+
+
+def execute(path: Path, sql: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(sql)
+
+
+def forget_the_last(path: Path) -> None:
+    execute(path, "DELETE FROM log WHERE id = (SELECT max(id) FROM log)")
+
+
+@pytest.mark.fault(
+    area="crash",
+    injected="acknowledged transactions dropped between a kill and the next opening",
+    outcome="each is named, with its round; the next rounds have a new database",
+)
+@pytest.mark.usefixtures("drawn")
+def test_what_is_lost_is_told_by_round_and_the_next_one_has_a_new_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between(monkeypatch, lambda path: execute(path, "DELETE FROM log"))
+    done = study(tmp_path, 2)
+    assert done.run() is False
+    found = done.kills
+    assert (found.rounds, found.kills, found.databases, found.error) == (2, 4, 3, None)
+    assert found.verdict.status == "failed"
+    assert found.lost == found.acknowledged > 1
+    assert found.verdict.counterexamples[0].startswith("round 1: transaction 1 of writer ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.fault(
+    area="crash",
+    injected="a row changed between a kill and the next opening, with --keep",
+    outcome="its record is named; the files stay as they were found",
+)
+@pytest.mark.usefixtures("drawn")
+def test_files_in_which_something_is_wrong_are_kept_where_databases_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between(monkeypatch, lambda path: execute(path, "UPDATE record SET value = 1 WHERE key = 3"))
+    done = study(tmp_path, 1, keep=True)
+    done.run()
+    assert done.kills.torn == 1
+    with closing(sqlite3.connect(tmp_path / "round-1" / "kv.db")) as connection:
+        assert connection.execute("SELECT value FROM record WHERE key = 3").fetchone() == (1,)
+    assert (tmp_path / "kv.db").exists()
+
+
+@pytest.mark.usefixtures("drawn")
+def test_each_round_goes_on_with_the_files_of_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writers: list[int] = []
+
+    def count(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as connection:
+            writers.append(connection.execute("SELECT count(DISTINCT writer) FROM log").fetchone()[0])
+
+    between(monkeypatch, count)
+    monkeypatch.setattr(crash, "ROUNDS_EACH", 3)
+    done = study(tmp_path, 4, case=replace(CASE, concurrency=1))
+    done.run()
+    assert writers == [1, 2, 3, 1]
+    assert (done.kills.databases, done.kills.verdict.status) == (2, "ok")
+
+
+@pytest.mark.fault(
+    area="crash",
+    injected="one of several writers killed (SIGKILL)",
+    outcome="the others go on, and the files are proved while they do",
+)
+def test_the_others_go_on_when_one_is_killed_and_what_they_hold_is_examined_too(
+    tmp_path: Path, drawn: Callable[[Strike], None]
+) -> None:
+    drawn(ALONE)
+    done = study(tmp_path, 2)
+    done.run()
+    checked = {check.name: check.checked for check in done.kills.verdict.checks}
+    assert (done.kills.alone, done.kills.kills) == (2, 4)
+    assert (checked["survivors"], checked["integrity_check"]) == (2, 4)
+    assert done.kills.verdict.status == "ok"
+
+
+@pytest.mark.fault(
+    area="crash",
+    injected="one writer killed and the others stopped (SIGSTOP)",
+    outcome="told as survivors that did not go on",
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
+def test_others_that_do_not_go_on_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Callable[[Strike], None]
+) -> None:
+    kill = Victims.kill
+
+    def kill_and_stop(self: Victims, numbers: Collection[int]) -> None:
+        kill(self, numbers)
+        for number in self.alive:
+            os.kill(self._processes[number - 1].pid or 0, signal.Signals["SIGSTOP"])
+
+    drawn(ALONE._replace(then_s=0.0))
+    monkeypatch.setattr(Victims, "kill", kill_and_stop)
+    done = study(tmp_path, 1)
+    monkeypatch.setattr(kill_round, "GOES_ON_S", 0.3)
+    done.run()
+    (told,) = done.kills.verdict.counterexamples
+    assert told == (
+        "round 1: after writer 2 was killed the others did not go on: nothing was acknowledged for 0 s"
+    )
+
+
+@pytest.mark.fault(
+    area="crash",
+    injected="a writer of a crash test killed by somebody else",
+    outcome="the test ends and says so; what was proved is kept",
+)
+@pytest.mark.usefixtures("drawn")
+def test_a_writer_that_ends_by_itself_ends_the_test_and_what_was_proved_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = study(tmp_path, 5)
+    wait = Victims.let_write
+
+    def strike_by_somebody_else(self: Victims, seconds: float, pulse: Callable[[], None]) -> None:
+        wait(self, seconds, pulse)
+        if done.kills.rounds == 1:
+            self._processes[0].kill()
+            self._processes[0].join()
+
+    monkeypatch.setattr(Victims, "let_write", strike_by_somebody_else)
+    assert done.run() is False
+    killed = "ended with exit code" if sys.platform == "win32" else "was killed by SIGKILL"
+    assert (done.kills.error or "").startswith(f"worker 1: {killed}")
+    assert (done.kills.rounds, done.kills.verdict.status) == (2, "ok")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("drawn")
+def test_a_database_that_cannot_be_made_is_an_error_at_once(tmp_path: Path) -> None:
+    case = replace(CASE, settings=Settings(page_size=512, pragmas=(("auto_vacuum", "7"),)))
+    done = study(tmp_path, 5, case=case)
+    with pytest.raises(Exception, match="PRAGMA auto_vacuum: asked for 7"):
+        done.run()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stop_between_two_rounds_keeps_what_was_proved(tmp_path: Path) -> None:
+    signals = StopSignals()
+
+    def stop(kills: Kills) -> None:
+        signals.caught = signal.SIGINT
+
+    done = KillStudy(Kills(CASE, 5), TrialRunner(tmp_path, False, signals, Nobody(), 0), stop)
+    assert done.run() is True
+    assert (done.kills.rounds, done.kills.verdict.status) == (1, "ok")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,150 @@
+"""How the experiment with cycles is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.analysis import group_runs
+from sqlstress.display.blocks import Picture, Table
+from sqlstress.experiments.cycles.shown import view as cycles
+from sqlstress.experiments.cycles.shown.picture import LEVELS, Line, bars, picture
+from sqlstress.render.markdown import report_markdown
+from sqlstress.render.text import WIDTH, report_text
+from sqlstress.report import Report, Run
+from sqlstress.report.parts import Cycling
+from sqlstress.statistics.series_names import STATEMENTS
+from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
+from tests.example_report import assert_golden
+from tests.strategies import cycles_reports
+
+
+def several() -> Run:
+    """Return a run of two processes, of which one takes three times as long."""
+    measured = trial(in_ms(STATEMENTS, [1.0] * 9, 1), in_ms(STATEMENTS, [3.0] * 9, 2))
+    return run("wal", "none", replace(measured, fairness=0.8), concurrency=2)
+
+
+def tables(report: Report) -> list[Table]:
+    (group,) = group_runs(report.runs)
+    return [block for block in cycles.blocks(group) if isinstance(block, Table)]
+
+
+def column(table: Table, name: str) -> list[str]:
+    return [row[table.headers.index(name)] for row in table.rows]
+
+
+def test_the_report_is_shown_as_kept() -> None:
+    assert_golden("cycles.txt", report_text(cycles_report()))
+    assert_golden("cycles.md", report_markdown(cycles_report()))
+
+
+def test_there_is_a_row_for_each_setting_with_its_figures() -> None:
+    (table,) = tables(cycles_report())
+    assert column(table, "setting") == ["delete", "delete-run", "wal", "wal-run", "wal-run-off"]
+    assert column(table, "total ms") == ["TIMEOUT", "3,537", "7,122", "2,297", "2,293"]
+    assert column(table, "cycles done") == ["2", "–", "–", "–", "–"]  # noqa: RUF001
+    assert column(table, "slowest cycle") == ["2", "40", "91", "40", "70"]
+    assert column(table, "verified") == ["ok"] * 5
+
+
+def test_columns_without_a_figure_fall_away() -> None:
+    (table,) = tables(cycles_report(run("delete", "none", trial(in_ms(STATEMENTS, [5.0, 6.0])))))
+    assert {"processes", "cycles done", "BEGIN, COMMIT ms", "closing checkpoint ms"} & {
+        *table.headers
+    } == set()
+
+
+def test_a_run_that_failed_says_so_in_its_row() -> None:
+    broken = replace(published_settings()[2], trials=(), error="worker 1 was killed by SIGKILL")
+    (table,) = tables(cycles_report(broken, published_settings()[3]))
+    assert column(table, "total ms") == ["failed", "2,297"]
+
+
+def test_several_processes_have_a_table_of_their_own() -> None:
+    settings, processes = tables(cycles_report(several(), published_settings()[2]))
+    assert column(settings, "processes") == ["2", "1"]
+    assert column(settings, "total ms")[0] == "18.0"
+    assert processes.rows == (("wal", "2", "9.00", "27.0", "0.80"),)
+
+
+def test_every_series_is_a_line_of_the_picture() -> None:
+    (group,) = group_runs(cycles_report().runs)
+    (shown,) = (block for block in cycles.blocks(group) if isinstance(block, Picture))
+    names = [line.split()[0] for line in shown.lines[:6] if line.strip() != "^"]
+    assert names == ["delete", "delete-run", "wal", "wal-run", "wal-run-off"]
+    wal, marks = shown.lines[2:4]
+    # Two cycles share a column: the checkpoint of cycle 91 is in column 46.
+    assert wal[marks.index("^")] == LEVELS[-1]
+    assert marks.index("^") - len("wal-run-off  ") == 45
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([5, 5, 5], "███"),
+        ([100, 10, 1], "█▅▁"),
+        ([1000, 950, 500, 100], "██▆▁"),
+        ([10, 20, 40, 80, 160, 320, 640, 1280], "▁▂▃▄▅▆▇█"),
+        ([0, 0], "▁▁"),
+        ([7], "█"),
+    ],
+)
+def test_a_bar_is_as_high_as_the_logarithm_of_its_value(values: list[int], shown: str) -> None:
+    assert len(bars(values)) == len(values)
+    assert bars(values) == shown
+
+
+@given(st.lists(st.integers(-5, 1 << 62), min_size=1, max_size=300))
+def test_a_higher_value_has_no_lower_bar(values: list[int]) -> None:
+    heights = [LEVELS.index(bar) for bar in bars(values)]
+    ranked = [height for _, height in sorted(zip(values, heights, strict=True))]
+    assert ranked == sorted(ranked)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Line,
+            st.text("abc ", max_size=30),
+            st.lists(st.integers(0, 10**13), min_size=1, max_size=400).map(tuple),
+            st.frozensets(st.integers(1, 400), max_size=5),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_any_picture_fits_a_terminal(lines: list[Line]) -> None:
+    shown = list(picture(lines))
+    assert max(map(len, shown)) <= WIDTH
+
+
+@given(cycles_reports)
+def test_any_report_of_cycles_is_shown(report: Report) -> None:
+    text = report_text(report)
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert report_markdown(report)
+
+
+def test_other_rows_or_cycles_stand_in_a_table_of_their_own() -> None:
+    usual = published_settings()[2]
+    case = replace(usual.case, cycling=Cycling(cycles=7, rows=2, transaction="none"))
+    text = report_text(cycles_report(usual, replace(usual, case=case)))
+    assert text.count("setting") == 2
+    assert "7 cycles: insert 2 rows one by one" in text
+
+
+def test_a_setting_that_is_not_that_of_all_rows_is_not_in_the_heading() -> None:
+    off, on = published_settings()[4], published_settings()[3]
+    assert "wal_autocheckpoint=0" in report_text(cycles_report(off))
+    assert "wal_autocheckpoint" not in report_text(cycles_report(off, on))
+
+
+def test_the_legend_names_what_is_there() -> None:
+    text = " ".join(report_text(cycles_report(several())).split())
+    assert "of several processes the means" in text
+    assert "one transaction" not in text
+    assert "verified: ok = each table holds what the last acknowledged commit left" in text

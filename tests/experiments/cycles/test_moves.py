@@ -1,0 +1,92 @@
+"""What a worker does in its cycles, and what its table must hold: compared with SQLite itself."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.experiments.cycles.moves import (
+    BEGIN,
+    COMMIT,
+    DELETE,
+    INSERT,
+    Move,
+    committed,
+    definition,
+    moves_of,
+    table,
+)
+from sqlstress.report.parts import Cycling
+
+SALT = 7
+
+cyclings = st.builds(
+    Cycling, st.integers(1, 4), st.integers(1, 3), st.sampled_from(("none", "cycle", "run")), st.none()
+)
+
+
+def all_moves(cycling: Cycling, worker: int = 1) -> list[Move]:
+    cycles = range(1, cycling.cycles + 1)
+    return list(chain.from_iterable(moves_of(cycling, cycle, worker, SALT) for cycle in cycles))
+
+
+def kept_by_sqlite(moves: list[Move], worker: int) -> list[str]:
+    """Return what a table holds after these moves and the end of the connection."""
+    name = table(worker)
+    statements = {
+        BEGIN: "BEGIN",
+        INSERT: f"INSERT INTO {name} (value) VALUES (?)",
+        DELETE: f"DELETE FROM {name}",
+        COMMIT: "COMMIT",
+    }
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute(definition(worker))
+        for kind, value in moves:
+            connection.execute(statements[kind], (value,) if kind == INSERT else ())
+        if connection.in_transaction:
+            connection.rollback()
+        return [row[0] for row in connection.execute(f"SELECT value FROM {name} ORDER BY id")]
+
+
+@given(cyclings, st.data())
+def test_what_is_committed_after_some_moves_is_what_sqlite_keeps_of_them(
+    cycling: Cycling, data: st.DataObject
+) -> None:
+    moves = all_moves(cycling, worker=2)
+    done = data.draw(st.integers(0, len(moves) + 2))
+    assert committed(cycling, 2, SALT, done) == kept_by_sqlite(moves[:done], 2)
+
+
+@given(cyclings)
+def test_in_the_end_the_second_insertion_of_the_last_cycle_is_left(cycling: Cycling) -> None:
+    moves = all_moves(cycling)
+    last = [move.value for move in moves if move.kind == INSERT][-cycling.rows :]
+    assert committed(cycling, 1, SALT, len(moves)) == last
+
+
+@given(cyclings)
+def test_no_two_rows_have_the_same_value(cycling: Cycling) -> None:
+    values = [move.value for worker in (1, 2) for move in all_moves(cycling, worker) if move.kind == INSERT]
+    assert len(values) == 2 * 2 * cycling.cycles * cycling.rows
+    assert len(set(values)) == len(values)
+
+
+@pytest.mark.parametrize(
+    ("transaction", "first", "middle", "last"),
+    [
+        ("none", "iidii", "iidii", "iidii"),
+        ("cycle", "biidiic", "biidiic", "biidiic"),
+        ("run", "biidii", "iidii", "iidiic"),
+    ],
+)
+def test_a_transaction_begins_and_ends_where_it_should(
+    transaction: str, first: str, middle: str, last: str
+) -> None:
+    cycling = Cycling(cycles=3, rows=2, transaction=transaction)
+    shown = ["".join("bidc"[move.kind] for move in moves_of(cycling, cycle, 1, SALT)) for cycle in (1, 2, 3)]
+    assert shown == [first, middle, last]

@@ -1,0 +1,57 @@
+"""The calls of a worker's connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiments.cycles.moves import definition
+from sqlstress.experiments.cycles.steps import Steps
+from sqlstress.report.case import Case, Settings
+from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.connecting import waiting_of
+from tests.experiments.cycles.measured import SALT, case_of
+
+
+def made(case: Case, folder: Path) -> Steps:
+    files.create_tables(case, files.paths(case, folder)[0], [definition(1)])
+    return Steps(case, folder, 1, SALT, waiting_of(case, 1))
+
+
+def do(steps: Steps) -> None:
+    for step in (*steps.of_cycle(1), *steps.closing()):
+        step.call(step.params)
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+@pytest.mark.parametrize("busy", ["default", "fair"])
+def test_a_closing_checkpoint_that_a_reader_keeps_from_its_end_is_told(
+    tmp_path: Path, driver: str, busy: str
+) -> None:
+    pytest.importorskip(driver)
+    case = case_of(Settings(synchronous="off", busy=busy, busy_timeout_ms=50), driver=driver)
+    steps = made(case, tmp_path)
+    # Of the same library: the locks of one process's two libraries would not be seen by each other.
+    with files.opened(case, files.paths(case, tmp_path)[0]) as reader:
+        reader.rows("BEGIN")
+        assert reader.rows("SELECT count(*) FROM t1") == [(0,)]
+        with pytest.raises(EnvironmentFailure, match="the closing checkpoint met a lock that stayed taken"):
+            do(steps)
+    steps.close()
+
+
+def test_a_closing_checkpoint_leaves_the_wal_empty(tmp_path: Path) -> None:
+    case = case_of()
+    steps = made(case, tmp_path)
+    do(steps)
+    wal = tmp_path / "kv.db-wal"
+    assert wal.stat().st_size == 0
+    steps.close()
+
+
+def test_a_database_that_is_not_there_is_told_with_sqlites_code(tmp_path: Path) -> None:
+    case = case_of()
+    with pytest.raises(EnvironmentFailure, match=r"cannot open kv\.db: SQLITE_CANTOPEN"):
+        Steps(case, tmp_path / "missing", 1, SALT, waiting_of(case, 1))

@@ -1,0 +1,202 @@
+"""A worker's half: its chunks, its times, its time-out; then whole trials of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.engine.pool import Pool
+from sqlstress.engine.protocols import DONE, TIMEOUT
+from sqlstress.experiment import open_work
+from sqlstress.experiments.cycles.looks import PATIENCE_S
+from sqlstress.experiments.cycles.worker import CyclesSource
+from sqlstress.report.case import Case, Settings
+from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
+from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.statistics.units import NS_PER_S
+from tests.experiments.cycles.measured import SALT, Measured, case_of, measure
+
+NOWHERE = Path()
+
+
+def dry(clock: Callable[[], int] = lambda: 0, **cycling: Any) -> CyclesSource:
+    case = case_of(driver="dry", **cycling)
+    return CyclesSource(case, NOWHERE, 1, SALT, open_work(case, NOWHERE, SALT, {}).shared, clock)
+
+
+def work_off(source: CyclesSource, sizes: list[int], step_ns: int = 10) -> list[str]:
+    """Do all steps, in chunks of at most these sizes in turn; return the kinds of each chunk."""
+    chunks: list[str] = []
+    now = 0
+    while chunk := source.next_chunk(sizes[len(chunks) % len(sizes)]):
+        for call, params in zip(chunk.calls, chunk.params, strict=True):
+            call(params)
+        stamps = [now + step_ns * index for index in range(len(chunk.kinds) + 1)]
+        now = stamps[-1] + 1000
+        source.settle(chunk, len(chunk.kinds), [], stamps)
+        chunks.append("".join("bidcx"[kind] for kind in chunk.kinds))
+    return chunks
+
+
+def test_a_chunk_ends_where_its_cycle_does() -> None:
+    source = dry(cycles=2, rows=2, transaction="cycle")
+    assert work_off(source, [100]) == ["biidiic", "biidiic"]
+    assert work_off(dry(cycles=2, rows=2, transaction="run"), [100]) == ["biidii", "iidiic"]
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=5), st.sampled_from(("none", "cycle", "run")))
+def test_times_do_not_depend_on_how_the_steps_came_in_chunks(sizes: list[int], transaction: str) -> None:
+    source = dry(cycles=3, rows=2, transaction=transaction)
+    chunks = work_off(source, sizes)
+    findings = source.findings()
+    bounds = {"none": [], "cycle": [[20, 20, 20]], "run": [[10, 0, 10]]}[transaction]
+    assert [values for _, _, values in findings.series] == [[50, 50, 50], *bounds]
+    assert max(map(len, chunks)) <= max(sizes)
+    assert (findings.outcome, findings.note) == (DONE, "")
+
+
+def test_the_rows_of_each_step_are_counted() -> None:
+    source = dry(cycles=2, rows=3)
+    first, second = source.next_chunk(100), source.next_chunk(100)
+    assert first
+    assert second
+    assert first.sizes == (1, 1, 1, 3, 1, 1, 1)
+    assert second.sizes == (1, 1, 1, 6, 1, 1, 1)
+
+
+def test_a_run_is_given_up_when_its_time_is_up() -> None:
+    now = [5 * NS_PER_S]
+
+    def clock() -> int:
+        now[0] += NS_PER_S
+        return now[0]
+
+    source = dry(clock, cycles=10, rows=1, timeout_s=3.0)
+    assert len(work_off(source, [100])) == 3
+    findings = source.findings()
+    # The third cycle was done too, but nobody asked for the next one in time.
+    assert (findings.outcome, findings.note) == (TIMEOUT, "2 of 10 cycles were done")
+
+
+SETTINGS = {
+    "delete": Settings(journal_mode="delete", synchronous="off"),
+    "wal": Settings(synchronous="off"),
+    "wal-off": Settings(synchronous="off", wal_autocheckpoint=0),
+}
+
+
+def whole(case: Case, folder: Path) -> Measured:
+    """Run a trial in which nothing goes wrong."""
+    done = measure(case, folder)
+    assert all(one.reason is None for one in done.ended)
+    assert done.problem is None
+    verdict = done.verdict()
+    assert verdict.status == "ok", verdict
+    return done
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("transaction", ["none", "cycle", "run"])
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+def test_every_setting_leaves_the_last_cycles_rows(
+    tmp_path: Path, settings: str, transaction: str, driver: str
+) -> None:
+    pytest.importorskip(driver)
+    done = whole(case_of(SETTINGS[settings], driver=driver, transaction=transaction), tmp_path)
+    assert done.values() == [f"salt 7 worker 1 cycle 6 insertion 2 row {row}" for row in (1, 2, 3)]
+    assert len(done.series(STATEMENTS)) == 6
+    assert len(done.series(BEGIN_AND_COMMIT)) == (0 if transaction == "none" else 6)
+    for name in (WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_RESTARTS):
+        assert len(done.series(name)) == (0 if settings == "delete" else 6)
+
+
+@pytest.mark.parametrize("busy", ["default", "fair"])
+@pytest.mark.parametrize("transaction", ["none", "cycle", "run"])
+@pytest.mark.parametrize("journal_mode", ["delete", "wal"])
+def test_several_workers_wait_for_each_other(
+    tmp_path: Path, journal_mode: str, transaction: str, busy: str
+) -> None:
+    settings = Settings(journal_mode=journal_mode, synchronous="off", busy=busy)
+    done = whole(case_of(settings, concurrency=3, transaction=transaction), tmp_path)
+    for worker in (1, 2, 3):
+        assert done.values(f"t{worker}")[0].startswith(f"salt 7 worker {worker} cycle 6 insertion 2 ")
+
+
+def test_the_closing_checkpoint_is_one_step_of_the_last_worker(tmp_path: Path) -> None:
+    done = whole(case_of(concurrency=2), tmp_path)
+    assert [one.done.totals.operations.get("checkpoint", 0) for one in done.ended if one.done] in (
+        [0, 1],
+        [1, 0],
+        [1, 1],  # both came last at the same moment
+    )
+
+
+@pytest.mark.parametrize(
+    ("transaction", "frames"), [("none", [7] * 5), ("cycle", [1] * 5), ("run", [0] * 4 + [1])]
+)
+def test_every_commit_is_a_frame(tmp_path: Path, transaction: str, frames: list[int]) -> None:
+    seen = whole(case_of(transaction=transaction), tmp_path).series(WAL_FRAMES)
+    assert [after - before for before, after in pairwise(seen)] == frames
+
+
+def test_the_checkpoint_of_the_default_is_seen_in_cycle_91(tmp_path: Path) -> None:
+    settings = Settings(synchronous="normal")
+    done = whole(case_of(settings, cycles=100, rows=5), tmp_path)
+    frames, restarts = done.series(WAL_FRAMES), done.series(WAL_RESTARTS)
+    assert frames[:90] == tuple(range(11, 991, 11))
+    # The tenth commit of cycle 91 is number 1000; the eleventh begins the WAL anew.
+    assert (frames[90], frames[99]) == (1, 100)
+    assert restarts == (0,) * 90 + (1,) * 10
+
+
+def test_without_checkpoints_the_wal_grows_to_the_end(tmp_path: Path) -> None:
+    settings = Settings(synchronous="normal", wal_autocheckpoint=0)
+    done = whole(case_of(settings, cycles=100, rows=5), tmp_path)
+    assert done.series(WAL_FRAMES)[-1] == 1100
+    assert set(done.series(WAL_RESTARTS)) == {0}
+
+
+def test_a_run_that_takes_too_long_keeps_the_cycles_done_by_then(tmp_path: Path) -> None:
+    case = case_of(SETTINGS["delete"], cycles=100_000, timeout_s=0.3)
+    done = whole(case, tmp_path)
+    (one,) = done.ended
+    assert one.done
+    assert one.done.findings.outcome == TIMEOUT
+    cycles = len(done.series(STATEMENTS))
+    assert one.done.findings.note == f"{cycles} of 100000 cycles were done"
+    assert 0 < cycles < 100_000
+    assert one.done.totals.operations["insert"] >= 6 * cycles
+
+
+def test_a_transaction_over_a_run_that_takes_too_long_is_undone(tmp_path: Path) -> None:
+    done = whole(case_of(cycles=100_000, transaction="run", timeout_s=0.3), tmp_path)
+    assert done.values() == []
+
+
+def test_a_watcher_that_dies_is_told_and_holds_the_run_up_once_only(
+    tmp_path: Path,
+) -> None:
+    def kill(pool: Pool) -> None:
+        until = time.monotonic() + 60
+        while pool.done_so_far() < 100 and time.monotonic() < until:
+            time.sleep(0.001)
+        pool._processes[1].kill()
+
+    case = case_of(cycles=400)
+    done = measure(case, tmp_path, kill)
+    assert done.problem
+    assert done.problem.startswith("the cycle watcher ")
+    assert len(done.series(STATEMENTS)) == 400
+    assert done.series(WAL_FRAMES) == ()
+    assert done.verdict().status == "ok"
+    (one,) = done.ended
+    assert one.done
+    totals = one.done.totals
+    assert PATIENCE_S <= (totals.last_ns - totals.first_ns) / NS_PER_S < 10 * PATIENCE_S

@@ -1,0 +1,152 @@
+"""Tests of the way from the options of `keys` to its cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.errors import UsageError
+from sqlstress.options import by_name
+from sqlstress.plan import MOST_CASES, from_options, from_toml
+from sqlstress.report.case import Case, Settings
+from sqlstress.report.parts import ID_TYPES, SCHEMAS, Picks
+
+WRITTEN: dict[str, list[Any]] = {
+    "concurrency": ["1,4", "2"],
+    "schema": ["id-norowid", "no-key", "pair-rowid,id-rowid"],
+    "full": [True],
+    "id-type": ["uuid7,int", "ulid"],
+    "made-by": ["sqlite", "python,sqlite"],
+    "repeat": ["3"],
+    "users": ["2000", "3"],
+    "picks": ["200", "5000"],
+    "items": ["20_000", "50"],
+    "begin": ["immediate"],
+    "journal-mode": ["delete"],
+    "synchronous": ["full"],
+    "fullfsync": ["on"],
+    "wal-autocheckpoint": ["0"],
+    "page-size": ["8192"],
+    "cache-size": ["-2000"],
+    "mmap-size": ["0"],
+    "pragma": [("temp_store=memory",), ("foreign_keys=off",), ("locking_mode=exclusive",)],
+    "busy-timeout": ["5s"],
+    "busy": ["fair"],
+    "driver": ["dry", "apsw"],
+    "verify": ["none"],
+    "seed": ["7"],
+}
+"""Values of every option that are right by themselves."""
+
+
+def planned(**given: Any) -> tuple[Case, ...]:
+    return from_options({"seed": "1"} | {name.replace("_", "-"): given[name] for name in given}, "keys")
+
+
+def test_without_options_two_schemas_are_planned_for_every_type_as_the_text_has_them() -> None:
+    cases = planned()
+    loads = [Picks(schema, id_type) for schema in ("id-rowid", "no-key") for id_type in ID_TYPES]
+    settings = Settings(synchronous="normal", pragmas=(("foreign_keys", "on"),))
+    assert [case.picks for case in cases] == loads
+    assert {(case.workload, case.concurrency, case.settings) for case in cases} == {("keys", 4, settings)}
+    assert loads[0] == Picks("id-rowid", "int", "python", 1000, 100, 10_000, "deferred")
+
+
+def test_full_is_every_schema_for_every_type() -> None:
+    loads = [case.picks for case in planned(full=True)]
+    assert loads == [Picks(schema, id_type) for schema in SCHEMAS for id_type in ID_TYPES]
+
+
+def test_schemas_are_outside_then_concurrencies_then_makers_and_types_inside() -> None:
+    cases = planned(schema="id-norowid", id_type="ulid,int", made_by="python,sqlite", concurrency="1,2")
+    assert [(case.concurrency, one.made_by, one.id_type) for case in cases if (one := case.picks)] == [
+        (processes, maker, id_type)
+        for processes in (1, 2)
+        for maker in ("python", "sqlite")
+        for id_type in ("ulid", "int")
+    ]
+
+
+def test_where_picks_have_no_id_of_their_own_nobody_makes_it() -> None:
+    cases = planned(schema="id-rowid,no-key", id_type="ulid", made_by="sqlite,python")
+    assert [(one.schema, one.made_by) for case in cases if (one := case.picks)] == [
+        ("id-rowid", "sqlite"),
+        ("id-rowid", "python"),
+        ("no-key", "python"),
+    ]
+
+
+def test_the_published_larger_load_is_planned() -> None:
+    case = planned(users="2000", picks="200", id_type="ulid", schema="no-key")[0]
+    assert case.picks == Picks("no-key", "ulid", users=2000, picks=200)
+
+
+def test_foreign_keys_are_enforced_unless_it_is_said_otherwise() -> None:
+    assert planned(pragma=("temp_store=memory",))[0].settings.pragmas == (
+        ("foreign_keys", "on"),
+        ("temp_store", "memory"),
+    )
+    assert planned(pragma=("foreign_keys=off",))[0].settings.pragmas == (("foreign_keys", "off"),)
+
+
+def test_every_option_has_an_effect_of_its_own() -> None:
+    assert WRITTEN.keys() == by_name("keys").keys()
+    for name, values in WRITTEN.items():
+        for value in values:
+            plain = {"concurrency": "1", "items": "10_000", "seed": "3"}
+            if name == "items":
+                plain["picks"] = "10"
+            assert from_options({**plain, name: value}, "keys") != from_options(plain, "keys"), name
+
+
+GIVEN = st.fixed_dictionaries(
+    {}, optional={name: st.sampled_from(values) | st.text(max_size=9) for name, values in WRITTEN.items()}
+)
+
+
+@given(GIVEN)
+def test_any_command_line_is_a_plan_or_refused_in_a_line(options: dict[str, Any]) -> None:
+    try:
+        cases = from_options(options, "keys")
+    except UsageError as error:
+        assert len(str(error)) < 240
+        assert "\n" not in str(error)
+        return
+    assert 1 <= len(cases) <= MOST_CASES
+    assert len(set(cases)) == len(cases)
+    for case in cases:
+        assert case.picks
+        assert case.picks.most_picks <= case.picks.items
+        assert case.concurrency <= case.picks.users
+        assert case.picks.own_id or case.picks.made_by == "python"
+
+
+def test_a_plan_names_it_as_its_workload(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        'seed = 4\n[[case]]\nworkload = "keys"\nschema = ["no-key"]\nid-type = ["ulid", "int"]\nusers = 50\n',
+        encoding="utf-8",
+    )
+    assert [case.picks for case in from_toml(path)] == [
+        Picks("no-key", id_type, users=50) for id_type in ("ulid", "int")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given_options", "said"),
+    [
+        ({"picks": "10000"}, "up to 11,000 distinct items of the 10,000 that there are"),
+        ({"concurrency": "8", "users": "7"}, "--users 7 leaves some of 8 processes without one"),
+        (
+            {"schema": "pair-rowid,no-key", "made-by": "python,sqlite"},
+            "needs a --schema whose picks have an id",
+        ),
+    ],
+)
+def test_what_cannot_be_carried_out_says_why(given_options: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        planned(**given_options)

@@ -1,0 +1,154 @@
+"""The proof rejects what it must: each way in which a table of picks can be wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.experiments.keys import proof
+from sqlstress.experiments.keys.proof import Found, Told, check_foreign_keys, check_ids
+from sqlstress.report import Check
+
+TOLD = Told({0: [4, 2, 9], 1: [3, 4], 2: [7, 8]}, unknown={2})
+"""User 0's and 1's picks were acknowledged, user 2's worker died while it inserted."""
+ORDER = [[0, 2], [1]]
+"""The users of two workers."""
+
+
+def found(picks: dict[int, dict[int, list[Any]]]) -> Found:
+    return Found({user: dict(items) for user, items in picks.items()})
+
+
+def whole(*users: int) -> dict[int, dict[int, list[Any]]]:
+    return {user: {item: [None] for item in TOLD.picked[user]} for user in users}
+
+
+def check_picks(told: Told, there: Found) -> Check:
+    return proof.check_picks(told, there, lambda: None)
+
+
+def wrong(check: Check) -> str:
+    assert check.status == "failed"
+    assert check.problems == len(check.counterexamples)
+    return "; ".join(check.counterexamples)
+
+
+@pytest.mark.parametrize("users", [(0, 1), (0, 1, 2)], ids=["not at all", "wholly"])
+def test_the_transaction_of_a_dead_worker_may_be_there_wholly_or_not_at_all(users: tuple[int, ...]) -> None:
+    check = check_picks(TOLD, found(whole(*users)))
+    assert (check.status, check.problems) == ("ok", 0)
+    assert check.checked == sum(len(TOLD.picked[user]) for user in users)
+
+
+def test_a_part_of_the_transaction_of_a_dead_worker_is_named() -> None:
+    assert (
+        wrong(check_picks(TOLD, found({**whole(0, 1), 2: {8: [None]}}))) == "user 2's pick of item 7 is gone"
+    )
+
+
+def test_a_pick_that_is_gone_is_named() -> None:
+    picks = whole(0, 1)
+    del picks[0][2]
+    assert wrong(check_picks(TOLD, found(picks))) == "user 0's pick of item 2 is gone"
+
+
+def test_a_user_whose_picks_are_all_gone_is_named() -> None:
+    said = wrong(check_picks(TOLD, found(whole(0))))
+    assert said == "user 1's pick of item 3 is gone; user 1's pick of item 4 is gone"
+
+
+def test_a_pick_that_is_there_twice_is_named() -> None:
+    picks = whole(0, 1)
+    picks[1][3] = [None, None]
+    assert wrong(check_picks(TOLD, found(picks))) == "user 1's pick of item 3 is there 2 times"
+
+
+def test_a_pick_that_nobody_made_is_named() -> None:
+    picks = {**whole(0, 1), 5: {1: [None]}}
+    picks[0][3] = [None]
+    assert wrong(check_picks(TOLD, found(picks))) == (
+        "user 0 has picked item 3, which no worker was told; "
+        "user 5 has picked item 1, which no worker was told"
+    )
+
+
+def test_a_row_of_somebody_who_does_not_exist_is_named() -> None:
+    there = found(whole(0, 1))
+    there.strangers.append("a row of nobody's")
+    assert wrong(check_picks(TOLD, there)) == "a row of nobody's"
+
+
+@given(st.data())
+def test_whatever_else_is_there_or_not_is_rejected(data: st.DataObject) -> None:
+    rows = data.draw(st.dictionaries(st.tuples(st.integers(0, 3), st.integers(2, 9)), st.integers(1, 2)))
+    there = Found()
+    for (user, item), times in rows.items():
+        there.picks.setdefault(user, {})[item] = [None] * times
+    right = [
+        {(user, item): 1 for user in users for item in TOLD.picked[user]} for users in ((0, 1), (0, 1, 2))
+    ]
+    assert (check_picks(TOLD, there).status == "ok") == (rows in right)
+
+
+def ids_check(made: dict[int, list[Any]], id_type: str) -> Check:
+    """Judge ids, given in the order of each user's picks."""
+    there = {
+        user: {item: [one] for item, one in zip(TOLD.picked[user], of_user, strict=True)}
+        for user, of_user in made.items()
+    }
+    return check_ids(ORDER, TOLD, found(there), id_type)
+
+
+def blob(number: int) -> bytes:
+    return number.to_bytes(16)
+
+
+MADE = {0: [blob(5), blob(6), blob(7)], 2: [blob(9), blob(11)], 1: [blob(1), blob(8)]}
+
+
+@pytest.mark.parametrize("id_type", ["uuid4", "ulid", "ulid-monotonic", "uuid7"])
+def test_ids_that_ascend_within_each_worker_are_accepted(id_type: str) -> None:
+    check = ids_check(MADE, id_type)
+    assert (check.status, check.checked) == ("ok", 7)
+
+
+@pytest.mark.parametrize("user", [0, 2], ids=["within a transaction", "from one to the next"])
+def test_an_id_that_is_smaller_than_the_one_before_is_named_where_order_is_promised(user: int) -> None:
+    made = {**MADE, user: [blob(5), blob(4), blob(7)][: len(MADE[user])]}
+    assert "and is less" in " ".join(ids_check(made, "uuid7").counterexamples)
+    if user == 0:
+        assert ids_check(made, "ulid").status == "ok"
+
+
+def test_an_id_that_is_there_twice_is_named() -> None:
+    said = wrong(ids_check({**MADE, 1: [blob(1), blob(7)]}, "uuid4"))
+    assert said == f"{blob(7).hex()} is there twice"
+
+
+@pytest.mark.parametrize(
+    ("one", "id_type"),
+    [(b"short", "uuid4"), ("0" * 16, "ulid"), (None, "uuid7"), (7, "uuid4"), (blob(2), "int"), (None, "int")],
+)
+def test_an_id_of_another_type_is_named(one: Any, id_type: str) -> None:
+    first = [5, 6, 7] if id_type == "int" else MADE[0]
+    assert f"is not of the type {id_type}" in wrong(ids_check({0: [*first[:2], one]}, id_type))
+
+
+def test_ascending_integers_are_accepted() -> None:
+    assert ids_check({0: [1, 2, 3], 1: [111, 112]}, "int").status == "ok"
+
+
+def test_a_foreign_key_that_dangles_is_named() -> None:
+    assert check_foreign_keys([], 7).status == "ok"
+    said = wrong(check_foreign_keys([("picks", 12, "users", 1), ("picks", None, "items", 0)], 7))
+    assert said == (
+        "row 12 of picks refers to a row of users that is not there; "
+        "a row of picks refers to a row of items that is not there"
+    )
+
+
+def test_nothing_to_look_at_proves_nothing() -> None:
+    assert check_picks(Told({}), Found()).status == "skipped"

@@ -1,0 +1,173 @@
+"""The file is broken on purpose: the verdict says so, with an example."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine.ledger import Ledger
+from sqlstress.engine.pool import Ended, Pool
+from sqlstress.engine.trial import outcomes
+from sqlstress.engine.worker import SLOT_WORDS
+from sqlstress.experiments.keys.choices import picked_by, users_of
+from sqlstress.report.case import Settings
+from sqlstress.report.parts import Picks
+from sqlstress.targets.sqlite import files
+from tests.experiments.keys.measured import Measured, case_of, measure, rejected, statuses
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    return measure(case_of("id-rowid", "uuid7"), tmp_path_factory.mktemp("original"))
+
+
+@pytest.fixture
+def measured(original: Measured) -> Iterator[Measured]:
+    """The same measured trial for every test; what a test does to its file is undone."""
+    with closing(sqlite3.connect(original.path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = original.path.read_bytes()
+    yield original
+    files.remove(original.case, original.path.parent)
+    original.path.write_bytes(before)
+
+
+def test_an_untouched_file_is_accepted(measured: Measured) -> None:
+    assert set(statuses(measured.verdict()).values()) == {"ok"}
+
+
+def test_a_pick_that_was_exchanged_for_another_is_found(measured: Measured) -> None:
+    (user, item), (_, other) = measured.rows("SELECT user, item FROM picks LIMIT 2")
+    measured.execute("UPDATE picks SET item = ? WHERE user = ? AND item = ?", other, user, item)
+    assert rejected(measured.verdict(), "picks").problems == 2
+
+
+def test_a_pick_of_somebody_who_does_not_exist_is_found(measured: Measured) -> None:
+    measured.execute("UPDATE picks SET user = x'00' WHERE rowid = 3")
+    verdict = measured.verdict()
+    assert "which do not both exist" in rejected(verdict, "picks").counterexamples[0]
+    assert rejected(verdict, "foreign keys").counterexamples == (
+        "row 3 of picks refers to a row of users that is not there",
+    )
+
+
+def test_a_foreign_key_that_dangles_is_found(measured: Measured) -> None:
+    (item,) = measured.rows("SELECT item FROM picks WHERE rowid = 5")[0]
+    measured.execute("DELETE FROM items WHERE id = ?", item)
+    check = rejected(measured.verdict(), "foreign keys")
+    assert check.problems == len(measured.rows("SELECT 1 FROM picks WHERE item = ?", item))
+
+
+def test_an_id_out_of_order_is_found(measured: Measured) -> None:
+    measured.execute("UPDATE picks SET id = zeroblob(16) WHERE rowid = 40")
+    assert "is less" in rejected(measured.verdict(), "identifiers").counterexamples[0]
+
+
+def test_an_id_that_is_none_is_found(measured: Measured) -> None:
+    measured.execute("UPDATE picks SET id = 'an id' WHERE rowid = 40")
+    assert "is not of the type uuid7" in rejected(measured.verdict(), "identifiers").counterexamples[0]
+
+
+def test_the_same_id_for_two_picks_is_found_where_no_key_forbids_it(measured: Measured) -> None:
+    with closing(sqlite3.connect(measured.path)) as connection, connection:
+        connection.execute("ALTER TABLE picks RENAME TO old")
+        connection.execute("CREATE TABLE picks AS SELECT * FROM old")
+        connection.execute("UPDATE picks SET id = (SELECT id FROM picks WHERE rowid = 1) WHERE rowid = 2")
+    told = rejected(measured.verdict(), "identifiers").counterexamples
+    assert any("is there twice" in text for text in told)
+
+
+def test_rows_that_only_an_index_still_has_are_missed(tmp_path: Path) -> None:
+    done = measure(case_of("pair-rowid", "ulid"), tmp_path)
+    with closing(sqlite3.connect(done.path)) as connection, connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("CREATE TABLE emptiness (user, item)")
+        connection.execute("PRAGMA writable_schema=on")
+        connection.execute(
+            "UPDATE sqlite_schema SET rootpage = "
+            "(SELECT rootpage FROM sqlite_schema WHERE name = 'emptiness') WHERE name = 'picks'"
+        )
+    expected = sum(len(picked_by(done.case, user)) for user in range(30))
+    assert rejected(done.verdict(), "picks").problems == expected
+
+
+def test_a_file_that_is_gone_is_told(measured: Measured) -> None:
+    measured.path.unlink()
+    verdict = measured.verdict()
+    assert rejected(verdict, "quick_check").counterexamples == ("kv.db: the file is gone",)
+    assert verdict.status == "failed"
+
+
+def test_a_pick_that_was_inserted_twice_is_found_where_no_key_forbids_it(tmp_path: Path) -> None:
+    done = measure(case_of("no-key", "ulid"), tmp_path)
+    assert done.verdict().status == "ok"
+    done.execute("INSERT INTO picks (user, item) SELECT user, item FROM picks WHERE rowid = 9")
+    assert "is there 2 times" in rejected(done.verdict(), "picks").counterexamples[0]
+
+
+@pytest.fixture
+def killed(measured: Measured) -> Measured:
+    """The same trial, as if worker 1 had been killed before it was told of its last transaction."""
+    ended = [Ended(1, reason="was killed"), measured.ended[1]]
+    users = users_of(measured.case, 1)
+    Ledger(measured.work.shared[0], 1).announce(len(users) - 1, 1)
+    return replace(measured, ended=ended)
+
+
+def rows_of(killed: Measured, user: int) -> tuple[object]:
+    """Return the id of a user, whose picks are to be changed."""
+    (found,) = killed.rows("SELECT id FROM users WHERE name = ?", f"user number {user:06}")
+    return tuple(found)
+
+
+def test_the_last_transaction_of_a_killed_worker_may_be_there_wholly(killed: Measured) -> None:
+    assert set(statuses(killed.verdict()).values()) == {"ok"}
+
+
+def test_the_last_transaction_of_a_killed_worker_may_not_be_there_at_all(killed: Measured) -> None:
+    last = rows_of(killed, users_of(killed.case, 1)[-1])
+    killed.execute("DELETE FROM picks WHERE user = ?", *last)
+    assert set(statuses(killed.verdict()).values()) == {"ok"}
+
+
+def test_the_last_transaction_of_a_killed_worker_is_never_there_in_part(killed: Measured) -> None:
+    last = rows_of(killed, users_of(killed.case, 1)[-1])
+    killed.execute("DELETE FROM picks WHERE rowid = (SELECT max(rowid) FROM picks WHERE user = ?)", *last)
+    assert rejected(killed.verdict(), "picks").problems == 1
+
+
+def test_what_a_killed_worker_was_told_before_must_be_there(killed: Measured) -> None:
+    before = users_of(killed.case, 1)[-2]
+    killed.execute("DELETE FROM picks WHERE user = ?", *rows_of(killed, before))
+    assert rejected(killed.verdict(), "picks").problems == len(picked_by(killed.case, before))
+
+
+def test_what_a_killed_worker_was_told_still_counts_and_its_last_transaction_is_there_wholly_or_not(
+    tmp_path: Path,
+) -> None:
+    load = Picks("id-rowid", "ulid-monotonic", users=20_000, picks=10, items=60)
+    # Fair waits, so that each worker gets to write at all.
+    case = case_of("", "", picks=load, settings=Settings(synchronous="off", busy="fair"))
+
+    def kill(pool: Pool) -> None:
+        end = time.monotonic() + 60
+        while min(pool._words[SLOT_WORDS::SLOT_WORDS]) < 100 and time.monotonic() < end:
+            time.sleep(0.001)
+        for process in pool._processes:
+            process.kill()
+
+    done = measure(case, tmp_path, kill)
+    assert [one.worker for one in outcomes(done.ended) if one.died] == [1, 2]
+    verdict = done.verdict()
+    assert verdict.status == "ok", verdict.counterexamples
+    count = next(check.checked for check in verdict.checks if check.name == "picks")
+    assert 2000 < count < 200_000
+    # What is there of the two that were under way is all or nothing, and the rest is held against the file.
+    done.execute("DELETE FROM picks WHERE rowid = (SELECT max(rowid) FROM picks)")
+    assert rejected(done.verdict(), "picks").problems == 1

@@ -1,0 +1,97 @@
+"""Workers' halves over a store that does nothing, so that one sees what they would do to a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlstress.engine.protocols import Chunk, Source
+from sqlstress.experiment import open_source, open_work
+from sqlstress.experiments.kv.acks import Area, shape_of
+from sqlstress.experiments.kv.kinds import KINDS
+from sqlstress.experiments.kv.values import Stamp, Values
+from sqlstress.report.case import Case, Load
+from sqlstress.targets import DRY
+
+NOWHERE = Path("nowhere")
+SALT = 7
+GET, REPLACE, UPDATE, PAIR = KINDS
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operation that a worker would have done."""
+
+    kind: str
+    bucket: int
+    params: Any
+    """What the operation was given."""
+
+
+class Recorder:
+    """A worker whose store records what it is asked to do."""
+
+    def __init__(
+        self, load: Load, buckets: int = 1, worker: int = 1, concurrency: int = 1, **more: Any
+    ) -> None:
+        self.case = Case(driver=DRY, load=load, buckets=buckets, concurrency=concurrency, **more)
+        self.work: Any = open_work(self.case, NOWHERE, SALT, {})
+        self.work.prepare(lambda: None)
+        self.source: Any = open_source(self.case, NOWHERE, worker, SALT, self.work.shared)
+        self.calls: list[Call] = []
+        self.values = Values(SALT, load.value_size)
+        self._listen()
+
+    def _listen(self) -> None:
+        store = self.source.store
+        for name, kind in (("gets", GET), ("pairs", PAIR), ("puts", REPLACE), ("batches", REPLACE)):
+            answers = getattr(store, name)
+            setattr(store, name, [self._heard(kind, bucket, each) for bucket, each in enumerate(answers)])
+
+    def _heard(self, kind: str, bucket: int, answer: Any) -> Any:
+        def operation(params: Any) -> Any:
+            self.calls.append(Call(kind, bucket, params))
+            return answer(params)
+
+        return operation
+
+    def run(self, operations: int, size: int = 100) -> list[Call]:
+        """Do so many operations in chunks; a clock that ticks once an operation stamps them."""
+        heard = len(self.calls)
+        for first in range(0, operations, size):
+            do(self.source, self.source.next_chunk(min(size, operations - first)))
+        return self.calls[heard:]
+
+    def stamps(self, calls: Iterable[Call]) -> list[Stamp | None]:
+        """Return who wrote each value that was written, in their order."""
+        return [self.values.read(value) for call in calls for _, value in rows_of(call)]
+
+    def area(self, worker: int = 1) -> Area:
+        """Return a worker's area as the parent sees it."""
+        words = memoryview(self.work.shared[0]).cast("B").cast("q")
+        return Area(words, shape_of(self.case, self.case.load.key_space), worker)
+
+
+def rows_of(call: Call) -> list[tuple[Any, Any]]:
+    """Return the rows that an operation writes."""
+    if call.kind != REPLACE:
+        return []
+    return list(call.params) if isinstance(call.params, list) else [call.params]
+
+
+def do(source: Source, chunk: Chunk | None, fails: dict[int, Exception] | None = None) -> list[Any]:
+    """Do a chunk as the timed loop does it, with stamps 1, 2, 3, …; `fails` are errors by operation."""
+    assert chunk
+    results: list[Any] = []
+    source.stamps[0] = 1
+    for index, (call, params) in enumerate(zip(chunk.calls, chunk.params, strict=False)):
+        if fails and index in fails:
+            source.give_up(chunk, index, fails[index])
+            results.append(None)
+        else:
+            results.append(call(params))
+        source.stamps[index + 1] = index + 2
+    source.settle(chunk, len(results), results, list(range(1, len(results) + 2)))
+    return results

@@ -1,0 +1,242 @@
+"""What a worker was told stays in shared memory, whenever it dies."""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sqlstress.errors import Interrupted
+from sqlstress.experiments.kv import acks
+from sqlstress.experiments.kv.acks import UNTRACKED, Area, Shape, Slots, latest_begins, tracked
+from sqlstress.report.case import Case, Load
+from sqlstress.targets import COUNTERS
+from tests.experiments.kv.mortal import Killed, MortalWords, shared_words
+from tests.pulses import Pulses, nothing
+
+SLOTS = 6
+LONGEST = 5
+IMMORTAL = 1 << 30
+Chunks = list[list[list[int]]]
+"""Chunks of operations; an operation is the slots of its rows, UNTRACKED where it writes none."""
+
+
+@dataclass
+class Told:
+    """What a worker did, kept where it can't be lost: the model of its area."""
+
+    writes: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Slot → (sequence number, begin, end) of the last acknowledged write."""
+    in_doubt: set[int] = field(default_factory=set)
+    """Sequence numbers of the rows that were written and not acknowledged yet."""
+
+    def acknowledge(self, rows: list[int], first: int, begin: int, end: int) -> None:
+        self.in_doubt.clear()
+        for sequence, slot in enumerate(rows, first):
+            if slot >= 0:
+                self.writes[slot] = (sequence, begin, end)
+
+
+def announce(area: Area, rows: list[int], first: int, operations: int) -> None:
+    area.announce(array("q", rows), tracked(rows), first, operations)
+
+
+def work(area: Area, chunks: Chunks, told: Told) -> None:
+    """Do what a worker does: announce a chunk, do and stamp its operations, fold, settle."""
+    ticks, first, width = itertools.count(100, 10), 1, area.shape.width
+    for chunk in chunks:
+        announce(area, [slot for rows in chunk for slot in rows], first, len(chunk))
+        begin = next(ticks)
+        area.stamps[0] = begin
+        for index, rows in enumerate(chunk):
+            start, end = first + index * width, next(ticks)
+            # From here on the operation is done, and nobody has been told.
+            told.in_doubt = {start + place for place, slot in enumerate(rows) if slot != UNTRACKED}
+            area.stamps[index + 1] = end
+            told.acknowledge(rows, start, begin, end)
+            begin = end
+        area.fold(area.rows[: len(chunk) * width].tolist(), area.stamps[: len(chunk) + 1].tolist())
+        area.settled()
+        first += len(chunk) * width
+
+
+def entered(area: Area) -> dict[int, tuple[int, int, int]]:
+    columns = zip(area.sequences.tolist(), area.begins.tolist(), area.ends.tolist(), strict=True)
+    return {slot: words for slot, words in enumerate(columns) if words[0]}
+
+
+def chunks_of(width: int) -> st.SearchStrategy[Chunks]:
+    slots = st.lists(st.integers(0, SLOTS - 1), min_size=width, max_size=width, unique=True)
+    with_marks = st.lists(st.sampled_from([UNTRACKED, *range(SLOTS)]), min_size=width, max_size=width)
+    operations = st.one_of(slots, with_marks, st.just([UNTRACKED] * width))
+    return st.lists(st.lists(operations, min_size=1, max_size=LONGEST), min_size=1, max_size=3)
+
+
+def shape_for(width: int) -> Shape:
+    return Shape(width, LONGEST, SLOTS, 0)
+
+
+def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[Area, Told, bool]:
+    """Let a worker live for so many stores: its area, what it was told, whether it saw its end."""
+    words, told = shared_words(2 * shape.words), Told()
+    try:
+        work(Area(MortalWords(words, [stores]), shape, worker=2), chunks, told)
+    except Killed:
+        return Area(words, shape, worker=2), told, False
+    return Area(words, shape, worker=2), told, True
+
+
+@pytest.mark.parametrize("width", [1, 3])
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_a_workers_area_holds_its_last_write_to_each_slot(width: int, data: st.DataObject) -> None:
+    shape = shape_for(width)
+    area, told, _ = lived(shape, data.draw(chunks_of(width)), IMMORTAL)
+    assert entered(area) == told.writes
+    assert list(area.settle_after_death()) == []
+    assert entered(area) == told.writes
+
+
+@pytest.mark.parametrize("width", [1, 3])
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_whatever_store_a_worker_dies_at_its_area_says_what_it_was_told(
+    width: int, data: st.DataObject
+) -> None:
+    shape, chunks = shape_for(width), data.draw(chunks_of(width))
+    survived, stores = False, 0
+    while not survived:
+        area, told, survived = lived(shape, chunks, stores)
+        unknown = set(area.settle_after_death())
+        assert entered(area) == told.writes
+        assert unknown >= told.in_doubt
+        assert len(unknown) <= width
+        assert unknown.isdisjoint(sequence for sequence, _, _ in told.writes.values())
+        again = set(area.settle_after_death())
+        assert (entered(area), again) == (told.writes, unknown)
+        stores += 1
+
+
+def test_nobody_elses_words_are_touched() -> None:
+    shape = shape_for(1)
+    words = shared_words(3 * shape.words)
+    work(Area(words, shape, worker=2), [[[0], [5], [UNTRACKED]]], Told())
+    assert not any(words[: shape.words])
+    assert not any(words[2 * shape.words :])
+
+
+def test_a_write_that_was_given_up_leaves_the_earlier_one_in_force() -> None:
+    area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
+    work(area, [[[4]]], Told())
+    announce(area, [4, 4], 2, 2)
+    area.stamps[:3] = array("q", [200, 210, 0])
+    area.give_up(0)
+    area.give_up(1)
+    assert area.settle_after_death() == {}
+    assert entered(area) == {4: (1, 100, 110)}
+
+
+def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt() -> None:
+    area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
+    announce(area, [3, UNTRACKED, 3], 7, 3)
+    area.stamps[:3] = array("q", [50, 60, 70])
+    assert list(area.settle_after_death()) == [9]
+    assert entered(area) == {3: (7, 50, 60)}
+
+
+def test_a_worker_that_dies_in_a_read_leaves_nothing_in_doubt() -> None:
+    area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
+    announce(area, [3, UNTRACKED, 3], 7, 3)
+    area.stamps[:2] = array("q", [50, 60])
+    assert list(area.settle_after_death()) == []
+
+
+def test_all_rows_of_a_batch_begin_and_end_together() -> None:
+    shape = shape_for(3)
+    area = Area(shared_words(shape.words), shape, worker=1)
+    work(area, [[[0, 1, 2], [2, 3, UNTRACKED]]], Told())
+    assert entered(area) == {0: (1, 100, 110), 1: (2, 100, 110), 2: (4, 110, 120), 3: (5, 110, 120)}
+
+
+def test_a_batch_under_way_is_in_doubt_as_a_whole() -> None:
+    shape = shape_for(3)
+    area = Area(shared_words(shape.words), shape, worker=1)
+    announce(area, [0, 1, 2, 2, 3, 4, 4, 5, 0], 1, 3)
+    area.stamps[:2] = array("q", [100, 110])
+    assert area.settle_after_death() == {4: 2, 5: 3, 6: 4}
+
+
+@given(st.integers(1, 3000), st.integers(1, 3000))
+def test_slots_are_places_of_a_permutation_of_the_keys(keys: int, slots: int) -> None:
+    slots = min(keys, slots)
+    mapping = Slots(keys, slots)
+    found = [mapping.slot(number) for number in range(keys)]
+    assert sorted(slot for slot in found if slot != UNTRACKED) == list(range(slots))
+    assert mapping.covered() == slots / keys
+    assert mapping.all_tracked is (slots == keys)
+
+
+@pytest.mark.parametrize("keys", [1000, 999, 1024, 4096, 99_991])
+def test_a_tracked_subset_is_no_stretch_of_neighbours(keys: int) -> None:
+    tenth = Slots(keys, keys // 10)
+    tracked = [number for number in range(keys) if tenth.slot(number) != UNTRACKED]
+    gaps = [after - before for before, after in itertools.pairwise([0, *tracked, keys])]
+    assert max(gaps) < 40
+
+
+def test_with_room_for_all_keys_every_one_is_tracked() -> None:
+    shape = acks.shape_of(Case(concurrency=8), 100_000)
+    assert shape.slots == 100_000
+    assert Slots(100_000, shape.slots).covered() == 1
+
+
+@pytest.mark.parametrize("concurrency", [1, 8, 256, 1024])
+@pytest.mark.parametrize("keys", [10**5, 10**7, 10**8])
+def test_the_memory_of_all_workers_stays_within_the_budget(concurrency: int, keys: int) -> None:
+    shape = acks.shape_of(Case(concurrency=concurrency), keys)
+    assert 0 < shape.slots <= keys
+    assert concurrency * 24 * shape.slots <= acks.MEMORY_BUDGET
+    assert concurrency * 8 * shape.words < 1.1 * acks.MEMORY_BUDGET
+    used = concurrency * 24 * shape.slots / acks.MEMORY_BUDGET
+    assert shape.slots == keys or used > 0.99
+
+
+@pytest.mark.parametrize(("batch", "operations"), [(1, 1024), (3, 341), (100, 10), (10_000, 8)])
+def test_a_chunk_has_as_many_rows_with_batches_as_without(batch: int, operations: int) -> None:
+    shape = acks.shape_of(Case(load=Load(batch=batch)), 100_000)
+    assert (shape.width, shape.operations) == (batch, operations)
+
+
+@pytest.mark.parametrize(("update_ratio", "counters"), [(0.0, 0), (0.5, 5 * COUNTERS)])
+def test_counters_have_words_only_where_there_are_updates(update_ratio: float, counters: int) -> None:
+    shape = acks.shape_of(Case(buckets=5, load=Load(update_ratio=update_ratio)), 10)
+    assert shape.counters == counters
+    assert len(Area(shared_words(shape.words), shape, 1).counts) == counters
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("slots", [1, 511, 512, 513, 2000])
+def test_the_latest_begin_of_a_slot_is_that_of_any_worker(workers: int, slots: int) -> None:
+    random = Random(f"{workers} {slots}")
+    begins = [[random.choice((0, random.getrandbits(62))) for _ in range(slots)] for _ in range(workers)]
+    shape = Shape(1, 8, slots, 0)
+    words = shared_words(len(begins) * shape.words)
+    areas = [Area(words, shape, worker) for worker in range(1, len(begins) + 1)]
+    for area, column in zip(areas, begins, strict=True):
+        area.begins[:] = array("q", column)
+    assert list(latest_begins(areas, nothing)) == [max(each) for each in zip(*begins, strict=True)]
+
+
+def test_who_stops_it_need_not_wait_until_all_slots_have_been_compared() -> None:
+    shape, whole = Shape(1, 8, 5000, 0), Pulses()
+    words = shared_words(2 * shape.words)
+    areas = [Area(words, shape, worker) for worker in (1, 2)]
+    latest_begins(areas, whole)
+    assert whole.count >= 5
+    with pytest.raises(Interrupted):
+        latest_begins(areas, Pulses(stop_at=whole.count))

@@ -1,0 +1,413 @@
+"""Tests of the way from flags or a TOML file to Cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sqlstress.errors import UsageError
+from sqlstress.experiments.kv.cases import CLASSIC
+from sqlstress.options import OPTIONS, by_name
+from sqlstress.plan import MOST_CASES, from_options, from_toml
+from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.parts import Checkpointing
+from tests.options.test_options import anything
+
+KNOWN = ", ".join(OPTIONS)
+"""The workloads that a plan can name."""
+WRITTEN: dict[str, list[Any]] = {
+    "concurrency": ["1-8", "4"],
+    "buckets": ["1,20"],
+    "duration": ["500ms"],
+    "warmup": ["0"],
+    "ops": ["100"],
+    "repeat": ["3"],
+    "read-ratio": ["1", "0.5", "0.25"],
+    "update-ratio": ["1", "0.3"],
+    "key-space": ["5", "1000"],
+    "distribution": ["zipfian"],
+    "key-type": ["text"],
+    "value-size": ["100"],
+    "batch": ["2", "10"],
+    "begin": ["deferred"],
+    "journal-mode": ["delete"],
+    "synchronous": ["off"],
+    "fullfsync": ["on"],
+    "wal-autocheckpoint": ["0"],
+    "page-size": ["8192"],
+    "cache-size": ["-2000"],
+    "mmap-size": ["0"],
+    "pragma": [("temp_store=memory",), ("locking_mode=exclusive",)],
+    "busy-timeout": ["5s"],
+    "busy": ["fair"],
+    "driver": ["apsw"],
+    "verify": ["none"],
+    "checkpointer": ["restart"],
+    "checkpoint-interval": ["1s"],
+    "pinned-reader": ["on"],
+    "preset": ["classic"],
+    "seed": ["7"],
+}
+"""Values of every option that are right by themselves."""
+
+TEXTS = st.text(max_size=20) | st.sampled_from([text for texts in WRITTEN.values() for text in texts])
+GIVEN = st.dictionaries(st.sampled_from(list(by_name("kv"))), TEXTS, max_size=6)
+
+
+def one(**given: Any) -> Case:
+    """Return the only case of these options, with underscores for dashes."""
+    (case,) = from_options({"concurrency": "1"} | {name.replace("_", "-"): given[name] for name in given})
+    return case
+
+
+def refused(given: dict[str, Any]) -> str:
+    """Return what is said of options that can't be carried out."""
+    with pytest.raises(UsageError) as caught:
+        from_options(given)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def assert_can_be_carried_out(case: Case) -> None:
+    assert case.load.read_ratio + case.load.update_ratio <= 1 + 1e-9
+    assert case.workload == "classic" or case.load.batch <= case.load.key_space
+    assert case.ops is not None or case.duration_s > 0
+    assert case.warmup_s >= 0
+    hash(case)
+
+
+def test_without_options_the_main_job_is_planned() -> None:
+    cases = from_options({"seed": 7})
+    assert cases == tuple(Case(concurrency=processes, seed=7) for processes in range(1, 9))
+
+
+def test_layouts_are_outside_and_concurrencies_inside() -> None:
+    cases = from_options({"concurrency": "1,4", "buckets": "20,1"})
+    assert [(case.buckets, case.concurrency) for case in cases] == [(20, 1), (20, 4), (1, 1), (1, 4)]
+
+
+def test_every_option_arrives_where_it_belongs() -> None:
+    case = one(
+        concurrency="3", buckets="7", duration="1.5s", warmup="250ms", repeat="4", read_ratio="0.25",
+        update_ratio="0.125", key_space="5000", distribution="zipfian", key_type="blob", value_size="64",
+        batch="5", begin="deferred", journal_mode="truncate", synchronous="extra", fullfsync="on",
+        wal_autocheckpoint="200", page_size="8192", cache_size="-4000", mmap_size="65536",
+        pragma=("temp_store=memory", "cell_size_check=on"), busy_timeout="1500ms", busy="fair",
+        driver="apsw", verify="full", seed="99",
+    )  # fmt: skip
+    assert case == Case(
+        driver="apsw",
+        concurrency=3,
+        buckets=7,
+        duration_s=1.5,
+        warmup_s=0.25,
+        repeat=4,
+        seed=99,
+        verify="full",
+        settings=Settings(
+            journal_mode="truncate",
+            synchronous="extra",
+            fullfsync=True,
+            wal_autocheckpoint=200,
+            page_size=8192,
+            cache_size=-4000,
+            mmap_size=65536,
+            pragmas=(("temp_store", "memory"), ("cell_size_check", "on")),
+            busy_timeout_ms=1500,
+            busy="fair",
+        ),
+        load=Load(0.25, 0.125, 5000, "zipfian", "blob", 64, 5, "deferred"),
+    )
+
+
+NEEDED = {"checkpoint-interval": {"checkpointer": "passive"}, "begin": {"batch": "5"}}
+"""Options that have an effect beside others only."""
+
+
+def test_every_option_has_an_effect_of_its_own() -> None:
+    assert WRITTEN.keys() == by_name("kv").keys()
+    for name, values in WRITTEN.items():
+        plain = {"concurrency": "1", "seed": "1", **NEEDED.get(name, {})}
+        if name != "preset":
+            assert from_options({**plain, name: values[-1]}) != from_options(plain), name
+
+
+def test_a_checkpointer_takes_the_checkpoints_from_the_workers() -> None:
+    case = one(checkpointer="restart", checkpoint_interval="50ms")
+    assert case.checkpointing == Checkpointing("restart", 0.05, False)
+    assert case.settings.wal_autocheckpoint == 0
+
+
+def test_a_pinned_reader_leaves_the_checkpoints_to_the_workers() -> None:
+    case = one(pinned_reader=True)
+    assert case.checkpointing == Checkpointing("none", 0.02, True)
+    assert case.settings.wal_autocheckpoint is None
+
+
+def test_a_seed_that_is_not_given_is_drawn_once_for_all_cases() -> None:
+    first, second = from_options({}), from_options({})
+    assert len({case.seed for case in first}) == 1
+    assert first[0].seed != second[0].seed
+
+
+def test_a_fixed_count_has_no_warm_up() -> None:
+    case = one(ops="100")
+    assert (case.ops, case.warmup_s) == (100, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("given_options", "said"),
+    [
+        ({"concurrency": "0"}, "--concurrency: '0' does not lie within 1-1024"),
+        (
+            {"read-ratio": "0.7", "update-ratio": "0.4"},
+            "--read-ratio and --update-ratio add up to more than 1",
+        ),
+        ({"batch": "11", "key-space": "10"}, "--batch is larger than --key-space"),
+        ({"ops": "5", "duration": "1s"}, "leave out --ops or --duration"),
+        ({"ops": "5", "warmup": "1s"}, "leave out --ops or --warmup"),
+        ({"pragma": ("locking_mode=EXCLUSIVE",)}, "use it with --concurrency 1 only"),
+        ({"checkpoint-interval": "1s"}, "--checkpoint-interval needs --checkpointer or --pinned-reader"),
+        ({"begin": "deferred"}, "--begin is of transactions of several statements: give --batch"),
+        ({"checkpointer": "passive", "journal-mode": "delete"}, "--checkpointer needs a WAL"),
+        ({"pinned-reader": True, "journal-mode": "delete"}, "--pinned-reader needs a WAL"),
+        ({"pinned-reader": True, "driver": "dry"}, "--pinned-reader needs a database"),
+        ({"checkpointer": "passive", "wal-autocheckpoint": "10"}, "leave out --wal-autocheckpoint"),
+        (
+            {"concurrency": "1", "checkpointer": "passive", "pragma": ("locking_mode=exclusive",)},
+            "--checkpointer is a process of its own",
+        ),
+        ({"concurrency": "1-1000", "buckets": "1,2"}, "more than 1,000 cases: split"),
+        ({"concurrency": "1-1024", "buckets": "1-10000"}, "more than 1,000 cases"),
+    ],
+)
+def test_what_cannot_be_carried_out_says_why(given_options: dict[str, Any], said: str) -> None:
+    assert said in refused(given_options)
+
+
+def test_one_process_may_lock_the_files_for_itself() -> None:
+    assert one(pragma=("locking_mode=exclusive",)).settings.pragmas == (("locking_mode", "exclusive"),)
+
+
+@given(GIVEN)
+def test_any_command_line_is_a_plan_or_refused_in_a_line(given_options: dict[str, str]) -> None:
+    try:
+        cases = from_options(given_options)
+    except UsageError as error:
+        assert len(str(error)) < 240
+        assert "\n" not in str(error)
+        return
+    assert 1 <= len(cases) <= MOST_CASES
+    for case in cases:
+        assert_can_be_carried_out(case)
+
+
+# The published script
+
+
+def test_the_published_script_is_reproduced() -> None:
+    cases = from_options({"preset": "classic", "buckets": "1,20", "seed": 5})
+    assert len(cases) == 16
+    case = cases[-1]
+    assert (case.workload, case.unit, case.concurrency, case.buckets) == ("classic", "pair", 8, 20)
+    assert (case.ops, case.warmup_s, case.settings.synchronous) == (5000, 0.0, None)
+    assert (case.settings.journal_mode, case.settings.busy_timeout_ms) == ("wal", 60_000)
+    assert case.load.begin == "deferred"
+
+
+@pytest.mark.parametrize("name", sorted(CLASSIC))
+def test_the_published_script_allows_no_contradiction(name: str) -> None:
+    other = {"begin": "immediate"}.get(name, WRITTEN[name][-1])
+    said = refused({"preset": "classic", name: other})
+    assert said.startswith(f"--{name} contradicts --preset classic, which ")
+    assert said.endswith("Leave one of them out.")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ops", "5000"),
+        ("read-ratio", "0.5"),
+        ("value-size", "8"),
+        ("begin", "deferred"),
+        ("journal-mode", "WAL"),
+        ("busy-timeout", "1m"),
+        ("busy", "default"),
+        ("pragma", ()),
+    ],
+)
+def test_the_published_script_allows_what_it_does_anyway(name: str, value: Any) -> None:
+    assert one(preset="classic", seed=1) == one(preset="classic", seed=1, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("concurrency", "3"), ("buckets", "5"), ("repeat", "2"), ("driver", "apsw"), ("verify", "none")],
+)
+def test_the_published_script_leaves_the_rest_free(name: str, value: str) -> None:
+    assert one(preset="classic", seed=1) != one(preset="classic", seed=1, **{name: value})
+
+
+# Plans in TOML
+
+
+def planned(tmp_path: Path, text: str | bytes) -> tuple[Case, ...]:
+    path = tmp_path / "plan.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return from_toml(path)
+
+
+def plan_refused(tmp_path: Path, text: str | bytes) -> str:
+    with pytest.raises(UsageError) as caught:
+        planned(tmp_path, text)
+    said = str(caught.value)
+    assert "\n" not in said
+    assert said.startswith(str(tmp_path / "plan.toml"))
+    assert len(said) < 320
+    return said.removeprefix(str(tmp_path / "plan.toml"))
+
+
+def test_a_plan_has_defaults_and_cases(tmp_path: Path) -> None:
+    text = """
+        workload = "kv"
+        seed = 3
+        synchronous = "normal"
+        [[case]]
+        concurrency = [1, "4-5"]
+        [[case]]
+        concurrency = 2
+        buckets = 20
+        synchronous = "full"
+        fullfsync = true
+        read-ratio = 0.9
+        pragma = ["temp_store=memory"]
+    """
+    normal = Settings(synchronous="normal")
+    assert planned(tmp_path, text) == (
+        Case(concurrency=1, seed=3, settings=normal),
+        Case(concurrency=4, seed=3, settings=normal),
+        Case(concurrency=5, seed=3, settings=normal),
+        Case(
+            concurrency=2,
+            buckets=20,
+            seed=3,
+            settings=Settings(fullfsync=True, pragmas=(("temp_store", "memory"),)),
+            load=Load(read_ratio=0.9),
+        ),
+    )
+
+
+def test_all_cases_of_a_plan_share_the_seed_that_is_drawn(tmp_path: Path) -> None:
+    text = '[[case]]\nworkload = "kv"\n[[case]]\nworkload = "kv"\n[[case]]\nworkload = "kv"\nseed = 5\n'
+    seeds = [case.seed for case in planned(tmp_path, text)]
+    assert len(set(seeds[:16])) == 1
+    assert set(seeds[16:]) == {5}
+
+
+def test_a_plan_can_hold_the_published_script(tmp_path: Path) -> None:
+    (case,) = planned(tmp_path, '[[case]]\nworkload = "kv"\npreset = "classic"\nconcurrency = 1\n')
+    assert case.workload == "classic"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", ": a plan needs at least one [[case]]."),
+        ('workload = "kv"', ": a plan needs at least one [[case]]."),
+        ("case = 5", ": a plan needs at least one [[case]]."),
+        ("case = [1]", ": a plan needs at least one [[case]]."),
+        ("[case]\nconcurrency = 1", ": a plan needs at least one [[case]]."),
+        ("[[cases]]\nconcurrency = 1", ": a plan needs at least one [[case]]. It has [[cases]]."),
+        ("[[case]]", f", case 1: workload = None is missing or not one of {KNOWN}."),
+        ('[[case]]\nworkload = "none"', f", case 1: workload = 'none' is missing or not one of {KNOWN}."),
+        ("[[case]]\nworkload = 5", f", case 1: workload = 5 is missing or not one of {KNOWN}."),
+        (
+            'workload = "kv"\n[[case]]\n[[case]]\nconcurency = 4',
+            ", case 2: 'concurency' is not an option of kv. Did you mean concurrency?",
+        ),
+        (
+            'workload = "kv"\nbusy_timeout = 1\n[[case]]',
+            ", case 1: 'busy_timeout' is not an option of kv. Did you mean b",
+        ),
+        ('[[case]]\nworkload = "kv"\nxyzzy = 1', ", case 1: 'xyzzy' is not an option of kv."),
+        ('[[case]]\nworkload = "kv"\n"\\n" = 1', r", case 1: '\n' is not an option of kv."),
+        (
+            '[[case]]\nworkload = "kv"\nduration = "soon"',
+            ", case 1: --duration: 'soon' is not a duration: write",
+        ),
+        ('[[case]]\nworkload = "kv"\nconcurrency = true', ", case 1: --concurrency: True is not a number or"),
+        ("[[case]]\nworkload = 0x" + "f" * 450, ", case 1: workload = 7144"),
+        ("[[case]]\nworkload = " + "[\n" * 300 + "]" * 300, ", case 1: workload = [[[[[["),
+        ('[[case]]\nworkload = "kv"\nops = 0x' + "f" * 450, ", case 1: --ops: 7144"),
+        ('[[case]]\nworkload = "kv"\nops = ' + "9" * 9000, " is not a TOML file: line 3 has more than 500 "),
+        ('[[case]]\nworkload = "kv"\nread-ratio = 1e999', ", case 1: --read-ratio: inf is not a share"),
+        ("[[case]\n", " is not a TOML file: "),
+        ("\0", " is not a TOML file: "),
+        (b"\xff\xfe", " is not a TOML file: "),
+        ("x = " + "[\n" * 50_000, " is not a TOML file: maximum recursion"),
+        ("x = " + "{x = " * 90, " is not a TOML file: "),
+        ("#" + "\n" * (128 << 10), " is not a TOML file: it is larger than 128 KiB."),
+        (".".join("x" * 251) + " = 1", " is not a TOML file: line 1 has more than 500 characters."),
+    ],
+)
+def test_a_plan_that_is_wrong_is_refused_with_the_place(tmp_path: Path, text: str | bytes, said: str) -> None:
+    assert plan_refused(tmp_path, text).startswith(said)
+
+
+def test_a_plan_of_too_many_cases_is_refused(tmp_path: Path) -> None:
+    text = 'workload = "kv"\nconcurrency = "1-600"\n[[case]]\n[[case]]'
+    with pytest.raises(UsageError, match=r"plan.toml, case 2: these are more than 1,000 cases: split"):
+        planned(tmp_path, text)
+
+
+def test_a_plan_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot read the plan .*nope\.toml"):
+        from_toml(tmp_path / "nope.toml")
+
+
+def test_a_plan_that_is_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot read the plan"):
+        from_toml(tmp_path)
+
+
+def toml(value: Any) -> str:
+    """Write what Hypothesis drew as TOML, as far as TOML has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        value = value.encode("utf-8", "replace").decode()  # TOML has no half surrogates
+        return '"' + "".join(f"\\U{ord(letter):08x}" for letter in value) + '"'
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{toml(key)} = {toml(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, int) and abs(value) > 10**300:
+        return hex(value) if value > 0 else "0"
+    return "[]" if value is None else str(value)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    given_options=st.dictionaries(
+        st.sampled_from(list(by_name("kv"))) | st.text(max_size=8),
+        TEXTS | anything,
+        max_size=4,
+    )
+)
+def test_any_plan_is_carried_out_or_refused_in_a_line(tmp_path: Path, given_options: dict[str, Any]) -> None:
+    lines = ['[[case]]\nworkload = "kv"']
+    lines += [f"{toml(name)} = {toml(value)}" for name, value in given_options.items() if name != "workload"]
+    path = tmp_path / "plan.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    try:
+        cases = from_toml(path)
+    except UsageError as error:
+        assert len(str(error)) < 240 + len(str(path))
+        assert "\n" not in str(error)
+        return
+    for case in cases:
+        assert_can_be_carried_out(case)

@@ -1,0 +1,109 @@
+"""Values say who wrote them, no two are alike, and nothing else passes for one."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sqlstress.experiments.kv.values import SALTS, SEQUENCE_BITS, WORKER_BITS, Stamp, Values
+from sqlstress.report.case import MAX_CONCURRENCY
+
+EIGHT_BYTE_INTEGER = 6
+"""Serial type of SQLite's record format."""
+sizes = st.one_of(st.just(8), st.integers(9, 600))
+trials = st.integers(0, 2**40)
+workers = st.integers(0, MAX_CONCURRENCY)
+sequences = st.integers(0, (1 << SEQUENCE_BITS) - 1)
+
+
+def value_of(trial: int, size: int, worker: int, sequence: int) -> Any:
+    return Values(trial, size).maker(worker)(sequence)
+
+
+@given(trials, sizes, workers, sequences)
+def test_a_value_says_who_wrote_it(trial: int, size: int, worker: int, sequence: int) -> None:
+    value = value_of(trial, size, worker, sequence)
+    assert Values(trial, size).read(value) == Stamp(worker, sequence)
+    assert isinstance(value, int) if size == 8 else len(value) == size
+
+
+@pytest.mark.parametrize("size", [8, 9, 100])
+def test_no_two_writes_write_the_same(size: int) -> None:
+    stamps = [(worker, sequence) for worker in range(20) for sequence in range(600)]
+    values = {value_of(trial, size, *stamp) for trial in (1, 2) for stamp in stamps}
+    assert len(values) == 2 * len(stamps)
+
+
+def test_there_are_bits_for_every_worker() -> None:
+    assert MAX_CONCURRENCY < 1 << WORKER_BITS
+
+
+@pytest.mark.parametrize("trial", [0, 1, SALTS - 1, SALTS])
+@pytest.mark.parametrize("worker", [0, 1, MAX_CONCURRENCY])
+def test_an_integer_always_takes_eight_bytes_in_the_file(trial: int, worker: int, tmp_path: Path) -> None:
+    """The only row of the only leaf: a cell of payload length, header length, two serial types."""
+    path = tmp_path / "one-row.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE kv (key INTEGER PRIMARY KEY, value INTEGER) WITHOUT ROWID")
+        connection.execute("INSERT INTO kv VALUES (5, ?)", (value_of(trial, 8, worker, 0),))
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_schema").fetchone()
+    page = path.read_bytes()[(root - 1) * page_size : root * page_size]
+    cell = int.from_bytes(page[8:10], "big")
+    _payload, header, _key, value = page[cell : cell + 4]
+    assert (header, value) == (3, EIGHT_BYTE_INTEGER)
+
+
+@given(trials, st.integers(9, 600), workers, sequences, st.data())
+def test_a_flipped_bit_is_never_the_write_that_it_was(
+    trial: int, size: int, worker: int, sequence: int, data: st.DataObject
+) -> None:
+    value = bytearray(value_of(trial, size, worker, sequence))
+    bit = data.draw(st.integers(0, 8 * size - 1))
+    value[bit // 8] ^= 1 << bit % 8
+    assert Values(trial, size).read(bytes(value)) != Stamp(worker, sequence)
+
+
+@pytest.mark.parametrize("place", [8, 20, 99])
+def test_a_flipped_byte_in_the_padding_is_nobodys(place: int) -> None:
+    values = Values(7, 100)
+    value = bytearray(values.maker(3)(1234))
+    assert values.read(bytes(value)) == Stamp(3, 1234)
+    value[place] ^= 1
+    assert values.read(bytes(value)) is None
+
+
+@pytest.mark.parametrize("size", [24, 100, 300])
+def test_anothers_padding_is_nobodys(size: int) -> None:
+    values = Values(7, size)
+    one, other = values.maker(3)(5), values.maker(4)(5)
+    later = values.maker(3)(6)
+    assert isinstance(one, bytes) and isinstance(other, bytes) and isinstance(later, bytes)
+    assert values.read(one[:8] + other[8:]) is None
+    assert values.read(one[:8] + later[8:]) is None
+
+
+@given(trials, st.integers(1, SALTS - 1), sizes, workers, sequences)
+def test_another_trials_value_is_nobodys(
+    trial: int, distance: int, size: int, worker: int, sequence: int
+) -> None:
+    assert Values(trial + distance, size).read(value_of(trial, size, worker, sequence)) is None
+
+
+@pytest.mark.parametrize("stranger", [None, -1, 0, 42, 1.5, "text", b"", b"12345678", b"123456789", 2**63])
+@pytest.mark.parametrize("size", [8, 9])
+def test_what_no_trial_makes_is_nobodys(stranger: object, size: int) -> None:
+    assert Values(1, size).read(stranger) is None
+
+
+@settings(deadline=None)
+@given(sizes, sizes)
+def test_a_value_of_another_size_is_nobodys(size: int, other: int) -> None:
+    found = Values(1, other).read(value_of(1, size, 2, 3))
+    assert found == (Stamp(2, 3) if size == other else None)

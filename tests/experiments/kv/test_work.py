@@ -1,0 +1,127 @@
+"""What the workers find when they connect, and what the parent needs to judge them."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine.protocols import Findings, Outcome
+from sqlstress.experiments.kv.work import KeyValueWork
+from sqlstress.report import Verdict
+from sqlstress.report.case import Case, Load, Settings
+from sqlstress.system.pulse import Pulse
+from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.drivers import load_driver
+from tests.pulses import Pulses, nothing, stopped_everywhere
+
+SMALL = Load(key_space=50)
+FRAME = 4096 + 24
+
+
+def wal_bytes(folder: Path, name: str = "kv.db-wal") -> int:
+    wal = folder / name
+    return wal.stat().st_size if wal.exists() else 0
+
+
+@pytest.mark.parametrize(("autocheckpoint", "frames"), [(None, 1000), (100, 100)])
+def test_workers_find_a_wal_of_its_working_size(
+    tmp_path: Path, autocheckpoint: int | None, frames: int
+) -> None:
+    case = Case(load=SMALL, settings=Settings(wal_autocheckpoint=autocheckpoint, page_size=4096))
+    work = KeyValueWork(case, tmp_path, 1, {})
+    work.prepare(nothing)
+    assert wal_bytes(tmp_path) >= frames * FRAME
+    worker = load_driver("sqlite3").connect(tmp_path / "kv.db", 1000, None)
+    assert worker.rows("SELECT count(*) FROM kv") == [(50,)]
+    work.connected()
+    assert wal_bytes(tmp_path) >= frames * FRAME
+    # The next commit begins the WAL anew, within the size that it has.
+    worker.rows("PRAGMA user_version=7")
+    assert worker.rows("PRAGMA wal_checkpoint(PASSIVE)")[0][1] < 10
+    worker.close()
+    work.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> None:
+    case = Case(load=SMALL, buckets=2, settings=Settings(journal_mode="delete", synchronous="off"))
+    work = KeyValueWork(case, tmp_path, 1, {})
+    work.prepare(nothing)
+    worker = load_driver("sqlite3").connect(tmp_path / "kv_1.db", 0, None)
+    worker.rows("BEGIN EXCLUSIVE")
+    worker.rows("ROLLBACK")
+    worker.close()
+    work.connected()
+    work.connected()
+    work.discard()
+
+
+def all_alive(case: Case) -> list[Outcome]:
+    return [Outcome(worker, False, Findings()) for worker in range(1, case.concurrency + 1)]
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Path, buckets: int) -> None:
+    case = Case(buckets=buckets, load=Load(key_space=2000), settings=Settings(synchronous="off"))
+    verdicts: list[Verdict] = []
+
+    def prepare(pulse: Pulse) -> None:
+        work = KeyValueWork(case, tmp_path, 1, {})
+        try:
+            work.prepare(pulse)
+            assert len(list(tmp_path.iterdir())) == 3 * buckets
+        finally:
+            work.connected()
+            work.discard()
+            assert list(tmp_path.iterdir()) == []
+
+    assert stopped_everywhere(prepare) > 8
+    work = KeyValueWork(case, tmp_path, 1, {})
+    work.prepare(nothing)
+    work.connected()
+    assert stopped_everywhere(lambda pulse: verdicts.append(work.verify(all_alive(case), pulse))) > 8
+    assert [verdict.status for verdict in verdicts] == ["ok"]
+
+
+def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
+    """Neither where they are written, nor where they are read, nor where they are missed."""
+    case = Case(load=Load(key_space=20_000), settings=Settings(synchronous="off"))
+    work, preparing, verifying, missing = KeyValueWork(case, tmp_path, 1, {}), Pulses(), Pulses(), Pulses()
+    work.prepare(preparing)
+    work.connected()
+    work.verify(all_alive(case), verifying)
+    with files.opened(case, tmp_path / "kv.db") as connection:
+        connection.rows("DELETE FROM kv")
+    check = {check.name: check for check in work.verify(all_alive(case), missing).checks}["last write"]
+    assert (check.problems, check.counterexamples[0]) == (20_000, "key 0 is gone")
+    assert min(preparing.count, verifying.count, missing.count) >= 20_000 // 256
+
+
+def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None:
+    case = Case(buckets=3, load=SMALL, settings=Settings(synchronous="off"))
+    work = KeyValueWork(case, tmp_path, 1, {})
+    work.prepare(nothing)
+    work.connected()
+    gone = (0, 7, 8, 49)
+    for path in files.paths(case, tmp_path):
+        with files.opened(case, path) as connection:
+            connection.rows(f"DELETE FROM kv WHERE key IN {gone}")
+    check = {check.name: check for check in work.verify(all_alive(case), nothing).checks}["last write"]
+    assert check.counterexamples == tuple(f"key {key} is gone" for key in gone)
+
+
+def test_judging_many_workers_takes_little_memory_beside_what_they_share(tmp_path: Path) -> None:
+    case = Case(concurrency=64, load=Load(key_space=10_000), settings=Settings(synchronous="off"))
+    work = KeyValueWork(case, tmp_path, 1, {})
+    work.prepare(nothing)
+    work.connected()
+    tracemalloc.start()
+    try:
+        assert work.verify(all_alive(case), nothing).status == "ok"
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 8 * len(work.shared[0]) > 15 << 20
+    assert peak < 2 << 20

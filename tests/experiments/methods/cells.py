@@ -1,0 +1,99 @@
+"""One cell of the experiment, worked through in this process: no other is started."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sqlstress.engine.loop import timed_loop
+from sqlstress.engine.protocols import Findings, Outcome, Work
+from sqlstress.engine.tally import FOREVER_NS, Totals, Window
+from sqlstress.experiment import open_source, open_work
+from sqlstress.report import Verdict
+from sqlstress.report.case import Case, Settings
+from sqlstress.report.parts import Method
+from sqlstress.system.plain import plain
+from sqlstress.targets.sqlite import files
+from tests.pulses import nothing
+
+FAST = Settings(journal_mode="delete", synchronous="off")
+SALT = 7
+PATIENT_S = 60.0
+
+
+def cell(
+    phase: str,
+    name: str,
+    scale: int,
+    *,
+    transaction: bool = False,
+    timeout_s: float = PATIENT_S,
+    samples: int = 60,
+    chunk: int = 7,
+    **fields: Any,
+) -> Case:
+    """Return a case that syncs nothing."""
+    method = Method(phase, name, transaction, scale, timeout_s, samples, chunk)
+    return replace(Case(workload="methods", settings=FAST, method=method), **fields)
+
+
+@dataclass
+class Ran:
+    """A cell whose workers have worked one after the other, and whose file has not been looked at."""
+
+    case: Case
+    folder: Path
+    work: Work
+    totals: list[Totals] = field(default_factory=list)
+    findings: list[Findings] = field(default_factory=list)
+
+    def verdict(self) -> Verdict:
+        outcomes = [Outcome(number, False, found) for number, found in enumerate(self.findings, 1)]
+        return self.work.verify(outcomes, nothing)
+
+    @property
+    def outcome(self) -> str:
+        """How the first worker's operation ended."""
+        return self.findings[0].outcome
+
+    @property
+    def path(self) -> Path:
+        (path,) = files.paths(self.case, self.folder)
+        return path
+
+    def rows(self, sql: str) -> list[Any]:
+        with closing(sqlite3.connect(self.path)) as connection:
+            return connection.execute(sql).fetchall()
+
+    def execute(self, sql: str) -> None:
+        """Change the file behind everybody's back."""
+        with closing(sqlite3.connect(self.path)) as connection, connection:
+            assert connection.execute(sql).rowcount > 0
+
+
+def prepared(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
+    """Return a cell that is ready for its workers."""
+    work = open_work(case, folder, SALT, {} if carry is None else carry)
+    work.prepare(nothing)
+    return Ran(case, folder, work)
+
+
+def run(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
+    """Let each worker of a cell do its work."""
+    ran = prepared(case, folder, carry)
+    for worker in range(1, case.concurrency + 1):
+        work_as(ran, worker)
+    return ran
+
+
+def work_as(ran: Ran, worker: int) -> None:
+    """Do one worker's work."""
+    source = open_source(plain(ran.case), ran.folder, worker, SALT, ran.work.shared)
+    with closing(source):
+        now = time.perf_counter_ns()
+        ran.totals.append(timed_loop(source, Window(now, now, FOREVER_NS), None, [0], [0]))
+        ran.findings.append(source.findings())

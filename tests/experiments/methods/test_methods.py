@@ -1,0 +1,286 @@
+"""Every method through every driver leaves the rows, and gives the answer, that it should."""
+
+from __future__ import annotations
+
+import importlib
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import peewee
+import pytest
+
+from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
+from sqlstress.errors import UsageError
+from sqlstress.experiments.methods import binding, orm, sql
+from sqlstress.experiments.methods.cases import CELLS
+from sqlstress.experiments.methods.models import MODELS
+from sqlstress.experiments.methods.own import own
+from sqlstress.experiments.methods.worker import has_arrow
+from sqlstress.report.case import Case
+from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
+from tests.experiments.methods.cells import FAST, Ran, cell, prepared, run, work_as
+
+SCALES = {"insert": 30, "allocate": 9, "query": 36}
+EVERY = sorted({(cells.phase, *tricks.split(" + ")) for cells in CELLS for tricks in cells.tricks})
+
+
+def planned(phase: str, name: str, *others: str) -> Case:
+    case = cell(phase, name, SCALES[phase], transaction="TSC" in others)
+    journal = "wal" if "WAL" in others else "delete"
+    return replace(case, settings=replace(case.settings, journal_mode=journal))
+
+
+@pytest.fixture(params=["apsw", "peewee", "sqlite3"])
+def driver(request: pytest.FixtureRequest) -> str:
+    pytest.importorskip(request.param)
+    return str(request.param)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("tricks", EVERY, ids=" ".join)
+def test_every_method_does_its_work(
+    tricks: tuple[str, ...], concurrency: int, driver: str, tmp_path: Path
+) -> None:
+    case = replace(planned(*tricks), driver=driver, concurrency=concurrency)
+    assert case.method
+    ran = run(case, tmp_path)
+    verdict = ran.verdict()
+    assert [found.outcome for found in ran.findings] == [DONE] * concurrency
+    assert verdict.status == "ok", verdict
+    assert sum(totals.rows for totals in ran.totals) == case.method.rows
+    assert [totals.operations for totals in ran.totals] == [{case.method.phase: 1}] * concurrency
+    assert {found.effective["journal_mode"] for found in ran.findings} == {case.settings.journal_mode}
+    counted = {"insert": "samples", "allocate": "results", "query": "values read"}[case.method.phase]
+    assert {check.name: check.checked for check in verdict.checks}[counted] == case.method.rows
+
+
+def test_more_workers_than_rows_leave_some_without_work(driver: str, tmp_path: Path) -> None:
+    ran = run(replace(cell("allocate", "SPC", 3), driver=driver, concurrency=5), tmp_path)
+    assert ran.verdict().status == "ok"
+    assert [totals.rows for totals in ran.totals].count(0) >= 2
+
+
+def test_the_bare_queries_are_those_that_peewee_writes() -> None:
+    peewee.SqliteDatabase(":memory:").bind(MODELS)
+    case = cell("query", "BLK", 12)
+    assert case.method
+    pairs = own(case, case.method, 1).pairs
+    for name, query in orm.FORMS.items():
+        text, params = query(pairs).sql()
+        assert sql.FORMS[name](len(pairs)) == text
+        assert params == list(chain.from_iterable(pairs))
+
+
+def test_the_bare_insertions_are_those_that_peewee_writes() -> None:
+    peewee.SqliteDatabase(":memory:").bind(MODELS)
+    sample, result = MODELS
+    assert sample.insert_many([{"path": "a"}]).sql() == (f"{sql.INSERT_SAMPLE}(?)", ["a"])
+    one = result.insert_many([{"a": 1, "b": 2, "val": -1.0}])
+    assert one.sql() == (f"{sql.INSERT_RESULT}(?, ?, ?)", [1, 2, -1.0])
+
+
+@pytest.mark.parametrize(
+    ("version", "arrow"),
+    [("3.37.2", False), ("3.38.0", True), ("3.9.0", False), ("3.54.1", True), ("4.0", True)],
+)
+def test_the_arrow_is_used_where_sqlite_has_it(version: str, arrow: bool) -> None:
+    assert has_arrow(version) is arrow
+
+
+@pytest.mark.parametrize("phase", ["insert", "allocate", "query"])
+def test_json_works_without_the_arrow(phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sqlstress.experiments.methods.worker.ARROW_SINCE", (9, 0))
+    member, used = sql.member, set()
+
+    def noted(name: str, arrow: bool) -> str:
+        used.add(arrow)
+        return member(name, arrow)
+
+    monkeypatch.setattr(sql, "member", noted)
+    assert run(cell(phase, "JSON", SCALES[phase]), tmp_path).verdict().status == "ok"
+    assert used == {False}
+
+
+def nearly_no_variables(monkeypatch: pytest.MonkeyPatch, driver: str, limit: int) -> None:
+    connection = importlib.import_module(DRIVERS[driver])
+    kind = {"apsw": "ApswConnection", "sqlite3": "StdlibConnection", "peewee": "PeeweeConnection"}[driver]
+    monkeypatch.setattr(getattr(connection, kind), "limit", lambda self, category: limit)
+
+
+@pytest.mark.parametrize(("phase", "needed"), [("insert", 30), ("allocate", 108), ("query", 72)])
+def test_more_parameters_than_sqlite_takes_are_a_limit_and_not_tried(
+    phase: str, needed: int, driver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nearly_no_variables(monkeypatch, driver, needed - 1)
+    ran = run(replace(cell(phase, "BLK", SCALES[phase]), driver=driver), tmp_path)
+    assert ran.outcome == LIMIT
+    assert ran.findings[0].note == f"{needed} parameters in one statement; this SQLite takes {needed - 1}"
+    assert (ran.totals[0].rows, ran.totals[0].failed) == (0, 1)
+    assert ran.verdict().status == "ok"
+
+
+@pytest.mark.parametrize(("phase", "limit"), [("insert", 4), ("allocate", 12)])
+def test_chunks_stay_within_the_parameters_that_sqlite_takes(
+    phase: str, limit: int, driver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nearly_no_variables(monkeypatch, driver, limit)
+    sizes: list[int] = []
+    chunks = binding.Binding._chunks
+
+    def noted(self: binding.Binding, *given: object) -> object:
+        for chunk in chunks(self, *given):  # type: ignore[arg-type]
+            sizes.append(len(chunk))
+            yield chunk
+
+    monkeypatch.setattr(binding.Binding, "_chunks", noted)
+    ran = run(replace(cell(phase, "BLK/n", SCALES[phase], transaction=True), driver=driver), tmp_path)
+    assert ran.outcome == DONE
+    assert max(sizes) == 4
+    assert ran.verdict().status == "ok"
+
+
+def test_the_variable_limit_is_the_one_at_which_sqlite_refuses(driver: str, tmp_path: Path) -> None:
+    connection = load_driver(driver).connect(tmp_path / "limit.db", 0, None)
+    limit = connection.limit(codes.LIMIT_VARIABLE_NUMBER)
+    text = f"SELECT count(*) FROM (VALUES {', '.join(['(?)'] * limit)})"
+    assert connection.rows(text, (None,) * limit) == [(limit,)]
+    with pytest.raises(Exception, match="too many SQL variables"):
+        connection.rows(text.replace("(?)", "(?), (?)", 1), (None,) * (limit + 1))
+    connection.close()
+
+
+def test_nested_conditions_meet_a_limit_of_which_the_place_is_told(driver: str, tmp_path: Path) -> None:
+    ran = run(replace(cell("query", "BLK", 2000, samples=100), driver=driver), tmp_path)
+    note = ran.findings[0].note
+    assert ran.outcome == LIMIT
+    assert ran.verdict().status == "ok"
+    most = int(note.rpartition("; ")[2].removesuffix(" pairs at most"))
+    assert 20 < most < 1000
+    # One pair less than what is refused is answered.
+    assert answered(replace(cell("query", "BLK", most, samples=1100), driver=driver), tmp_path)
+    assert not answered(replace(cell("query", "BLK", most + 1, samples=1100), driver=driver), tmp_path)
+
+
+def answered(case: Case, folder: Path) -> bool:
+    return run(case, folder).outcome == DONE
+
+
+@pytest.mark.parametrize(
+    ("phase", "name", "transaction", "scale"),
+    [
+        ("insert", "1b1", False, 300_000),
+        ("insert", "1b1", True, 300_000),
+        ("insert", "BLK/n", True, 900_000),
+        ("allocate", "JSON", False, 1200),
+        ("allocate", "SPC", False, 1500),
+        ("query", "1b1", False, 14_000),
+    ],
+)
+def test_what_takes_too_long_is_given_up_and_leaves_what_was_told(
+    phase: str, name: str, transaction: bool, scale: int, driver: str, tmp_path: Path
+) -> None:
+    case = cell(phase, name, scale, transaction=transaction, timeout_s=0.02, samples=400, chunk=1000)
+    ran = run(replace(case, driver=driver), tmp_path)
+    assert ran.outcome == TIMEOUT
+    assert ran.findings[0].note == "given up after 20ms"
+    assert (ran.totals[0].rows, ran.totals[0].operations) == (0, {})
+    assert ran.verdict().status == "ok", ran.verdict()
+    written = written_rows(ran)
+    assert written > 0 if (phase, name, transaction) == ("insert", "1b1", False) else written == 0
+
+
+@contextmanager
+def locked(ran: Ran) -> Iterator[Connection]:
+    """Hold the write lock of a file: another library in this process would not see it."""
+    with files.opened(ran.case, ran.path) as connection:
+        connection.rows("BEGIN IMMEDIATE")
+        yield connection
+
+
+WAITING = [("1b1", False, "delete"), ("1b1", True, "delete"), ("1b1", True, "wal"), ("JSON", False, "wal")]
+
+
+@pytest.mark.parametrize(("name", "transaction", "journal"), WAITING)
+def test_who_waits_for_a_lock_until_it_is_too_late_gives_up(
+    name: str, transaction: bool, journal: str, driver: str, tmp_path: Path
+) -> None:
+    settings = replace(FAST, journal_mode=journal)
+    case = cell("insert", name, 30, transaction=transaction, timeout_s=0.05, driver=driver, settings=settings)
+    ran = prepared(case, tmp_path)
+    # It gets the lock in the end, in a statement that has been interrupted by then.
+    with locked(ran) as connection:
+        release = threading.Timer(0.2, lambda: connection.rows("COMMIT"))
+        release.start()
+        work_as(ran, 1)
+        release.join()
+    assert (ran.outcome, written_rows(ran)) == (TIMEOUT, 0)
+    assert ran.findings[0].note == "given up after 50ms"
+    assert ran.verdict().status == "ok"
+
+
+@pytest.mark.parametrize(("name", "transaction", "journal"), WAITING)
+def test_who_waits_for_a_lock_no_longer_than_the_busy_time_out_says_so(
+    name: str, transaction: bool, journal: str, driver: str, tmp_path: Path
+) -> None:
+    settings = replace(FAST, journal_mode=journal, busy_timeout_ms=20)
+    case = cell("insert", name, 30, transaction=transaction, driver=driver, settings=settings)
+    ran = prepared(case, tmp_path)
+    with locked(ran):
+        work_as(ran, 1)
+    assert (ran.outcome, ran.totals[0].failed, ran.totals[0].busy) == (TIMEOUT, 1, 1)
+    assert ran.findings[0].note == "a lock was not to be had within 20ms"
+    assert ran.verdict().status == "ok"
+
+
+def test_any_other_error_of_sqlite_ends_the_worker(driver: str, tmp_path: Path) -> None:
+    ran = prepared(replace(cell("insert", "1b1", 30), driver=driver), tmp_path)
+    with closing(sqlite3.connect(ran.path)) as connection, connection:
+        connection.execute("INSERT INTO sample (path) VALUES ('/dataset/000017.mat')")
+    with pytest.raises(Exception, match="UNIQUE constraint failed"):
+        work_as(ran, 1)
+
+
+def written_rows(ran: Ran) -> int:
+    assert ran.case.method
+    table = {"insert": "sample", "allocate": "result", "query": "result WHERE val = -1"}[
+        ran.case.method.phase
+    ]
+    return int(ran.rows(f"SELECT count(*) FROM {table}")[0][0])
+
+
+def test_cells_that_query_share_one_file_in_any_journal_mode(tmp_path: Path) -> None:
+    carry: dict[object, object] = {}
+    made = []
+    for name, journal in (("1b1", "delete"), ("JSON", "wal"), ("SPC", "delete")):
+        case = cell("query", name, 36)
+        ran = run(replace(case, settings=replace(case.settings, journal_mode=journal)), tmp_path, carry)
+        assert ran.verdict().status == "ok"
+        assert ran.findings[0].effective["journal_mode"] == journal
+        ran.work.discard()
+        made.append(ran.path.stat().st_ino)
+    assert len(set(made)) == 1
+    # Another seed stores other values; and a cell that writes leaves nothing to query.
+    assert run(cell("query", "1b1", 36, seed=5), tmp_path, carry).verdict().status == "ok"
+    assert run(cell("insert", "1b1", 5), tmp_path, carry).verdict().status == "ok"
+    assert run(cell("query", "1b1", 36, seed=5), tmp_path, carry).verdict().status == "ok"
+
+
+@pytest.mark.parametrize("phase", ["insert", "query"])
+def test_a_setting_that_sqlite_does_not_take_is_refused_before_anybody_works(
+    phase: str, tmp_path: Path
+) -> None:
+    settings = replace(FAST, pragmas=(("temp_store", "7"),))
+    with pytest.raises(UsageError, match="temp_store: asked for 7"):
+        prepared(cell(phase, "JSON", 6, settings=settings), tmp_path)
+
+
+def test_cells_that_write_leave_no_file(tmp_path: Path) -> None:
+    ran = run(cell("insert", "BLK", 5), tmp_path)
+    ran.work.discard()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,116 @@
+"""The proof: a history that it must accept, and each of those that it must reject."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.experiments.methods.proof import Told, check_rows, ordered
+
+
+def rows(*places: int | None) -> list[tuple[object, int | None]]:
+    return [(f"row at {place}", place) for place in places]
+
+
+def verdict(told: list[Told], *places: int | None) -> tuple[str, str]:
+    check = check_rows("rows", rows(*places), told, "the row at {}".format)
+    assert (check.problems > 0) == (check.status == "failed")
+    return check.status, "; ".join(check.counterexamples)
+
+
+ALL = Told("worker 1", range(4), 4)
+HALF = Told("worker 1", range(4), 2)
+DEAD = Told("worker 1", range(4), 2, step=1)
+DEAD_AT_ONCE = Told("worker 1", range(4), 0, step=4)
+
+
+@pytest.mark.parametrize(
+    ("told", "places"),
+    [
+        ([ALL], (0, 1, 2, 3)),
+        ([ALL], (3, 1, 0, 2)),
+        ([HALF], (0, 1)),
+        ([DEAD], (0, 1)),
+        ([DEAD], (0, 1, 2)),
+        ([DEAD_AT_ONCE], ()),
+        ([DEAD_AT_ONCE], (0, 1, 2, 3)),
+        ([Told("worker 1", range(2), 2), Told("worker 2", range(2, 5), 1)], (0, 2, 1)),
+        ([], ()),
+    ],
+)
+def test_what_the_workers_were_told_is_accepted(told: list[Told], places: tuple[int, ...]) -> None:
+    assert verdict(told, *places) == ("ok" if places else "skipped", "")
+
+
+@pytest.mark.parametrize(
+    ("told", "places", "because"),
+    [
+        ([ALL], (0, 1, 2), "worker 1 was told of 4 rows, and 3 are there: the row at 3 is gone"),
+        ([ALL], (0, 1, 2, 3, 3), "row at 3' is there twice"),
+        ([ALL], (0, 1, 2, 3, None), "row at None' should not be there"),
+        ([ALL], (0, 1, 2, 3, 4), "row at 4' should not be there"),
+        ([HALF], (0, 1, 2), "worker 1 was told of 2 rows, and 3 are there: it was not told of the row at 2"),
+        ([HALF], (0, 2), "of the 2 rows of worker 1 some are not its first ones: the row at 1 is gone"),
+        (
+            [DEAD],
+            (0, 1, 2, 3),
+            "worker 1 was told of 2 rows, and 4 are there: it was not told of the row at 2",
+        ),
+        ([DEAD], (0, 1, 3), "some are not its first ones: the row at 2 is gone"),
+        ([DEAD], (0,), "worker 1 was told of 2 rows, and 1 are there: the row at 1 is gone"),
+        (
+            [DEAD_AT_ONCE],
+            (0, 1),
+            "worker 1 was told of 0 rows, and 2 are there: it was not told of the row at 0",
+        ),
+        ([], (0,), "row at 0' should not be there"),
+        (
+            [Told("worker 1", range(2), 2), Told("worker 2", range(2, 5), 2)],
+            (0, 1, 2),
+            "worker 2 was told of 2 rows, and 1 are there: the row at 3 is gone",
+        ),
+    ],
+)
+def test_anything_else_is_rejected_with_the_reason(
+    told: list[Told], places: tuple[int | None, ...], because: str
+) -> None:
+    status, text = verdict(told, *places)
+    assert status == "failed"
+    assert because in text
+
+
+@given(st.integers(1, 30), st.data())
+def test_one_row_less_or_more_is_rejected_wherever_it_is(count: int, data: st.DataObject) -> None:
+    acknowledged = data.draw(st.integers(1, count))
+    told = [Told("worker 1", range(count), acknowledged)]
+    right = list(range(acknowledged))
+    assert verdict(told, *right)[0] == "ok"
+    lost = data.draw(st.sampled_from(right))
+    assert verdict(told, *(place for place in right if place != lost))[0] == "failed"
+    if acknowledged < count:
+        assert verdict(told, *right, data.draw(st.integers(acknowledged, count - 1)))[0] == "failed"
+
+
+BOTH = [Told("worker 1", range(3), 3), Told("worker 2", range(3, 6), 3)]
+
+
+def placed(*found: tuple[int, int]) -> list[int | None]:
+    """Return the places that samples are given, which are there as (id, place)."""
+    return [place for _, place in ordered([((one,), place) for one, place in found], BOTH)]
+
+
+def test_samples_of_several_processes_may_come_in_any_order_between_them() -> None:
+    assert placed((1, 3), (2, 0), (3, 1), (4, 4), (5, 5), (6, 2)) == [3, 0, 1, 4, 5, 2]
+
+
+def test_samples_of_one_process_that_swapped_their_ids_have_no_place() -> None:
+    assert placed((1, 2), (2, 3), (3, 1), (4, 0), (5, 4), (6, 5)) == [None, 3, 1, None, 4, 5]
+
+
+def test_a_sample_that_is_gone_leaves_the_others_their_places() -> None:
+    assert placed((1, 0), (3, 2), (4, 3), (5, 4), (6, 5)) == [0, 2, 3, 4, 5]
+
+
+def test_an_id_beyond_the_number_of_samples_is_nobodys() -> None:
+    assert placed((1, 0), (2, 1), (3, 3), (4, 4), (5, 5), (7, 2)) == [0, 1, 3, 4, 5, None]

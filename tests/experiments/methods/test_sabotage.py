@@ -1,0 +1,187 @@
+"""The file is broken on purpose after a cell: the verdict says so, with an example."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine.pool import Pool
+from sqlstress.engine.protocols import TIMEOUT, Outcome
+from sqlstress.engine.trial import outcomes, plan_window
+from sqlstress.experiment import open_work
+from sqlstress.experiments.methods.tables import PATH, SCHEMA
+from sqlstress.report import Verdict
+from sqlstress.report.case import Case
+from tests.experiments.methods.cells import SALT, Ran, cell, prepared, run, work_as
+from tests.pulses import nothing
+
+INSERT = cell("insert", "JSON", 40, concurrency=2)
+ALLOCATE = cell("allocate", "1b1", 12)
+QUERY = cell("query", "JSON", 36)
+UNCHECKED = SCHEMA[2].replace(", CHECK (a_id < b_id)", "")
+
+
+def assert_rejected(verdict: Verdict, check: str, *words: str) -> None:
+    failed = {one.name: one for one in verdict.checks if one.status == "failed"}
+    assert check in failed, verdict
+    told = " ".join(failed[check].counterexamples)
+    for word in words:
+        assert word in told
+
+
+@pytest.mark.parametrize("case", [INSERT, ALLOCATE, QUERY], ids=["insert", "allocate", "query"])
+def test_an_untouched_file_is_accepted(case: Case, tmp_path: Path) -> None:
+    assert run(case, tmp_path).verdict().status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("case", "sql", "check", "because"),
+    [
+        (
+            INSERT,
+            "DELETE FROM sample WHERE path = '/dataset/000025.mat'",
+            "samples",
+            "worker 2 was told of 20",
+        ),
+        (
+            INSERT,
+            "UPDATE sample SET path = '/other' WHERE id = 3",
+            "samples",
+            "'/other') should not be there",
+        ),
+        (
+            INSERT,
+            "INSERT INTO sample (path) VALUES ('/dataset/000040.mat')",
+            "samples",
+            "should not be there",
+        ),
+        (INSERT, "INSERT INTO result VALUES (1, 2, -1)", "results", "(1, 2, -1.0) should not be there"),
+        (ALLOCATE, "DELETE FROM result WHERE a_id = 3 AND b_id = 7", "results", "told of 66 rows, and 65"),
+        (
+            ALLOCATE,
+            "UPDATE result SET val = -2 WHERE a_id = 3 AND b_id = 7",
+            "results",
+            "(3, 7, -2.0) should",
+        ),
+        (ALLOCATE, "INSERT INTO result VALUES (3, 13, -1)", "results", "(3, 13, -1.0) should not be there"),
+        (ALLOCATE, "INSERT INTO result VALUES (3, 13, -1)", "foreign keys", "of result refers to no sample"),
+        (ALLOCATE, "DELETE FROM sample WHERE id = 12", "foreign keys", "of result refers to no sample"),
+        (ALLOCATE, "DELETE FROM sample WHERE id = 12", "samples", "told of 12 rows, and 11 are there"),
+        (
+            ALLOCATE,
+            "UPDATE sample SET id = 99 WHERE id = 12",
+            "samples",
+            "(99, '/dataset/000011.mat') should",
+        ),
+        (QUERY, "UPDATE result SET val = 0.25 WHERE a_id = 3 AND b_id = 7", "results", "(3, 7, 0.25) should"),
+        (QUERY, "DELETE FROM result WHERE a_id = 3 AND b_id = 7", "results", "told of 1,770 rows, and 1,769"),
+    ],
+)
+def test_what_was_changed_behind_the_workers_backs_is_named(
+    case: Case, sql: str, check: str, because: str, tmp_path: Path
+) -> None:
+    ran = run(case, tmp_path)
+    ran.execute(sql)
+    assert_rejected(ran.verdict(), check, because)
+
+
+def test_after_a_time_out_not_one_row_more_may_be_there_than_was_told(tmp_path: Path) -> None:
+    ran = run(cell("insert", "1b1", 300_000, timeout_s=0.02), tmp_path)
+    assert (ran.outcome, ran.verdict().status) == (TIMEOUT, "ok")
+    (written,) = ran.rows("SELECT count(*) FROM sample")[0]
+    ran.execute(f"INSERT INTO sample (path) VALUES ('{PATH.format(written)}')")
+    assert_rejected(ran.verdict(), "samples", f"told of {written:,} rows, and {written + 1:,} are there")
+
+
+def test_a_pair_the_wrong_way_round_or_twice_is_named_though_the_table_lets_it_in(tmp_path: Path) -> None:
+    ran = run(ALLOCATE, tmp_path)
+    with closing(sqlite3.connect(ran.path)) as connection, connection:
+        connection.execute("CREATE TABLE kept AS SELECT * FROM result")
+        connection.execute("DROP TABLE result")
+        connection.execute(UNCHECKED.replace('PRIMARY KEY ("a_id", "b_id"), ', ""))
+        connection.execute("INSERT INTO result SELECT * FROM kept")
+        connection.execute("INSERT INTO result VALUES (2, 3, -1), (7, 3, -1)")
+    assert_rejected(
+        ran.verdict(), "results", "(2, 3, -1.0) is there twice", "(7, 3, -1.0) should not be there"
+    )
+
+
+def test_a_path_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    ran = run(INSERT, tmp_path)
+    with closing(sqlite3.connect(ran.path)) as connection, connection:
+        connection.execute("DROP INDEX sample_path")
+        connection.execute("INSERT INTO sample (path) VALUES ('/dataset/000007.mat')")
+    assert_rejected(ran.verdict(), "samples", "/dataset/000007.mat') is there twice")
+
+
+def test_a_table_that_is_gone_fails_the_verdict(tmp_path: Path) -> None:
+    ran = run(INSERT, tmp_path)
+    with closing(sqlite3.connect(ran.path)) as connection, connection:
+        connection.execute("DROP TABLE result")
+    assert_rejected(ran.verdict(), "results", "can't be read: no such table")
+
+
+@pytest.mark.parametrize("name", ["1b1", "ROW", "VALUES", "JSON", "SPC"])
+@pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
+def test_a_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path: Path) -> None:
+    ran = prepared(cell("query", name, 36, driver=driver), tmp_path)
+    ran.execute("UPDATE result SET val = val + 1 WHERE a_id % 2 = 0")
+    ran.execute("DELETE FROM result WHERE a_id % 5 = 1")
+    work_as(ran, 1)
+    assert_rejected(ran.verdict(), "values read", "the answer lacks the result")
+
+
+def test_without_a_proof_nothing_is_looked_at(tmp_path: Path) -> None:
+    ran = prepared(cell("query", "JSON", 36, verify="none"), tmp_path)
+    ran.execute("DELETE FROM result")
+    work_as(ran, 1)
+    assert ran.verdict().status == "skipped"
+    assert ran.findings[0].reads_checked == 0
+
+
+def killed(case: Case, folder: Path, soon_enough: Callable[[Sequence[int]], bool]) -> tuple[Ran, Verdict]:
+    """Return a cell whose workers were killed amid their work, when each knew of enough rows."""
+    work = open_work(case, folder, SALT, {})
+    work.prepare(nothing)
+    rows = work.shared[1]
+    with Pool(case, folder, SALT, work.shared) as pool:
+        pool.start(nothing)
+        assert pool.wait_ready(60, nothing) == []
+        pool.go(plan_window(case, time.perf_counter_ns()))
+        until = time.monotonic() + 60
+        while not soon_enough(rows[:]):
+            assert time.monotonic() < until
+            time.sleep(0.001)
+        for process in pool._processes:
+            process.kill()
+        found = outcomes(pool.gather(60, nothing))
+    assert [one.died for one in found] == [True] * case.concurrency
+    return Ran(case, folder, work), work.verify(found, nothing)
+
+
+ENDLESS = 4_000_000
+"""More rows than anybody inserts before it is killed."""
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
+def test_what_killed_workers_were_told_still_counts(driver: str, tmp_path: Path) -> None:
+    case = cell("insert", "1b1", ENDLESS, concurrency=2, driver=driver)
+    ran, verdict = killed(case, tmp_path, lambda rows: min(rows) > 20)
+    assert verdict.status == "ok", verdict
+    ran.execute("DELETE FROM sample WHERE path = '/dataset/2000010.mat'")
+    again = ran.work.verify([Outcome(1, True, None), Outcome(2, True, None)], nothing)
+    assert_rejected(again, "samples", "worker 2")
+
+
+def test_a_killed_workers_transaction_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    case = cell("insert", "1b1", ENDLESS, transaction=True)
+    ran, verdict = killed(case, tmp_path, lambda rows: min(rows) > 100)
+    assert verdict.status == "ok", verdict
+    ran.execute("INSERT INTO sample (path) VALUES ('/dataset/000000.mat')")
+    again = ran.work.verify([Outcome(1, True, None)], nothing)
+    assert_rejected(again, "samples", "worker 1 was told of 0 rows, and 1 are there")

@@ -1,0 +1,57 @@
+"""Tests of what the options of power cuts mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sqlstress.errors import UsageError
+from sqlstress.plan import from_options
+from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Load, Settings
+
+
+def planned(**given: Any) -> tuple[Case, ...]:
+    return from_options({name.replace("_", "-"): value for name, value in given.items()}, "crash")
+
+
+def test_one_configuration_is_planned_with_a_checkpoint_every_few_frames() -> None:
+    (case,) = planned(power=True, seed=7)
+    assert case == Case(
+        workload="crash",
+        driver="apsw",
+        concurrency=3,
+        duration_s=0.0,
+        warmup_s=0.0,
+        seed=7,
+        verify="full",
+        settings=Settings(wal_autocheckpoint=20, busy_timeout_ms=0),
+        load=Load(read_ratio=0.0),
+    )
+    (other,) = planned(power=True, seed=7, wal_autocheckpoint="1000", buckets="4")
+    assert (other.settings.wal_autocheckpoint, other.buckets) == (1000, 4)
+
+
+def test_the_matrix_has_every_journal_mode_with_every_level() -> None:
+    found = [(case.settings.journal_mode, case.settings.synchronous) for case in planned(matrix=True, seed=7)]
+    assert found == [(mode, level) for mode in JOURNAL_MODES for level in SYNCHRONOUS]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"power": True, "rounds": "3"}, "--rounds means nothing for power cuts"),
+        ({"power": True, "busy": "fair"}, "--busy means nothing for power cuts"),
+        ({"matrix": True, "synchronous": "full"}, "--matrix tries every --synchronous"),
+        ({"power": True, "driver": "sqlite3"}, "power cuts need --driver apsw"),
+        ({"power": True, "buckets": "101"}, "lower --buckets"),
+        ({"power": True, "buckets": "100"}, "lower --buckets or --concurrency"),
+        ({"power": True, "pragma": ("locking_mode=exclusive",)}, "lets one connection in"),
+        ({"images": "500"}, "--images is for power cuts: add --power or --matrix"),
+        ({"disk": "spoiling"}, "--disk is for power cuts"),
+        ({"power": True, "images": "99"}, "--images"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        planned(**given, seed=1)

@@ -1,0 +1,99 @@
+"""What a file holds after a power cut is judged: every way of being wrong has its name."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.experiments.power_loss.proof import Finding, History, Remains, Span, worst
+from sqlstress.experiments.power_loss.transactions import contents_after, transactions
+from sqlstress.report.power_loss import CORRUPT, GOOD, LOST, TORN
+
+COUNT = 12
+CHANGES = list(transactions(Random(1), COUNT, 4096))
+STAGES = contents_after(CHANGES)
+
+
+def history() -> History:
+    """Return a file whose transaction n begins at 10 n and is acknowledged at 10 n + 5."""
+    made = History("kv.db", CHANGES)
+    made.spans = [Span(10 * number, 10 * number + 5) for number in range(1, COUNT + 1)]
+    return made
+
+
+def judge(stage: int, cut: int) -> Finding:
+    return history().judge(Remains(STAGES[stage]), cut)
+
+
+@pytest.mark.parametrize(
+    ("cut", "stages"), [(10, {0}), (14, {0, 1}), (15, {1}), (31, {2, 3}), (999, {COUNT})]
+)
+def test_what_was_acknowledged_must_be_there_and_what_is_under_way_may_be(cut: int, stages: set[int]) -> None:
+    good = {stage for stage in range(COUNT + 1) if judge(stage, cut).kind == GOOD}
+    assert good == stages
+
+
+def test_an_earlier_moment_has_lost_what_was_acknowledged_since() -> None:
+    assert judge(3, 55) == Finding(
+        LOST, 2, "kv.db: each of the transactions 4 to 5 was acknowledged and is gone"
+    )
+    assert judge(0, 15).text == "kv.db: transaction 1 was acknowledged and is gone"
+
+
+def test_what_had_not_begun_cannot_be_there() -> None:
+    assert judge(5, 45) == Finding(TORN, 0, "kv.db: transaction 5 is there, which had not begun")
+
+
+@given(st.integers(2, COUNT), st.data())
+def test_a_transaction_of_which_a_row_is_missing_is_torn(number: int, data: st.DataObject) -> None:
+    put = CHANGES[number - 1].put
+    if len(put) < 2:
+        return
+    back = data.draw(st.sampled_from([row.id for row in put]))
+    before = {row.id: row for row in STAGES[number - 1]}
+    rows = {row.id: row for row in STAGES[number]}
+    rows.pop(back)
+    if back in before:
+        rows[back] = before[back]
+    remains = Remains(tuple(rows[key] for key in sorted(rows)))
+    found = history().judge(remains, 10 * number + 5)
+    assert found.kind == TORN
+    assert f"transaction {number} is there, but not all that it left: row {back} is " in found.text
+
+
+def test_a_changed_byte_is_torn() -> None:
+    row = STAGES[4][0]
+    changed = (row._replace(filler=b"?" + row.filler[1:]), *STAGES[4][1:])
+    assert history().judge(Remains(changed), 45).kind == TORN
+
+
+def test_a_row_of_nobody_is_torn() -> None:
+    changed = (STAGES[4][0]._replace(version=99), *STAGES[4][1:])
+    assert "which nobody made" in history().judge(Remains(changed), 45).text
+
+
+@pytest.mark.parametrize("version", ["text", None, b"x", 1.5])
+def test_a_version_that_is_no_number_is_torn(version: object) -> None:
+    changed = (STAGES[4][0]._replace(version=version), *STAGES[4][1:])
+    assert history().judge(Remains(changed), 45).kind == TORN
+
+
+@pytest.mark.parametrize("remains", [Remains(None, ("SQLITE_CORRUPT",)), Remains(STAGES[4], ("page 3",))])
+def test_what_sqlite_complains_of_is_corrupt(remains: Remains) -> None:
+    assert history().judge(remains, 45) == Finding(CORRUPT, 0, f"kv.db: {remains.complaints[0]}")
+
+
+def test_of_several_files_the_worst_counts_and_the_losses_add_up() -> None:
+    lost, torn = Finding(LOST, 2, "lost"), Finding(TORN, 0, "torn")
+    assert worst([lost, Finding(GOOD), lost]) == Finding(LOST, 4, "lost")
+    assert worst([torn, lost]) == Finding(TORN, 2, "torn")
+
+
+def test_most_transactions_change_several_rows_and_some_insert_and_remove() -> None:
+    assert all(len(change.put) + len(change.removed) >= 2 for change in CHANGES)
+    assert any(change.removed for change in CHANGES)
+    assert len({len(contents) for contents in STAGES}) > 2
+    assert len(set(STAGES)) == len(STAGES)

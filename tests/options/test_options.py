@@ -1,0 +1,218 @@
+"""Tests of how the options of a case are read, as the command line writes them and as TOML does."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from itertools import chain
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.options import OPTIONS as BY_WORKLOAD
+from sqlstress.options import Option, by_name
+from sqlstress.options.parsing import (
+    Parse,
+    choice,
+    choices,
+    duration,
+    power_of_two,
+    pragmas,
+    ranges,
+    ratio,
+    shown,
+    switch,
+    whole,
+)
+
+HUGE = 10**5000
+DEEP: list[Any] = []
+for _ in range(400):
+    DEEP = [DEEP]
+
+anything: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.dates()
+    | st.sampled_from((5000, 20_000)).map(lambda digits: 10**digits)
+    | st.sampled_from((DEEP, "9" * 5000, "1-8", "2s", "wal", "a=1")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+"""Everything that a command line or a TOML file can hold."""
+
+
+@pytest.mark.parametrize(
+    ("parse", "value", "expected"),
+    [
+        (whole(1, 100), "42", 42),
+        (whole(1, 100), 42, 42),
+        (whole(1, 10**6), " 10_000 ", 10_000),
+        (whole(-5, 5), "-5", -5),
+        (whole(-5, 5), "+5", 5),
+        (ratio, "0.5", 0.5),
+        (ratio, 1, 1.0),
+        (ratio, "0", 0.0),
+        (choice("wal", "delete"), "WAL", "wal"),
+        (choices("a", "b", "c"), "b", ("b",)),
+        (choices("a", "b", "c"), " C , a,C", ("c", "a")),
+        (choices("a", "b", "c"), ["b", "a"], ("b", "a")),
+        (switch, "on", True),
+        (switch, "OFF", False),
+        (switch, "1", True),
+        (switch, "false", False),
+        (switch, True, True),
+        (switch, 0, False),
+        (duration(0.0), "500ms", 0.5),
+        (duration(0.0), "0", 0.0),
+        (duration(0.0), 2, 2.0),
+        (duration(0.0), 0.00001, 0.00001),
+        (duration(0.0), "24h", 86_400.0),
+        (ranges(8), "4", (4,)),
+        (ranges(8), "1-8", (1, 2, 3, 4, 5, 6, 7, 8)),
+        (ranges(8), "1,2,4-6", (1, 2, 4, 5, 6)),
+        (ranges(8), " 8 , 1 - 2 ", (8, 1, 2)),
+        (ranges(8), "2,1-3,2", (2, 1, 3)),
+        (ranges(8), 3, (3,)),
+        (ranges(8), [1, "3-4"], (1, 3, 4)),
+        (power_of_two(512, 65536), "4096", 4096),
+        (pragmas, "Temp_Store=MEMORY", (("temp_store", "MEMORY"),)),
+        (pragmas, ("a=1", " b=-2 "), (("a", "1"), ("b", "-2"))),
+        (pragmas, ["a=1"], (("a", "1"),)),
+    ],
+)
+def test_values_are_read_as_they_are_written(parse: Parse, value: Any, expected: Any) -> None:
+    found = parse(value)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("parse", "value", "message"),
+    [
+        (whole(1, 100), "0", "'0' is not a whole number from 1 to 100"),
+        (whole(1, 10**6), 2_000_000, "2000000 is not a whole number from 1 to 1,000,000"),
+        (whole(1, 100), "4.0", "'4.0' is not a whole number"),
+        (whole(1, 100), 4.0, "4.0 is not a whole number"),
+        (whole(0, 100), True, "True is not a whole number"),
+        (whole(0, 100), "__1", "'__1' is not a whole number"),
+        (whole(0, 100), "1__0", "'1__0' is not a whole number"),
+        (whole(0, 100), "0x10", "'0x10' is not a whole number"),
+        (whole(0, 100), "", "'' is not a whole number"),
+        (whole(0, 100), HUGE, "what was given is not a whole number"),
+        (whole(0, 100), "9" * 5000, "9999... is not a whole number"),
+        (ratio, "1.01", "'1.01' is not a share from 0 to 1"),
+        (ratio, "nan", "'nan' is not a share"),
+        (ratio, "half", "'half' is not a share"),
+        (ratio, False, "False is not a share"),
+        (ratio, [0.5], "[0.5] is not a share"),
+        (ratio, HUGE, "what was given is not a share"),
+        (choice("wal", "delete"), "wall", "'wall' is not one of wal, delete"),
+        (choice("wal", "delete"), 1, "1 is not one of wal, delete"),
+        (choices("a", "b"), "a,c", "'c' is not one of a, b"),
+        (choices("a", "b"), "", "'' is not one of a, b"),
+        (choices("a", "b"), 1, "1 is not one of a, b"),
+        (choices("a", "b"), [], "an empty list names none of a, b"),
+        (choices("a", "b"), [["a"]], "['a'] is not one of a, b"),
+        (choices("a", "b"), {"a": 1}, "{'a': 1} is not one of a, b"),
+        (switch, "maybe", "'maybe' is neither on nor off"),
+        (switch, 2, "2 is neither on nor off"),
+        (switch, 1.5, "1.5 is neither on nor off"),
+        (switch, [], "[] is neither on nor off"),
+        (duration(0.01), "1ms", "'1ms' is not a duration from 0.01 s to a day"),
+        (duration(0.0), "25h", "'25h' is not a duration from 0 s to a day"),
+        (duration(0.0), "-1s", "'-1s' is not a duration: write 500ms, 2s, 2m or plain seconds"),
+        (duration(0.0), -1, "-1 is not a duration from"),
+        (duration(0.0), float("nan"), "nan is not a duration from"),
+        (duration(0.0), HUGE, "what was given is not a duration from"),
+        (duration(0.0), True, "True is not a duration: write"),
+        (duration(0.0), datetime.time(1), "datetime.time(1, 0) is not a duration: write"),
+        (ranges(8), "0", "'0' does not lie within 1-8"),
+        (ranges(8), "9", "'9' does not lie within 1-8"),
+        (ranges(8), "4-2", "'4-2' runs backwards: write 2-4"),
+        (ranges(8), "", "'' is not a number or a range: write 4, 1-8 or 1,2,4-6"),
+        (ranges(10**6), "1-10001", "'1-10001' is more than 10,000 numbers"),
+        (ranges(8), ",".join(["1-8"] * 1251), "... is more than 10,000 numbers"),
+        (ranges(8), "1,,2", "'' is not a number or a range"),
+        (ranges(8), "1-", "'1-' is not a number or a range"),
+        (ranges(8), "1-2-3", "'1-2-3' is not a number or a range"),
+        (ranges(8), "all", "'all' is not a number or a range"),
+        (ranges(8), [], "an empty list is not a list of numbers"),
+        (ranges(8), [1.5], "1.5 is not a number or a range"),
+        (ranges(8), True, "True is not a number or a range"),
+        (ranges(8), HUGE, "what was given does not lie within 1-8"),
+        (ranges(8), DEEP, "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[... is not a number or a range"),
+        (power_of_two(512, 65536), "4000", "'4000' is not a power of two from 512 to 65536"),
+        (power_of_two(512, 65536), "256", "'256' is not a power of two from 512 to 65536"),
+        (power_of_two(512, 65536), "131072", "'131072' is not a whole number from 1 to 65,536"),
+        (pragmas, "cache_spill", "'cache_spill' is not NAME=VALUE"),
+        (pragmas, "=1", "'=1' is not NAME=VALUE"),
+        (pragmas, "a=1; DROP TABLE kv", "'a=1; DROP TABLE kv' is not NAME=VALUE"),
+        (pragmas, "main.a=1", "'main.a=1' is not NAME=VALUE"),
+        (pragmas, {"a": 1}, "{'a': 1} is not NAME=VALUE"),
+        (pragmas, "CACHE_SIZE=5", "cache_size has an option of its own: use --cache-size"),
+        (pragmas, "busy_timeout=5", "busy_timeout has an option of its own: use --busy-timeout"),
+    ],
+    ids=lambda value: value.__qualname__.split(".")[0] if callable(value) else shown(value),
+)
+def test_what_is_wrong_is_refused_with_what_would_be_right(parse: Parse, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        parse(value)
+
+
+@given(anything)
+def test_whatever_is_given_is_read_or_refused_in_a_short_line(value: Any) -> None:
+    for option in chain.from_iterable(BY_WORKLOAD.values()):
+        try:
+            option.parse(value)
+        except ValueError as error:
+            assert len(str(error)) < 180, option.name
+            assert "\n" not in str(error)
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 5)), min_size=1, max_size=5))
+def test_a_list_of_ranges_is_what_it_says(spans: list[tuple[int, int]]) -> None:
+    text = ",".join(f"{first}-{first + more}" if more else str(first) for first, more in spans)
+    numbers = [number for first, more in spans for number in range(first, first + more + 1)]
+    assert ranges(100)(text) == tuple(dict.fromkeys(numbers))
+
+
+@pytest.mark.parametrize(
+    ("workload", "option"),
+    [(workload, option) for workload, options in BY_WORKLOAD.items() for option in options],
+    ids=lambda value: value.name if isinstance(value, Option) else value,
+)
+def test_every_default_is_a_value_that_can_be_given(workload: str, option: Option) -> None:
+    if option.default is not None:
+        option.parse(option.default)
+    assert option.help.endswith(".")
+    assert by_name(workload)[option.name] is option
+
+
+@pytest.mark.parametrize(
+    ("workload", "option"),
+    [
+        (workload, option)
+        for workload in (*BY_WORKLOAD, "ab", "crash")
+        for option in by_name(workload).values()
+    ],
+    ids=lambda value: value.name if isinstance(value, Option) else value,
+)
+def test_the_help_of_an_option_names_every_value_that_can_be_chosen(workload: str, option: Option) -> None:
+    try:
+        option.parse("?")
+    except ValueError as error:
+        _, chosen, names = str(error).partition(" is not one of ")
+        told = set(re.findall(r"[\w/-]+", f"{option.help} {option.default}".lower()))
+        assert not chosen or set(names.split(", ")) <= told
+
+
+@pytest.mark.parametrize("options", BY_WORKLOAD.values(), ids=BY_WORKLOAD)
+def test_no_two_options_of_a_command_share_a_letter(options: tuple[Option, ...]) -> None:
+    letters = [option.short for option in options if option.short]
+    assert len(letters) == len(set(letters))

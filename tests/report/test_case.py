@@ -1,0 +1,105 @@
+"""What a case is called, and which experiment it belongs to."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import asdict, is_dataclass
+from math import isqrt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.report.case import Case, Settings
+from sqlstress.report.parts import PHASES, Cycling, Method, Picks
+from sqlstress.system.plain import plain
+
+
+@pytest.mark.parametrize(
+    ("case", "experiment", "label"),
+    [
+        (Case(), "kv", "1 file, 1 process"),
+        (Case(workload="classic", buckets=20, concurrency=3), "kv", "20 files, 3 processes"),
+        (
+            Case(workload="methods", driver="apsw", method=Method("insert", "JSON", True, 10_000, 2.6)),
+            "methods",
+            "insert 10,000 by JSON + WAL + TSC, apsw, 1 process",
+        ),
+        (Case(workload="keys", picks=Picks("no-key", "ulid")), "keys", "no-key, ulid, 1 process"),
+        (
+            Case(workload="keys", picks=Picks("id-rowid", "uuid7", "sqlite"), concurrency=4),
+            "keys",
+            "id-rowid, uuid7 made by SQLite, 4 processes",
+        ),
+        (
+            Case(
+                workload="methods",
+                concurrency=2,
+                settings=Settings(journal_mode="delete"),
+                method=Method("query", "ROW", False, 500, 10.0),
+            ),
+            "methods",
+            "query 500 by ROW, sqlite3, 2 processes",
+        ),
+        (
+            Case(workload="cycles", cycling=Cycling(), settings=Settings(journal_mode="delete")),
+            "cycles",
+            "delete, 1 process",
+        ),
+        (
+            Case(
+                workload="cycles", cycling=Cycling(transaction="run"), settings=Settings(wal_autocheckpoint=0)
+            ),
+            "cycles",
+            "wal-run-off, 1 process",
+        ),
+        (
+            Case(
+                workload="cycles", cycling=Cycling(), settings=Settings(wal_autocheckpoint=50), concurrency=2
+            ),
+            "cycles",
+            "wal-50, 2 processes",
+        ),
+    ],
+)
+def test_a_case_is_named_in_a_few_words(case: Case, experiment: str, label: str) -> None:
+    assert (case.experiment, case.label) == (experiment, label)
+
+
+@pytest.mark.parametrize(
+    ("workload", "unit"), [("kv", "transaction"), ("classic", "pair"), ("cycles", "statement")]
+)
+def test_a_report_says_what_it_counts_as_a_transaction(workload: str, unit: str) -> None:
+    assert Case(workload=workload).unit == unit
+
+
+def test_only_a_key_value_case_without_a_count_has_a_window() -> None:
+    assert Case().has_window
+    assert not any(case.has_window for case in (Case(ops=5), Case(workload="keys", picks=Picks("x", "int"))))
+
+
+def test_a_plain_case_reads_like_the_case_itself() -> None:
+    case = Case(settings=Settings(pragmas=(("temp_store", "memory"),)), picks=Picks("id-rowid", "int"))
+    read = plain(case)
+    assert not is_dataclass(read) and not is_dataclass(read.settings) and not is_dataclass(read.picks)
+    assert vars(read.settings) == asdict(case.settings)
+    assert vars(read.picks) == {**asdict(case.picks), "own_id": True, "most_picks": 110}
+    derived = (case.unit, case.has_window, case.label, case.driver, case.method)
+    assert (read.unit, read.has_window, read.label, read.driver, read.method) == derived
+
+
+def test_a_plain_case_takes_no_class_of_ours_to_its_process() -> None:
+    assert b"sqlstress" not in pickle.dumps(plain(Case()))
+
+
+@given(st.integers(1, 20_000))
+def test_pairs_lie_between_two_sets_of_sizes_as_near_as_can_be(scale: int) -> None:
+    first, second = Method("query", "SPC", False, scale, 10.0).sets
+    assert first * second == scale
+    assert first <= second
+    assert not any(scale % size == 0 for size in range(first + 1, isqrt(scale) + 1))
+
+
+def test_the_rows_of_a_method_are_samples_or_pairs() -> None:
+    rows = {phase: Method(phase, "1b1", False, 50, 1.0).rows for phase in PHASES}
+    assert rows == {"insert": 50, "allocate": 1225, "query": 50}

@@ -1,0 +1,227 @@
+"""Tests of jsonable: dataclasses to plain data and back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.report.jsonable import from_plain, to_plain
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    tps: float
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    unit: ClassVar[str] = "pair"
+    name: str
+    leaves: tuple[Leaf, ...] = ()
+    pairs: tuple[tuple[str, int], ...] = ()
+    by_kind: dict[str, Leaf] = field(default_factory=dict)
+    flag: bool = False
+    count: int = 0
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    rows: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wood:
+    oaks: tuple[Tree, ...]
+
+    def __post_init__(self) -> None:
+        if any(tree.name != "oak" for tree in self.oaks):
+            raise ValueError("these are not all oaks")
+
+
+TREE = Tree("oak", (Leaf(1.5), Leaf(2.0, "dry")), (("a", 1),), {"get": Leaf(0.0)}, True, 3, 0.25)
+PLAIN = {
+    "name": "oak",
+    "leaves": [{"tps": 1.5, "note": None}, {"tps": 2.0, "note": "dry"}],
+    "pairs": [["a", 1]],
+    "by_kind": {"get": {"tps": 0.0, "note": None}},
+    "flag": True,
+    "count": 3,
+    "share": 0.25,
+}
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_a_dataclass_becomes_plain_lists_and_dicts() -> None:
+    assert to_plain(TREE) == PLAIN
+
+
+def test_plain_data_becomes_the_same_dataclass_again() -> None:
+    assert from_plain(Tree, json.loads(json.dumps(PLAIN))) == TREE
+
+
+def test_a_class_variable_is_neither_written_nor_read() -> None:
+    assert "unit" not in to_plain(TREE)
+    assert from_plain(Tree, {"name": "oak", "unit": "hour"}).unit == "pair"
+
+
+def test_missing_keys_take_their_defaults() -> None:
+    assert from_plain(Tree, {"name": "oak"}) == Tree("oak")
+
+
+def test_unknown_keys_are_ignored() -> None:
+    assert from_plain(Leaf, {"tps": 1.0, "colour": ["green"]}) == Leaf(1.0)
+
+
+def test_a_whole_number_is_taken_for_a_float() -> None:
+    tps = from_plain(Leaf, {"tps": 7}).tps
+    assert (tps, type(tps)) == (7.0, float)
+
+
+@pytest.mark.parametrize(
+    ("plain", "message"),
+    [
+        ({"name": "oak", "leaves": [{"tps": 1}, {}]}, "leaves[1].tps: missing"),
+        ({}, "name: missing"),
+        ([], "expected an object, found a list"),
+        ({"name": 3}, "name: expected text, found a whole number"),
+        ({"name": None}, "name: expected text, found null"),
+        ({"name": "oak", "count": True}, "count: expected a whole number, found true or false"),
+        ({"name": "oak", "count": 1.0}, "count: expected a whole number, found a number"),
+        ({"name": "oak", "share": True}, "share: expected a number, found true or false"),
+        ({"name": "oak", "share": "1"}, "share: expected a number, found text"),
+        ({"name": "oak", "flag": 1}, "flag: expected true or false, found a whole number"),
+        ({"name": "oak", "leaves": {}}, "leaves: expected a list, found an object"),
+        ({"name": "oak", "leaves": "ab"}, "leaves: expected a list, found text"),
+        ({"name": "oak", "by_kind": []}, "by_kind: expected an object, found a list"),
+        ({"name": "oak", "by_kind": {"get": 1}}, "by_kind.get: expected an object, found a whole number"),
+        ({"name": "oak", "pairs": [["a"]]}, "pairs[0]: expected 2 values, found 1"),
+        ({"name": "oak", "pairs": [["a", 1, 2]]}, "pairs[0]: expected 2 values, found 3"),
+        ({"name": "oak", "pairs": [[1, 1]]}, "pairs[0][0]: expected text, found a whole number"),
+        ({"name": "oak", "count": 2**64}, "count: a whole number of more than 64 bits"),
+        ({"name": "oak", "share": 10**4000}, "share: a whole number of more than 64 bits"),
+        ({"name": "a\ud800"}, "name: half of a surrogate pair is not text"),
+        (
+            {"name": "oak", "by_kind": {"\udc00": {"tps": 1}}},
+            "by_kind.\\udc00: half of a surrogate pair is not text",
+        ),
+    ],
+)
+def test_data_that_does_not_fit_is_refused_with_its_path(plain: Any, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        from_plain(Tree, plain)
+    assert str(caught.value) == message
+
+
+def test_what_a_class_itself_refuses_is_refused_with_its_path() -> None:
+    with pytest.raises(ValueError, match=r"^these are not all oaks$"):
+        from_plain(Wood, {"oaks": [{"name": "elm"}]})
+    with pytest.raises(ValueError, match=r"^oaks\[1\]\.leaves\[0\]\.tps: missing$"):
+        from_plain(Wood, {"oaks": [{"name": "oak"}, {"name": "elm", "leaves": [{}]}]})
+
+
+@pytest.mark.parametrize("numbers", [[1, True], [1, 2.0], [1, "2"], [1, 2**64], [1, -(2**64)], [[1]], [None]])
+def test_each_number_of_a_list_is_looked_at(numbers: list[Any]) -> None:
+    assert from_plain(Series, {"values": [2**64 - 1, 0, 1 - 2**64]}).values == (2**64 - 1, 0, 1 - 2**64)
+    assert from_plain(Series, {"values": []}).values == ()
+    with pytest.raises(ValueError, match=rf"^values\[{len(numbers) - 1}\]: "):
+        from_plain(Series, {"values": numbers})
+
+
+@pytest.mark.parametrize(
+    "row", [[1, True], [1, 2.0], [1], [1, 2, 3], [], [1, 2**64], [[1], 2], None, "ab", 1]
+)
+def test_each_row_of_numbers_is_looked_at(row: Any) -> None:
+    assert from_plain(Sparse, {"rows": [[1, 2], [3, 4]]}).rows == ((1, 2), (3, 4))
+    assert from_plain(Sparse, {"rows": []}).rows == ()
+    assert to_plain(Sparse(((1, 2), (3, 4)))) == {"rows": [[1, 2], [3, 4]]}
+    with pytest.raises(ValueError, match=r"^rows\[1\]"):
+        from_plain(Sparse, {"rows": [[1, 2], row]})
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_nan_and_infinity_are_refused_both_ways(number: float) -> None:
+    with pytest.raises(ValueError, match=r"^leaves\[0\]\.tps: NaN and Infinity"):
+        to_plain(Tree("oak", (Leaf(number),)))
+    with pytest.raises(ValueError, match=r"^tps: NaN and Infinity"):
+        from_plain(Leaf, {"tps": number})
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (2**64, "a whole number of more than 64 bits"),
+        ({"a": {1, 2}}, "a: set has no JSON form"),
+        ({3: 1}, "a key must be text"),
+        ([Leaf], "[0]: type has no JSON form"),
+    ],
+)
+def test_a_value_without_a_json_form_is_refused_with_its_path(value: object, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        to_plain(value)
+    assert str(caught.value) == message
+
+
+def test_a_value_nested_too_deeply_is_refused_with_value_error() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="nested too deeply"):
+        to_plain(endless)
+
+
+def test_a_file_name_that_is_not_text_is_written_as_its_escape_and_can_be_read_again() -> None:
+    plain = to_plain(Tree("caf\udce9", by_kind={"\udce9": Leaf(1.0)}))
+    assert plain["name"] == r"caf\udce9"
+    assert list(plain["by_kind"]) == [r"\udce9"]
+    assert from_plain(Tree, plain).name == r"caf\udce9"
+
+
+def test_hostile_names_are_shortened_and_escaped_in_the_path() -> None:
+    with pytest.raises(ValueError) as caught:
+        from_plain(Tree, {"name": "oak", "by_kind": {"\x1b[31m\U0001f600" * 100_000: 1}})
+    assert len(str(caught.value)) < 120
+    assert str(caught.value).isascii() and "\x1b" not in str(caught.value)
+
+
+def test_an_unsupported_type_hint_is_the_programmers_error() -> None:
+    with pytest.raises(TypeError, match="does not know"):
+        from_plain(bytes, "a")
+
+
+@given(json_values)
+def test_any_json_value_is_read_or_refused_with_value_error(plain: Any) -> None:
+    for value in (
+        plain,
+        {"name": "oak", "leaves": plain},
+        {"name": "oak", "by_kind": plain},
+        {"name": plain},
+    ):
+        try:
+            tree = from_plain(Tree, value)
+        except ValueError as error:
+            assert len(str(error)) < 200
+        else:
+            assert from_plain(Tree, to_plain(tree)) == tree
+
+
+def test_reading_a_report_does_not_import_click() -> None:
+    code = "import sys, sqlstress.report, sqlstress.report.jsonable; sys.exit('click' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,118 @@
+"""Tests of the log-linear histogram."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.statistics.histogram import Recorder, bucket_floor, bucket_of, merge, percentile
+from tests.strategies import histograms, latencies_ns
+
+ROUNDING = 2**-24
+"""A float32 holds a whole number to within this share of it."""
+
+
+def recorded(values: list[int]) -> dict[int, int]:
+    recorder = Recorder()
+    recorder.record(values)
+    return recorder.buckets()
+
+
+@given(latencies_ns)
+def test_a_bucket_is_at_most_one_part_in_128_wide(ns: int) -> None:
+    floor, ceiling = (bucket_floor(bucket_of(ns) + step) for step in (0, 1))
+    assert 0 < ceiling - floor <= floor / 128
+
+
+@given(latencies_ns)
+def test_a_latency_lies_inside_its_bucket(ns: int) -> None:
+    assert bucket_floor(bucket_of(ns)) * (1 - ROUNDING) <= ns < bucket_floor(bucket_of(ns) + 1)
+
+
+@given(latencies_ns, latencies_ns)
+def test_the_index_never_falls_as_the_latency_grows(one: int, other: int) -> None:
+    low, high = sorted((one, other))
+    assert bucket_of(low) <= bucket_of(high)
+
+
+@given(latencies_ns.map(bucket_of))
+def test_a_bucket_begins_where_its_own_index_begins(index: int) -> None:
+    assert bucket_floor(index) < bucket_floor(index + 1)
+    assert bucket_of(math.ceil(bucket_floor(index) * 2**40)) == index + 40 * 128
+
+
+def test_zero_has_a_bucket_of_its_own_below_all_others() -> None:
+    assert bucket_of(0) < bucket_of(1)
+    assert recorded([0, 0, 1]) == {bucket_of(0): 2, bucket_of(1): 1}
+
+
+@given(st.lists(latencies_ns, max_size=50))
+def test_every_latency_recorded_is_counted_once(values: list[int]) -> None:
+    assert recorded(values) == Counter(map(bucket_of, values))
+
+
+@given(st.lists(st.lists(latencies_ns, max_size=20), max_size=5))
+def test_merging_histograms_is_recording_everything_in_one(parts: list[list[int]]) -> None:
+    assert merge(map(recorded, parts)) == recorded([ns for part in parts for ns in part])
+
+
+@given(st.lists(histograms, max_size=4))
+def test_merging_adds_counts_in_any_order_and_changes_none_of_its_parts(parts: list[dict[int, int]]) -> None:
+    before = [dict(part) for part in parts]
+    assert merge(parts) == merge(reversed(parts))
+    assert sum(merge(parts).values()) == sum(sum(part.values()) for part in parts)
+    assert parts == before
+
+
+@given(
+    st.lists(latencies_ns, min_size=1, max_size=200),
+    st.sampled_from(["0", "0.5", "0.9", "0.99", "0.999", "1"]),
+)
+def test_a_percentile_lies_in_the_bucket_of_the_nearest_rank(values: list[int], share: str) -> None:
+    rank = max(1, math.ceil(Fraction(share) * len(values)))
+    exact = sorted(values)[rank - 1]
+    index = bucket_of(exact)
+    found = percentile(recorded(values), float(share))
+    assert found is not None
+    assert bucket_floor(index) < found < bucket_floor(index + 1)
+    assert abs(found - exact) <= exact * 0.016
+
+
+@pytest.mark.parametrize(("share", "rank"), [(0.5, 50), (0.9, 90), (0.99, 99), (0.999, 100)])
+def test_percentiles_of_a_hundred_operations_take_the_hand_counted_rank(share: float, rank: int) -> None:
+    values = [1000 * 2**place for place in range(30)] + [10**13] * 70
+    values.sort()
+    found = percentile(recorded(values), share)
+    assert found is not None and bucket_of(int(found)) == bucket_of(values[rank - 1])
+
+
+def test_the_median_of_three_is_the_second() -> None:
+    found = percentile(recorded([1_000, 50_000, 9_000_000]), 0.5)
+    assert found == pytest.approx(50_000, rel=0.008)
+
+
+def test_no_operations_have_no_percentile() -> None:
+    assert percentile({}, 0.5) is None
+
+
+def test_memory_stays_bounded_whatever_the_number_of_distinct_latencies() -> None:
+    recorder = Recorder()
+    most = 0
+    for batch in range(400):
+        recorder.record(range(batch * 1_000_000, batch * 1_000_000 + 1_000))
+        most = max(most, len(recorder._exact) + len(recorder._folded))
+    assert most < 30_000
+    assert sum(recorder.buckets().values()) == 400_000
+
+
+def test_buckets_may_be_read_again_while_recording_goes_on() -> None:
+    recorder = Recorder()
+    recorder.record([5])
+    first = recorder.buckets()
+    recorder.record([5])
+    assert (first, recorder.buckets()) == ({bucket_of(5): 1}, {bucket_of(5): 2})

@@ -1,0 +1,60 @@
+"""Tests of the exact statistics of two samples, against scipy and each other."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.statistics.unpaired import critical, differences, interval, needed, shift, upper_bound
+
+distinct = st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=14, unique=True)
+samples = st.lists(st.integers(-5, 5), min_size=1, max_size=8)
+
+
+@given(distinct, st.integers(1, 13), st.floats(0.001, 0.5))
+def test_a_drop_is_shown_exactly_when_scipys_p_value_is_within_alpha(
+    values: list[int], at: int, alpha: float
+) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    at = min(at, len(values) - 1)
+    base, other = values[:at], values[at:]
+    expected = stats.mannwhitneyu(other, base, alternative="less", method="exact").pvalue
+    if abs(expected - alpha) > 1e-9:
+        bound = upper_bound(base, other, alpha)
+        assert (bound is not None and bound < 0) == (expected < alpha)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "alpha", "statistic"),
+    [(5, 5, 0.025, 2), (10, 10, 0.025, 23), (3, 3, 0.05, 0), (3, 3, 0.01, -1)],
+)
+def test_critical_values_are_those_of_the_tables(m: int, n: int, alpha: float, statistic: int) -> None:
+    assert critical(m, n, alpha) == statistic
+
+
+@given(samples, samples)
+def test_ties_count_against_a_drop(base: list[int], other: list[int]) -> None:
+    bound = upper_bound(base, other, 0.2)
+    lower = upper_bound(base, [value - 0.5 for value in other], 0.2)
+    assert (bound is None) == (lower is None)
+    assert bound is None or lower is None or bound == lower + 0.5
+
+
+@given(samples, samples)
+def test_the_estimate_lies_within_its_interval_and_turns_with_the_samples(
+    base: list[int], other: list[int]
+) -> None:
+    assert shift(base, other) == -shift(other, base)
+    ends = interval(base, other)
+    assert ends is None or ends[0] <= shift(base, other) <= ends[1]
+    assert len(differences(base, other)) == len(base) * len(other)
+
+
+@pytest.mark.parametrize(("alpha", "size"), [(0.05, 3), (0.01, 5), (0.0025, 6), (0.5, 1)])
+def test_the_number_of_values_that_are_needed_is_the_first_that_can_show_anything(
+    alpha: float, size: int
+) -> None:
+    assert needed(alpha) == size
+    assert critical(size, size, alpha) >= 0
+    assert size == 1 or critical(size - 1, size - 1, alpha) == -1

@@ -1,0 +1,144 @@
+"""Tests of processes of our own: started, called, ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
+from sqlstress.system.interrupt import StopSignals
+from sqlstress.system.processes import call_apart, death, held_back
+from tests.conftest import own_processes
+
+PATIENCE_S = 60.0
+
+
+def no_pulse() -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("exitcode", "expected"),
+    [
+        (None, "closed its pipe without a result"),
+        (0, "ended with exit code 0 and no result"),
+        (1, "ended with exit code 1 and no result"),
+        (-9, "was killed by SIGKILL"),
+        (-11, "was killed by SIGSEGV"),
+        (-40, "was killed by signal 40"),
+        (3221225477, "ended with exit code 3221225477 and no result"),
+    ],
+)
+def test_a_death_is_told_by_the_name_of_its_signal(exitcode: int | None, expected: str) -> None:
+    assert death(exitcode) == expected
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals can't be held back there")
+def test_an_interrupt_is_held_back_and_comes_afterwards() -> None:
+    if sys.platform != "win32":
+        with StopSignals() as signals:
+            with held_back("SIGINT"):
+                signal.raise_signal(signal.SIGINT)
+                assert signal.SIGINT in signal.sigpending()
+                signals.check()
+            with pytest.raises(Interrupted):
+                signals.check()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals can't be held back there")
+def test_signals_are_let_through_again_after_an_error() -> None:
+    if sys.platform != "win32":
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
+        with pytest.raises(OSError, match="full"), held_back("SIGINT"):
+            raise OSError("full")
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, set()) == before
+
+
+def add(left: int, right: int, *, times: int = 1) -> tuple[int, int]:
+    return os.getpid(), (left + right) * times
+
+
+def refuse() -> None:
+    raise UsageError("not like this")
+
+
+def die() -> None:
+    os._exit(7)
+
+
+def survive_an_interrupt() -> str:
+    signal.raise_signal(signal.SIGINT)
+    return "alive"
+
+
+def dawdle(place: str) -> None:
+    Path(place).touch()
+    time.sleep(PATIENCE_S)
+
+
+def answer_by_half() -> bytes:
+    """Stop this process when the first piece of the answer has been sent."""
+    send, sent = Connection.__dict__["_send"], list[int]()
+
+    def send_once(self: Connection, data: bytes) -> None:
+        if sent:
+            os.kill(os.getpid(), signal.Signals["SIGSTOP"])
+        sent.append(len(data))
+        send(self, data)
+
+    setattr(Connection, "_send", send_once)  # noqa: B010 - mypy minds an assignment
+    return bytes(1_000_000)
+
+
+def test_a_function_is_called_in_a_process_of_its_own() -> None:
+    process, result = call_apart(no_pulse, add, 1, 2, times=5)
+    assert result == 15
+    assert process != os.getpid() and not psutil.pid_exists(process)
+
+
+def test_what_a_function_raises_apart_is_raised_here() -> None:
+    with pytest.raises(UsageError, match=r"^not like this$"):
+        call_apart(no_pulse, refuse)
+
+
+def test_a_death_is_told_instead_of_a_result() -> None:
+    with pytest.raises(EnvironmentFailure, match="ended with exit code 7 and no result"):
+        call_apart(no_pulse, die)
+
+
+def test_an_interrupt_is_the_parents_to_answer() -> None:
+    assert call_apart(no_pulse, survive_an_interrupt) == "alive"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes can't stop themselves there")
+def test_whoever_is_interrupted_in_the_middle_of_an_answer_leaves_no_process() -> None:
+    stopped = False
+
+    def interrupt() -> None:
+        nonlocal stopped
+        if stopped:
+            raise Interrupted("stopped")
+        stopped = any(process.status() == psutil.STATUS_STOPPED for process in own_processes())
+
+    with pytest.raises(Interrupted):
+        call_apart(interrupt, answer_by_half)
+    assert own_processes() == []
+
+
+def test_whoever_is_interrupted_while_waiting_leaves_no_process(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+
+    def interrupt() -> None:
+        if begun.exists():
+            raise Interrupted("stopped")
+
+    with pytest.raises(Interrupted):
+        call_apart(interrupt, dawdle, str(begun))
+    assert own_processes() == []

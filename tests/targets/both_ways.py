@@ -1,0 +1,82 @@
+"""The pages of a database, asked of dbstat and read from the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqlstress.errors import UsageError
+from sqlstress.targets.sqlite import btree, dbstat
+from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
+from sqlstress.targets.sqlite.pagefile import PageFile
+from sqlstress.targets.sqlite.pages import OVERFLOW, Page, Tree
+from sqlstress.targets.sqlite.space import trees_of
+
+Pages = dict[str, list[Page]]
+
+
+def a_driver_with_dbstat() -> str | None:
+    """Return the name of a driver whose library has dbstat; None without one."""
+    for name in DRIVERS:
+        try:
+            driver = load_driver(name)
+        except UsageError:
+            continue
+        connection = driver.connect(Path(":memory:"), 0, None)
+        try:
+            if dbstat.available(driver, connection):
+                return name
+        finally:
+            connection.close()
+    return None
+
+
+DRIVER = a_driver_with_dbstat()
+needs_dbstat = pytest.mark.skipif(DRIVER is None, reason="no SQLite here has dbstat")
+
+
+def trees_in(path: Path) -> tuple[Tree, ...]:
+    """Return the b-trees of a database."""
+    connection = load_driver("sqlite3").connect(path, 0, None)
+    try:
+        return trees_of(connection)
+    finally:
+        connection.close()
+
+
+def asked(path: Path) -> Pages:
+    """Return what dbstat says of each b-tree's pages, by number."""
+    assert DRIVER is not None
+    connection = load_driver(DRIVER).connect(path, 0, None)
+    try:
+        return {tree.name: sorted(dbstat.pages(connection, tree)) for tree in trees_of(connection)}
+    finally:
+        connection.close()
+
+
+def read(path: Path) -> Pages:
+    """Return the same from the file; no connection to it is open in this process."""
+    trees = trees_in(path)
+    with path.open("rb") as file:
+        database = PageFile(file)
+        found = {tree.name: sorted(btree.pages(database, tree)) for tree in trees}
+        database.check_all_taken()
+    return found
+
+
+def agreed(path: Path) -> Pages:
+    """Return the pages on which both agree."""
+    pages = read(path)
+    assert pages == asked(path)
+    return pages
+
+
+def overflow_pages(pages: Pages) -> int:
+    """Count the overflow pages of all b-trees."""
+    return sum(page.kind == OVERFLOW for each in pages.values() for page in each)
+
+
+def numbers(pages: Pages) -> set[int]:
+    """Return the numbers of the pages of all b-trees."""
+    return {page.number for each in pages.values() for page in each}

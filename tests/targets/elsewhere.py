@@ -1,0 +1,66 @@
+"""Connections of another process: what this one reads of their files, it reads without a lock of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+SERVE = """
+import json, sys
+from pathlib import Path
+from sqlstress.targets.sqlite.drivers import load_driver
+connect, connections = load_driver(sys.argv[1]).connect, {}
+for line in sys.stdin:
+    who, database, sql = json.loads(line)
+    if sql is None:
+        connections.pop(who).close()
+        rows = []
+    else:
+        if who not in connections:
+            connections[who] = connect(Path(database), 0, None)
+        rows = connections[who].rows(sql)
+    print(json.dumps(rows), flush=True)
+"""
+
+
+class Elsewhere:
+    """Runs statements in a process of its own, on connections that have names."""
+
+    def __init__(self, driver: str, database: Path) -> None:
+        self.database = database
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVE, driver],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Elsewhere:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.communicate()
+
+    def rows(self, who: str, sql: str) -> list[list[Any]]:
+        """Run a statement on the connection of that name, opened if need be; return its rows."""
+        return self._ask(who, sql)
+
+    def close(self, who: str) -> None:
+        """Close the connection of that name."""
+        self._ask(who, None)
+
+    def _ask(self, who: str, sql: str | None) -> list[list[Any]]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps([who, str(self.database), sql]), file=self.process.stdin, flush=True)
+        rows: list[list[Any]] = json.loads(self.process.stdout.readline())
+        return rows

@@ -1,0 +1,139 @@
+"""Our figures are those of the sqlite3_analyzer program, to the last digit that it prints."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sqlstress.report import Portion, Space
+from sqlstress.report.case import Case
+from sqlstress.targets.sqlite import dbstat
+from sqlstress.targets.sqlite.space import measure_space
+from tests.targets.databases import FILL, ID_TYPES, SCHEMAS, TABLES, create, create_picks
+
+PROGRAM = shutil.which("sqlite3_analyzer")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="sqlite3_analyzer is not installed")
+
+Section = dict[str, str]
+_TITLE = re.compile(r"\*\*\* (.*?) \*+")
+_LINE = re.compile(r"([A-Z][^.]*[^. ])\.{2,} +(.*?) *")
+
+LARGE_ROWS = (TABLES["with an index"], FILL.format(rows=300, size=31), "DELETE FROM t WHERE a % 4 = 1")
+
+
+@pytest.fixture(params=["by dbstat", "by our own walk"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "by our own walk":
+        monkeypatch.setattr(dbstat, "TABLE", "is_not_there")
+    return str(request.param)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "some.db"
+
+
+def printed(path: Path) -> dict[str, Section]:
+    """Return what sqlite3_analyzer prints: {title: {line: value}}; the first section has no title."""
+    assert PROGRAM is not None
+    text = subprocess.run([PROGRAM, path], capture_output=True, text=True, check=True).stdout
+    sections: dict[str, Section] = {"": {}}
+    for line in text.splitlines():
+        if title := _TITLE.fullmatch(line):
+            sections[title[1]] = section = {}
+        elif found := _LINE.fullmatch(line):
+            section = list(sections.values())[-1]
+            section[found[1]] = " ".join(found[2].split())
+    return sections
+
+
+def percent(part: float, whole: float) -> str:
+    """Write a percentage as sqlite3_analyzer does."""
+    if not whole:
+        return ""
+    value = part * 100.0 / whole
+    if value == 100.0 or value < 0.001 or 1.0 < value < 99.0:
+        return f"{value:.1f}%"
+    return f"{value:.3f}%" if value < 0.1 or value > 99.9 else f"{value:.2f}%"
+
+
+def average(value: float | None) -> str:
+    return "0.0" if value is None else f"{value:.2f}"
+
+
+def ours(portion: Portion) -> Section:
+    """Return the lines of a section from our figures."""
+    storage = portion.storage_bytes
+    lines = {
+        "Percentage of total database": percent(portion.share, 1),
+        "Number of entries": f"{portion.entries}",
+        "Bytes of storage consumed": f"{storage}",
+        "Bytes of payload": f"{portion.payload_bytes} {percent(portion.payload_bytes, storage)}",
+        "Bytes of metadata": f"{portion.metadata_bytes} {percent(portion.metadata_bytes, storage)}",
+        "Average payload per entry": average(portion.per_entry(portion.payload_bytes)),
+        "Average unused bytes per entry": average(portion.per_entry(portion.unused_bytes)),
+        "Average metadata per entry": average(portion.per_entry(portion.metadata_bytes)),
+        "Entries that use overflow": (
+            f"{portion.overflowing_entries} {percent(portion.overflowing_entries, portion.entries)}"
+        ),
+        "Primary pages used": f"{portion.leaf_pages}",
+        "Overflow pages used": f"{portion.overflow_pages}",
+        "Total pages used": f"{portion.pages}",
+        "Unused bytes on all pages": f"{portion.unused_bytes} {percent(portion.unused_bytes, storage)}",
+    }
+    if portion.fan_out is not None:
+        lines["Average fanout"] = f"{portion.fan_out:.2f}"
+        lines["Index pages used"] = f"{portion.internal_pages}"
+    return {name: line.strip() for name, line in lines.items()}
+
+
+def portions(space: Space) -> Iterator[tuple[str, Portion]]:
+    """Yield the title of each section that sqlite3_analyzer prints and that we have, and our portion."""
+    yield "All tables and indices", space.everything()
+    for table in {tree.table for tree in space.trees}:
+        indices = space.indices_of(table)
+        if indices.trees:
+            yield f"Table {table.upper()} and all its indices", space.table_with_indices(table)
+            yield f"Table {table.upper()} w/o any indices", space.table_alone(table)
+        else:
+            yield f"Table {table.upper()}", space.table_alone(table)
+        if len(indices.trees) > 1:
+            yield f"Indices of table {table.upper()}", indices
+
+
+def assert_same(space: Space, path: Path) -> None:
+    """Compare every figure that both have."""
+    theirs = printed(path)
+    whole = theirs[""]
+    assert whole["Page size in bytes"] == str(space.page_size)
+    assert whole["Pages in the whole file (measured)"] == str(space.page_count)
+    assert whole["Pages on the freelist (per header)"].split()[0] == str(space.free_pages)
+    assert whole["Size of the file in bytes"] == str(space.file_bytes)
+    for title, portion in portions(space):
+        expected = ours(portion)
+        assert {name: theirs[title][name] for name in expected} == expected
+        assert ("Average fanout" in theirs[title]) == ("Average fanout" in expected)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("id_type", ID_TYPES)
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_every_schema_of_picks_takes_what_it_says(path: Path, schema: str, id_type: str) -> None:
+    create_picks(path, schema, id_type)
+    space = measure_space(Case(), path, lambda: None)
+    assert_same(space, path)
+    assert space.indices_of("picks").fan_out
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(
+    "pragmas", [(), ("page_size=512",), ("page_size=65536",), ("auto_vacuum=full",)], ids=str
+)
+def test_large_rows_and_what_was_deleted_take_what_it_says(path: Path, pragmas: tuple[str, ...]) -> None:
+    create(path, *LARGE_ROWS, pragmas=pragmas)
+    assert_same(measure_space(Case(), path, lambda: None), path)

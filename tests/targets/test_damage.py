@@ -1,0 +1,283 @@
+"""Our own walk over damaged files: it says what is wrong, and it ends."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sqlstress.errors import SqlstressError
+from sqlstress.report import TreeSpace
+from sqlstress.report.case import Case
+from sqlstress.targets.sqlite import btree
+from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, OVERFLOW, DamagedFile, Tree
+from sqlstress.targets.sqlite.space import measure_space
+from tests.targets.both_ways import Pages, needs_dbstat, read, trees_in
+from tests.targets.databases import FILL, TABLES, create
+
+PAGE = 512
+"""Bytes of a page in the file that is damaged."""
+CHANGE_COUNTER, PAGE_COUNT, FREE_TRUNK, FREE_COUNT = 24, 28, 32, 36
+
+
+@cache
+def sound() -> tuple[bytes, tuple[Tree, ...], Pages]:
+    """Return a database with all kinds of pages, overflow and free ones, its b-trees and their pages."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sound.db"
+        create(
+            path,
+            *(TABLES["with an index"], FILL.format(rows=120, size=9)),
+            *("DELETE FROM t WHERE a % 3 = 1", "DELETE FROM t WHERE a > 110"),
+            pragmas=[f"page_size={PAGE}"],
+        )
+        return path.read_bytes(), trees_in(path), read(path)
+
+
+class Patient:
+    """A database to be damaged."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        content, self.trees, self.pages = sound()
+        self.data = bytearray(content)
+
+    def put(self, place: int, form: str, *values: int) -> None:
+        struct.pack_into(f">{form}", self.data, place, *values)
+
+    def get(self, place: int, form: str) -> int:
+        return int(struct.unpack_from(f">{form}", self.data, place)[0])
+
+    def some(self, kind: str) -> int:
+        """Return the number of a page of the table of some kind, with several entries if it has any."""
+        return next(
+            page.number
+            for page in self.pages["t"]
+            if page.kind == kind and (page.cells > 1 or kind == OVERFLOW)
+        )
+
+    def walk(self) -> tuple[TreeSpace, ...]:
+        self.path.write_bytes(self.data)
+        return btree.walk(self.path, self.trees)
+
+    def complaint(self) -> str:
+        with pytest.raises(DamagedFile) as refused:
+            self.walk()
+        return str(refused.value)
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> Patient:
+    return Patient(tmp_path / "damaged.db")
+
+
+def at(number: int) -> int:
+    """Return where a page begins; none of those that are damaged is page 1, which begins with the header."""
+    assert number > 1
+    return (number - 1) * PAGE
+
+
+def test_nothing_is_wrong_before_it_is_damaged(patient: Patient) -> None:
+    assert [tree.name for tree in patient.walk()] == ["sqlite_autoindex_t_1", "sqlite_schema", "t"]
+    assert patient.get(FREE_COUNT, "I") > 10
+
+
+@pytest.mark.parametrize("length", [0, 50, 99])
+def test_a_file_shorter_than_the_header_is_damaged(patient: Patient, length: int) -> None:
+    del patient.data[length:]
+    assert patient.complaint() == "it has no header of SQLite's"
+
+
+def test_a_file_of_something_else_is_damaged(patient: Patient) -> None:
+    patient.data[:6] = b"SQLate"
+    assert patient.complaint() == "it has no header of SQLite's"
+
+
+@pytest.mark.parametrize(("size", "reserved"), [(0, 0), (256, 0), (1000, 0), (512, 33), (65535, 0)])
+def test_a_size_of_pages_that_there_is_not_is_damage(patient: Patient, size: int, reserved: int) -> None:
+    patient.put(16, "H", size)
+    patient.put(20, "B", reserved)
+    assert patient.complaint() == f"its header says {size} bytes a page, of them {reserved} reserved"
+
+
+def test_a_file_that_was_cut_off_is_damaged(patient: Patient) -> None:
+    pages = len(patient.data) // PAGE
+    del patient.data[-1:]
+    assert patient.complaint() == f"it should have {pages} pages and has {pages - 1}"
+
+
+def test_a_count_of_pages_that_an_old_sqlite_left_behind_does_not_count(patient: Patient) -> None:
+    expected = patient.walk()
+    patient.put(PAGE_COUNT, "I", 3)
+    assert "there are 3" in patient.complaint()
+    patient.put(CHANGE_COUNTER, "I", patient.get(CHANGE_COUNTER, "I") + 1)
+    assert patient.walk() == expected
+
+
+def test_a_page_of_another_kind_of_tree_is_damage(patient: Patient) -> None:
+    leaf = patient.some(LEAF)
+    patient.put(at(leaf), "B", 0x0A)
+    assert patient.complaint() == f"page {leaf} is no page of t"
+
+
+def test_a_child_beyond_the_end_is_damage(patient: Patient) -> None:
+    patient.put(at(patient.some(INTERNAL)) + 8, "I", 1_000_000)
+    assert patient.complaint().startswith("something leads to page 1000000, and there are ")
+
+
+@pytest.mark.parametrize("child", ["itself", "the root", "its first child"])
+def test_a_child_that_has_another_use_is_damage(patient: Patient, child: str) -> None:
+    page = patient.some(INTERNAL)
+    first = patient.get(at(page) + patient.get(at(page) + 12, "H"), "I")
+    number = {"itself": page, "the root": patient.trees[-1].root, "its first child": first}[child]
+    patient.put(at(page) + 8, "I", number)
+    assert patient.complaint() == f"page {number} has two uses"
+
+
+@pytest.mark.parametrize(
+    ("place", "form", "value", "complaint"),
+    [
+        (1, "H", PAGE - 2, "leads out of itself"),
+        (3, "H", 0xFFFF, "leads out of itself"),
+        (5, "H", 0, "holds more than a page can"),
+        (5, "H", PAGE, "holds more than a page can"),
+        (7, "B", 0xFF, "holds more than a page can"),
+        (8, "H", 0xFFFF, "leads out of itself"),
+        (8, "H", 0, "holds more than a page can"),
+    ],
+    ids=[
+        "free block",
+        "cells",
+        "content",
+        "no content",
+        "fragments",
+        "cell outside",
+        "cell in header",
+    ],
+)
+def test_a_page_that_contradicts_itself_is_damage(
+    patient: Patient, place: int, form: str, value: int, complaint: str
+) -> None:
+    leaf = patient.some(LEAF)
+    patient.put(at(leaf) + place, form, value)
+    assert patient.complaint() == f"page {leaf} {complaint}"
+
+
+def test_free_blocks_that_go_round_in_a_circle_are_damage(patient: Patient) -> None:
+    leaf = patient.some(LEAF)
+    patient.put(at(leaf) + 1, "H", 300)
+    patient.put(at(leaf) + 300, "HH", 300, 8)
+    assert patient.complaint() == f"page {leaf} has free blocks that overlap"
+
+
+def test_overflow_that_ends_too_early_is_damage(patient: Patient) -> None:
+    first = next(page for page in overflow_of(patient) if patient.get(at(page), "I"))
+    patient.put(at(first), "I", 0)
+    assert patient.complaint().startswith("something leads to page 0, and there are ")
+
+
+def test_overflow_that_goes_on_too_long_is_damage(patient: Patient) -> None:
+    last = next(page for page in overflow_of(patient) if not patient.get(at(page), "I"))
+    patient.put(at(last), "I", patient.get(FREE_TRUNK, "I"))
+    assert "goes on after its end" in patient.complaint()
+
+
+def test_overflow_that_goes_round_in_a_circle_is_damage(patient: Patient) -> None:
+    first = next(page for page in overflow_of(patient) if patient.get(at(page), "I"))
+    patient.put(at(first), "I", first)
+    assert patient.complaint() == f"page {first} has two uses"
+
+
+def overflow_of(patient: Patient) -> list[int]:
+    return [page.number for page in patient.pages["t"] if page.kind == OVERFLOW]
+
+
+def test_a_free_list_that_goes_round_in_a_circle_is_damage(patient: Patient) -> None:
+    trunk = patient.get(FREE_TRUNK, "I")
+    patient.put(at(trunk), "I", trunk)
+    assert patient.complaint() == f"page {trunk} has two uses"
+
+
+def test_a_page_that_is_both_used_and_free_is_damage(patient: Patient) -> None:
+    patient.put(at(patient.get(FREE_TRUNK, "I")) + 8, "I", patient.some(LEAF))
+    assert patient.complaint() == f"page {patient.some(LEAF)} has two uses"
+
+
+def test_a_part_of_the_free_list_with_more_pages_than_fit_is_damage(patient: Patient) -> None:
+    trunk = patient.get(FREE_TRUNK, "I")
+    patient.put(at(trunk) + 4, "I", 2**32 - 1)
+    assert patient.complaint() == f"page {trunk} of its free list says that it leads to {2**32 - 1} pages"
+
+
+def test_a_free_list_of_another_length_is_damage(patient: Patient) -> None:
+    count = patient.get(FREE_COUNT, "I")
+    patient.put(FREE_COUNT, "I", count + 1)
+    assert patient.complaint() == f"its free list should have {count + 1} pages and has {count}"
+
+
+def test_a_page_that_nothing_leads_to_is_damage(patient: Patient) -> None:
+    trunk = patient.get(FREE_TRUNK, "I")
+    patient.put(at(trunk) + 4, "I", patient.get(at(trunk) + 4, "I") - 1)
+    patient.put(FREE_COUNT, "I", patient.get(FREE_COUNT, "I") - 1)
+    assert patient.complaint() == f"1 of its {len(patient.data) // PAGE} pages are neither used nor free"
+
+
+def test_a_tree_that_was_not_asked_for_is_missed(patient: Patient) -> None:
+    patient.trees = patient.trees[:-1]
+    assert "pages are neither used nor free" in patient.complaint()
+
+
+def damages() -> st.SearchStrategy[list[tuple[int, bytes]]]:
+    """Return what is written where: anywhere, or at the beginning of a page, where what matters stands."""
+    size = len(sound()[0])
+    anywhere = st.integers(0, size - 1)
+    headers = st.builds(
+        lambda page, place: page * PAGE + place, st.integers(0, size // PAGE - 1), st.integers(0, 40)
+    )
+    bad = st.binary(min_size=1, max_size=4) | st.sampled_from(
+        (b"\0", b"\xff\xff", b"\0\0\0\0", b"\x7f\xff\xff\xff")
+    )
+    return st.lists(st.tuples(anywhere | headers, bad), min_size=1, max_size=6)
+
+
+def damaged(damage: list[tuple[int, bytes]], length: int | None) -> bytes:
+    data = bytearray(sound()[0])
+    for place, content in damage:
+        data[place : place + len(content)] = content
+    return bytes(data[:length])
+
+
+@settings(max_examples=300)
+@given(damages(), st.none() | st.integers(0, len(sound()[0])))
+def test_whatever_is_damaged_the_walk_ends_and_says_so_if_it_sees_it(
+    damage: list[tuple[int, bytes]], length: int | None
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "damaged.db"
+        path.write_bytes(damaged(damage, length))
+        try:
+            found = btree.walk(path, sound()[1])
+        except DamagedFile as error:
+            assert "\n" not in str(error)
+        else:
+            assert sum(tree.pages for tree in found) <= path.stat().st_size // PAGE
+
+
+@needs_dbstat
+@settings(max_examples=100)
+@given(damages(), st.none() | st.integers(1, len(sound()[0])))
+def test_whatever_is_damaged_a_measurement_by_sqlite_fails_in_one_line(
+    damage: list[tuple[int, bytes]], length: int | None
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "damaged.db"
+        path.write_bytes(damaged(damage, length))
+        try:
+            measure_space(Case(), path, lambda: None)
+        except SqlstressError as error:
+            assert "\n" not in str(error)

@@ -1,0 +1,212 @@
+"""dbstat and our own walk say the same of every page, whatever the shape of the file."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sqlstress.targets.sqlite.pagefile import PageFile
+from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, DamagedFile
+from tests.targets.both_ways import agreed, needs_dbstat, numbers, overflow_pages
+from tests.targets.databases import (
+    FILL,
+    ID_TYPES,
+    SCHEMAS,
+    TABLES,
+    check,
+    create,
+    create_picks,
+    create_reserved,
+    free_up_to,
+)
+
+pytestmark = needs_dbstat
+
+PAGE_SIZES = [1 << power for power in range(9, 17)]
+LARGEST = PAGE_SIZES[-1]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "some.db"
+
+
+def count(path: Path, pragma: str) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+@pytest.mark.parametrize("page_size", [512, 4096])
+@pytest.mark.parametrize("id_type", ID_TYPES)
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_they_agree_on_every_schema_of_picks(path: Path, schema: str, id_type: str, page_size: int) -> None:
+    create_picks(path, schema, id_type, [f"page_size={page_size}"])
+    pages = agreed(path)
+    for tree in ("picks", "picks_user", "picks_watch"):
+        assert {page.kind for page in pages[tree]} == {LEAF, INTERNAL}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("page_size", PAGE_SIZES)
+def test_they_agree_on_overflow_whatever_the_size_of_a_page(path: Path, page_size: int, table: str) -> None:
+    create(path, table, FILL.format(rows=40, size=page_size // 8), pragmas=[f"page_size={page_size}"])
+    assert overflow_pages(agreed(path)) > 60
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("page_size", PAGE_SIZES)
+def test_they_agree_to_the_byte_on_which_entries_overflow(path: Path, page_size: int, table: str) -> None:
+    most = (page_size - 35, (page_size - 12) * 64 // 255 - 23)
+    least = (page_size - 12) * 32 // 255 - 23
+    limits = [*most, *(each + page_size - 4 for each in (*most, least))]
+    sizes = sorted({size for limit in limits for size in range(limit - 15, limit + 5)})
+    draw = random.Random(page_size)
+    create(path, table, pragmas=[f"page_size={page_size}"])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executemany(
+            "INSERT INTO t VALUES (?, ?)", ((size, draw.randbytes(size)) for size in sizes)
+        )
+        connection.commit()
+    assert 0 < sum(page.begins_overflow for page in agreed(path)["t"]) < len(sizes)
+
+
+@pytest.mark.parametrize("page_size", PAGE_SIZES)
+def test_they_agree_that_nearly_all_of_an_empty_page_is_unused(path: Path, page_size: int) -> None:
+    create(path, TABLES["with rowid"], pragmas=[f"page_size={page_size}"])
+    (page,) = agreed(path)["t"]
+    assert page.unused == page_size - 8
+
+
+@pytest.mark.parametrize("auto_vacuum", ["none", "full", "incremental"])
+@pytest.mark.parametrize("page_size", [512, 4096])
+def test_they_agree_on_what_deleted_rows_leave(path: Path, page_size: int, auto_vacuum: str) -> None:
+    create(
+        path,
+        *(TABLES["with an index"], FILL.format(rows=900, size=3), "DELETE FROM t WHERE a % 5"),
+        pragmas=[f"page_size={page_size}", f"auto_vacuum={auto_vacuum}"],
+    )
+    used = sum(map(len, agreed(path).values()))
+    free, page_count = count(path, "freelist_count"), count(path, "page_count")
+    assert (free == 0) == (auto_vacuum == "full")
+    pointer_maps = -(-(page_count - 1) // (page_size // 5 + 1)) if auto_vacuum != "none" else 0
+    assert used + free + pointer_maps == page_count
+
+
+def test_they_agree_on_a_free_list_of_several_trunks(path: Path) -> None:
+    create(
+        path, TABLES["with rowid"], FILL.format(rows=60, size=100), "DELETE FROM t", pragmas=["page_size=512"]
+    )
+    agreed(path)
+    assert count(path, "freelist_count") > 2 * 512 // 4
+
+
+@pytest.mark.parametrize("page_size", [512, 1024, LARGEST])
+@pytest.mark.parametrize("reserved", [1, 12, 32, 255])
+def test_they_agree_where_the_end_of_each_page_is_reserved(path: Path, page_size: int, reserved: int) -> None:
+    if page_size - reserved < 480:
+        pytest.skip("SQLite needs 480 bytes of a page")
+    create_reserved(path, page_size, reserved)
+    create(path, TABLES["with an index"], FILL.format(rows=40, size=page_size // 8), "CREATE TABLE u (a)")
+    pages = agreed(path)
+    assert overflow_pages(pages) > 60
+    assert pages["u"][0].unused == page_size - reserved - 8
+
+
+def test_they_agree_where_pointer_maps_are_shortened_by_reserved_bytes(path: Path) -> None:
+    create_reserved(path, 512, 32, "full")
+    create(path, TABLES["with an index"], FILL.format(rows=60, size=64))
+    assert max(numbers(agreed(path))) > 3 * 512 // 5
+
+
+def test_they_agree_on_overflow_behind_rowids_of_every_length(path: Path) -> None:
+    create(path, TABLES["with rowid"], pragmas=["page_size=512"])
+    rowids = [sign * (1 << bits) for bits in range(63) for sign in (-1, 1)]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executemany("INSERT INTO t VALUES (?, zeroblob(?))", ((rowid, 1000) for rowid in rowids))
+        connection.commit()
+    assert overflow_pages(agreed(path)) == 2 * len(rowids)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file of a gigabyte takes a gigabyte there")
+def test_they_agree_beyond_the_page_with_the_lock_bytes(path: Path) -> None:
+    lock_page, page_count = (1 << 30) // LARGEST + 1, (1 << 30) // LARGEST + 20
+    create(path, TABLES["with rowid"], pragmas=[f"page_size={LARGEST}"])
+    free_up_to(path, page_count, lock_page, per_trunk=9_000)
+    with closing(sqlite3.connect(path)) as connection:
+        check(connection)
+        connection.execute(f"INSERT INTO t VALUES (1, zeroblob({30 * LARGEST}))")
+        connection.commit()
+        check(connection)
+    used = numbers(agreed(path))
+    assert {lock_page - 1, lock_page + 1} <= used
+    assert lock_page not in used
+    path.unlink()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file of a gigabyte takes a gigabyte there")
+def test_a_pointer_map_steps_aside_for_the_page_with_the_lock_bytes(path: Path) -> None:
+    """With 820 usable bytes, 165 pages share a map, and one map would be the lock page, 2 + 165 * 6355."""
+    page_size, lock_page = 1024, (1 << 30) // 1024 + 1
+    create_reserved(path, page_size, 204, "full")
+    with path.open("r+b") as file:
+        file.truncate((lock_page + 2) * page_size)
+        file.seek(28)
+        file.write((lock_page + 2).to_bytes(4, "big"))
+        file.seek(0)
+        pages = PageFile(file)
+    taken = (2, 167, lock_page - 165, lock_page, lock_page + 1)
+    for number in taken:
+        with pytest.raises(DamagedFile, match="two uses"):
+            pages.claim(number)
+    for number in (3, 166, 168, lock_page - 1, lock_page + 2):
+        pages.claim(number)
+    path.unlink()
+
+
+KEYS = (
+    *("(a, b)", "(a INTEGER PRIMARY KEY, b)", "(a PRIMARY KEY, b)", "(a PRIMARY KEY, b) WITHOUT ROWID"),
+    *("(a, b, PRIMARY KEY (b, a))", "(a, b, PRIMARY KEY (b, a)) WITHOUT ROWID"),
+)
+VALUES = ("zeroblob({size})", "printf('%.*c', {size}, 'x')", "{size}")
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> list[str]:
+    """Statements that make some tables with rows of some sizes, and leave a part of them."""
+    page_size = draw(st.sampled_from(PAGE_SIZES))
+    script = [
+        f"PRAGMA page_size={page_size}",
+        f"PRAGMA auto_vacuum={draw(st.sampled_from(('none', 'full', 'incremental')))}",
+        f"PRAGMA encoding='{draw(st.sampled_from(('UTF-8', 'UTF-16le')))}'",
+    ]
+    sizes = st.integers(0, page_size // 4) | st.integers(0, 3 * page_size)
+    for table in draw(st.sampled_from((["t"], ["t", "u"], ["t", "u", "v"]))):
+        script.append(f"CREATE TABLE {table} {draw(st.sampled_from(KEYS))}")
+        for columns in draw(st.sets(st.sampled_from(("a", "b", "b, a")))):
+            script.append(f'CREATE INDEX "{table} {columns}" ON {table} ({columns})')
+        for part in range(draw(st.integers(0, 3))):
+            value = draw(st.sampled_from(VALUES)).format(size=draw(sizes))
+            script.append(
+                "WITH RECURSIVE n (i) AS "
+                f"(SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {draw(st.integers(0, 60))}) "
+                f"INSERT INTO {table} SELECT i * 1000 + {part}, {value} FROM n"
+            )
+        script.append(f"DELETE FROM {table} WHERE a % {draw(st.integers(1, 9))} = 1")
+    return script + draw(st.sampled_from(([], ["DROP TABLE t"], ["PRAGMA incremental_vacuum(3)"])))
+
+
+@settings(max_examples=150)
+@given(scripts())
+def test_they_agree_on_any_database(script: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "some.db"
+        create(path, *script)
+        agreed(path)

@@ -1,0 +1,154 @@
+"""Which file a key lies in: always the same one, and as many keys in one file as in another."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from zlib import crc32
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sqlstress
+from sqlstress.experiments.kv.keys import encoder
+from sqlstress.report.case import KEY_TYPES, MAX_BUCKETS
+from sqlstress.targets.sqlite.partition import Key, bucket_of, file_names, key_bytes, modulo, scatter, table
+from tests.targets.evenness import uneven
+
+LARGEST = 2**63 - 1
+BUCKETS = (2, 3, 20, 1000)
+GOLDEN: dict[Key, tuple[int, ...]] = {
+    0: (1, 0, 3, 83),
+    1: (1, 1, 17, 537),
+    99_999: (0, 2, 8, 228),
+    -1: (0, 2, 6, 346),
+    LARGEST: (1, 0, 13, 93),
+    "": (0, 0, 0, 0),
+    "key000000000000": (1, 2, 1, 401),
+    "key000000099999": (0, 1, 16, 256),
+    "clé": (0, 1, 16, 496),
+    b"\x00": (1, 1, 11, 831),
+    bytes(16): (0, 1, 0, 780),
+}
+"""The buckets of some keys among 2, 3, 20 and 1,000; a change of these is a change of every layout."""
+
+TELL_BUCKETS = f"""
+import json
+from sqlstress.targets.sqlite.partition import bucket_of
+keys = {list(GOLDEN)!r}
+print(json.dumps([[bucket_of(key, buckets) for buckets in {BUCKETS!r}] for key in keys]))
+"""
+
+FEWEST_A_BUCKET = 25
+MOST_KEYS = 20_000
+bucket_counts = st.integers(2, 1000)
+keys_a_bucket = st.integers(FEWEST_A_BUCKET, 1000)
+starts = st.one_of(st.just(0), st.integers(0, 2**40))
+strides = st.one_of(st.just(1), st.integers(1, 2**20), st.integers(0, 30).map(lambda power: 2**power))
+
+
+@pytest.mark.parametrize("key", GOLDEN, ids=repr)
+def test_a_keys_bucket_never_changes(key: Key) -> None:
+    assert tuple(bucket_of(key, buckets) for buckets in BUCKETS) == GOLDEN[key]
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "12345"])
+def test_another_process_with_another_hash_seed_finds_the_same_buckets(hash_seed: str) -> None:
+    root = Path(sqlstress.__file__).parents[1]
+    told = subprocess.run(
+        [sys.executable, "-c", TELL_BUCKETS],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(root)},
+        capture_output=True,
+        check=True,
+        timeout=60,
+        text=True,
+    )
+    assert [tuple(each) for each in json.loads(told.stdout)] == list(GOLDEN.values())
+
+
+@pytest.mark.parametrize(("number", "hashed"), [(0, 0), (1, 0x514E28B7), (0xFFFFFFFF, 0x81F16F39)])
+def test_scattering_is_murmurhash3s_last_step(number: int, hashed: int) -> None:
+    # Published: MurmurHash3_x86_32 of nothing is this step alone, applied to the seed.
+    assert scatter(number) == hashed
+
+
+def test_keys_of_different_types_are_hashed_by_their_bytes() -> None:
+    assert key_bytes(-2) == b"\xff" * 7 + b"\xfe"
+    assert key_bytes("é") == b"\xc3\xa9"
+    assert key_bytes(b"\x00\xff") == b"\x00\xff"
+
+
+@pytest.mark.parametrize("key_type", KEY_TYPES)
+@settings(deadline=None, max_examples=60)
+@given(start=starts, stride=strides, buckets=bucket_counts, each=keys_a_bucket)
+def test_regular_keys_lie_evenly_over_any_number_of_buckets(
+    key_type: str, start: int, stride: int, buckets: int, each: int
+) -> None:
+    count = buckets * max(FEWEST_A_BUCKET, min(each, MOST_KEYS // buckets))
+    keys = map(encoder(key_type), range(start, start + count * stride, stride))
+    assert uneven(keys, buckets, bucket_of) is None
+
+
+@pytest.mark.parametrize("buckets", [2**power for power in range(1, 10)])
+def test_keys_a_power_of_two_apart_lie_evenly_over_a_power_of_two_of_buckets(buckets: int) -> None:
+    """Where a linear checksum such as CRC-32 leaves buckets empty."""
+    for stride in (2**power for power in range(36)):
+        keys = range(0, FEWEST_A_BUCKET * buckets * stride, stride)
+        assert uneven(keys, buckets, bucket_of) is None
+
+
+@settings(deadline=None, max_examples=20)
+@given(buckets=bucket_counts, seed=st.integers(0, 2**32))
+def test_random_blobs_lie_evenly_over_any_number_of_buckets(buckets: int, seed: int) -> None:
+    randbytes = Random(seed).randbytes
+    assert uneven((randbytes(16) for _ in range(50 * buckets)), buckets, bucket_of) is None
+
+
+@pytest.mark.parametrize(
+    ("bad", "keys", "buckets"),
+    [
+        (lambda key, buckets: crc32(key_bytes(key)) % buckets, range(0, 200 << 19, 1 << 19), 8),
+        (lambda key, buckets: key % buckets, range(0, 2000, 2), 20),
+        (lambda key, buckets: bucket_of(key, buckets - 1), range(25_000), 1000),
+        (lambda key, buckets: bucket_of(key, buckets + 1) % buckets, range(4000), 20),
+        (lambda key, buckets: bucket_of(key, buckets) + 1, range(100), 2),
+        (lambda key, buckets: len(str(key)) % buckets, range(1000), 3),
+    ],
+    ids=[
+        "CRC-32 alone",
+        "modulo of even keys",
+        "an empty bucket",
+        "a bucket twice as full",
+        "a bucket that does not exist",
+        "length",
+    ],
+)
+def test_a_bad_partition_is_told_from_an_even_one(
+    bad: Callable[[int, int], int], keys: range, buckets: int
+) -> None:
+    assert uneven(keys, buckets, bad) is not None
+    assert uneven(keys, buckets, bucket_of) is None
+
+
+def test_the_published_scripts_partition_is_the_remainder() -> None:
+    assert [modulo(key, 3) for key in (0, 1, 2, 3, 1 << 31)] == [0, 1, 2, 0, 2]
+
+
+@settings(deadline=None, max_examples=20)
+@given(buckets=st.integers(1, MAX_BUCKETS), keys=st.lists(st.integers(0, LARGEST), max_size=50))
+def test_a_table_holds_the_bucket_of_every_key_in_two_bytes(buckets: int, keys: list[int]) -> None:
+    buckets_of_keys = table(keys, buckets)
+    assert list(buckets_of_keys) == [bucket_of(key, buckets) for key in keys]
+    assert buckets_of_keys.itemsize == 2
+
+
+def test_each_bucket_has_a_file_name_of_its_own() -> None:
+    assert file_names(1) == ["kv.db"]
+    assert file_names(3) == ["kv_0.db", "kv_1.db", "kv_2.db"]
+    assert len(set(file_names(MAX_BUCKETS))) == MAX_BUCKETS

@@ -1,0 +1,194 @@
+"""How the space of a database is measured: with SQLite's help, without it, and not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlstress.errors import EnvironmentFailure, Interrupted
+from sqlstress.report.case import Case, Settings
+from sqlstress.system import processes
+from sqlstress.targets.sqlite import btree, dbstat, files
+from sqlstress.targets.sqlite import space as spaces
+from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
+from sqlstress.targets.sqlite.pages import DamagedFile
+from sqlstress.targets.sqlite.space import measure_space
+from tests.conftest import own_processes
+from tests.targets.databases import SCHEMAS, create, create_picks
+
+NOTHING_WAITS = Settings(busy_timeout_ms=0)
+
+
+def no_pulse() -> None:
+    pass
+
+
+@pytest.fixture(params=sorted(DRIVERS))
+def case(request: pytest.FixtureRequest) -> Case:
+    pytest.importorskip(request.param)
+    return Case(driver=request.param, settings=NOTHING_WAITS)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "some.db"
+
+
+@pytest.fixture
+def without_dbstat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask for a table that no build has, so that SQLite answers as one without dbstat does."""
+    monkeypatch.setattr(dbstat, "TABLE", "is_not_there")
+
+
+@pytest.fixture(params=[True, False], ids=["with dbstat", "without dbstat"])
+def either_way(request: pytest.FixtureRequest) -> None:
+    if not request.param:
+        request.getfixturevalue("without_dbstat")
+
+
+def test_what_has_dbstat_is_asked_and_what_has_not_is_read(
+    case: Case, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_picks(path, "composite key with rowid", "blob")
+    calls: list[object] = []
+
+    def call_apart(pulse: Callable[[], None], function: Any, *arguments: Any) -> Any:
+        calls.append(function)
+        return processes.call_apart(pulse, function, *arguments)
+
+    monkeypatch.setattr(spaces, "call_apart", call_apart)
+    with closing(load_driver(case.driver).connect(path, 0, None)) as connection:
+        has_it = dbstat.available(load_driver(case.driver), connection)
+    asked = measure_space(case, path, no_pulse)
+    assert calls == ([] if has_it else [btree.walk])
+    monkeypatch.setattr(dbstat, "TABLE", "is_not_there")
+    calls.clear()
+    assert measure_space(case, path, no_pulse) == asked
+    assert calls == [btree.walk]
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_rows_are_counted_whatever_the_key(case: Case, path: Path, schema: str) -> None:
+    create_picks(path, schema, "blob")
+    space = measure_space(case, path, no_pulse)
+    assert space.page_size and space.page_count
+    assert space.file_bytes == space.page_size * space.page_count == path.stat().st_size
+    assert space.table_alone("picks").entries == 40 * 80
+    # The key of a rowid table is an index of its own, that of a WITHOUT ROWID table is the table.
+    own_index = schema in ("own id with rowid", "composite key with rowid")
+    assert len(space.indices_of("picks").trees) == 2 + own_index
+    assert space.indices_of("picks").entries == (2 + own_index) * 40 * 80
+
+
+@pytest.mark.usefixtures("either_way")
+def test_what_still_lies_in_the_wal_is_counted(case: Case, path: Path) -> None:
+    create(path, "PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
+    with closing(load_driver(case.driver).connect(path, 0, None)) as holder:
+        holder.rows("PRAGMA wal_autocheckpoint=0")
+        holder.run_many("INSERT INTO t VALUES (zeroblob(?))", ((3000,) for _ in range(50)))
+        before = path.stat().st_size
+        space = measure_space(case, path, no_pulse)
+        assert space.table_alone("t").pages >= 50
+        assert space.file_bytes == path.stat().st_size > before
+
+
+@pytest.mark.usefixtures("either_way")
+def test_a_database_that_somebody_reads_is_not_measured(case: Case, path: Path) -> None:
+    create(path, "PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
+    with files.opened(case, path) as reader, files.opened(case, path) as writer:
+        reader.rows("BEGIN")
+        reader.rows("SELECT * FROM t")
+        writer.rows("INSERT INTO t VALUES (1)")
+        with pytest.raises(EnvironmentFailure, match=r"^the space of some\.db can't be measured: another"):
+            measure_space(case, path, no_pulse)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_a_locked_database_is_told_in_one_line(case: Case, path: Path) -> None:
+    create(path, "CREATE TABLE t (a)")
+    with files.opened(case, path) as writer:
+        writer.rows("BEGIN EXCLUSIVE")
+        with pytest.raises(EnvironmentFailure, match=r"can't be measured: SQLITE_BUSY: [^\n]*locked\.$"):
+            measure_space(case, path, no_pulse)
+
+
+def test_a_file_that_is_locked_does_not_say_whether_there_is_dbstat(case: Case, path: Path) -> None:
+    create(path, "CREATE TABLE t (a)")
+    with files.opened(case, path) as writer, files.opened(case, path) as other:
+        writer.rows("BEGIN EXCLUSIVE")
+        with pytest.raises(Exception, match="locked"):
+            dbstat.available(load_driver(case.driver), other)
+
+
+@pytest.mark.parametrize("content", [None, b""], ids=["missing", "empty"])
+def test_where_there_is_no_database_none_is_made(case: Case, path: Path, content: bytes | None) -> None:
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(EnvironmentFailure, match=r"can't be measured: there is no database\.$"):
+        measure_space(case, path, no_pulse)
+    assert path.exists() == (content is not None)
+
+
+@pytest.mark.usefixtures("without_dbstat")
+def test_the_walk_leaves_the_locks_of_this_process_alone(case: Case, path: Path) -> None:
+    create(path, "CREATE TABLE t (a)")
+    with files.opened(case, path) as holder:
+        holder.rows("BEGIN IMMEDIATE")  # others may read, none may write
+        measure_space(case, path, no_pulse)
+        with pytest.raises(EnvironmentFailure):
+            processes.call_apart(no_pulse, write_to, case, path)
+
+
+def write_to(case: Case, path: Path) -> None:
+    with files.opened(case, path) as connection:
+        try:
+            connection.rows("INSERT INTO t VALUES (1)")
+        except Exception as error:
+            raise EnvironmentFailure("refused") from error
+
+
+@pytest.mark.usefixtures("without_dbstat")
+def test_an_interrupt_ends_the_walk(case: Case, path: Path) -> None:
+    create_picks(path, "no primary key", "int")
+
+    def interrupt() -> None:
+        raise Interrupted("stopped by SIGINT")
+
+    with pytest.raises(Interrupted):
+        measure_space(case, path, interrupt)
+    assert own_processes() == []
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize(
+    ("place", "content"),
+    [(0, b"x"), (4096, b"\x07"), (4096 + 3, b"\xff\xff")],
+    ids=["header", "kind", "cells"],
+)
+def test_damage_is_told_in_one_line_with_the_name_of_the_file(
+    case: Case, path: Path, place: int, content: bytes
+) -> None:
+    create(path, "CREATE TABLE t (a)", "INSERT INTO t VALUES (1), (2)")
+    with path.open("r+b") as file:
+        file.seek(place)
+        file.write(content)
+    with pytest.raises(DamagedFile) as refused:
+        measure_space(case, path, no_pulse)
+    assert str(refused.value).startswith("some.db is damaged, and its space can't be measured: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_may_not_be_read_is_told_in_one_line(case: Case, path: Path) -> None:
+    if sys.platform == "win32" or os.geteuid() == 0:
+        pytest.skip("nobody is refused here")
+    create(path, "CREATE TABLE t (a)")
+    path.chmod(0)
+    with pytest.raises(EnvironmentFailure, match=r"^the space of some\.db can't be measured: "):
+        measure_space(case, path, no_pulse)
