@@ -12,9 +12,9 @@ from sqlstress.cli.github import Step
 from sqlstress.cli.options import add_options, github_option
 from sqlstress.options.ab import GATE
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
+from sqlstress.studies.ending import BAD, FINE, UNSURE
 from sqlstress.system.garbage import no_search
 
-FINE, REGRESSION, UNSURE = 0, 1, 3
 _SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop", "strict"))
 
 
@@ -46,5 +46,5 @@ def check(baseline: Path, current: Path, github: bool, **given: Any) -> int:
         step.show(check_commands(checked, metric, max_drop), check_summary(checked, metric, max_drop))
     if checked.verdict == FAIL:
         complain(f"Error: {check_conclusion(checked, metric, max_drop)}")
-        return REGRESSION
+        return BAD
     return UNSURE if checked.verdict == INCONCLUSIVE and asked["strict"] else FINE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,10 @@ from sqlstress.cli.options import GroupedCommand, case_options, crash_options
 from sqlstress.options import by_name
 
 if TYPE_CHECKING:
+    from sqlstress.engine.session import Bench
+    from sqlstress.engine.study import Study
     from sqlstress.report import PowerLoss
+    from sqlstress.report.case import Case
 
 
 @click.command(cls=GroupedCommand, epilog="Example: sqlstress crash --rounds 100 --concurrency 3")
@@ -37,21 +39,26 @@ def crash(
     asked = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
     cases = from_options(asked, "crash")
 
+    from sqlstress.cli.measure import command_line, measure
     from sqlstress.cli.outputs import Saver
+    from sqlstress.engine.session import Session
     from sqlstress.render import DOCUMENTS
 
     saver = Saver.of(outputs, github, quiet, DOCUMENTS)
-    progress = not (quiet or no_progress) and sys.stderr.isatty()
+    session = Session(cases, directory, keep, command_line())
+    return measure(_study(asked, cases), session, saver, progress=not (quiet or no_progress))
+
+
+def _study(asked: dict[str, Any], cases: tuple[Case, ...]) -> Study[Bench]:
     if asked.get("power") or asked.get("matrix"):
-        from sqlstress.cli import crash_power
+        from sqlstress.experiments.power_loss.study import PowerStudy
 
-        power = crash_power.Asked(cases, _power_loss(asked, len(cases)), directory, keep)
-        return crash_power.measure(power, saver, progress=progress)
+        return PowerStudy(cases, _power_loss(asked, len(cases)))
 
-    from sqlstress.cli import crash_measure
+    from sqlstress.experiments.crash.study import KillStudy
+    from sqlstress.report import Kills
 
-    kills = crash_measure.Asked(cases[0], _parsed(asked, "rounds"), directory, keep)
-    return crash_measure.measure(kills, saver, progress=progress)
+    return KillStudy(Kills(cases[0], _parsed(asked, "rounds")))
 
 
 def _power_loss(asked: dict[str, Any], configurations: int) -> PowerLoss:

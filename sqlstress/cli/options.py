@@ -162,8 +162,11 @@ def run_cases(
 ) -> int:
     """Measure cases as the options of `run_options` say; return the exit code."""
     # Imported when there is something to measure: what is wrong is told at once.
-    from sqlstress.cli.measure import measure
+    from sqlstress.cli.measure import command_line, measure
     from sqlstress.cli.outputs import Saver
+    from sqlstress.engine.session import Session
+    from sqlstress.studies.sweep import Sweep
 
     saver = Saver.of(outputs, github, quiet)
-    return measure(cases, directory, keep, saver, progress=not (quiet or no_progress))
+    session = Session(cases, directory, keep, command_line())
+    return measure(Sweep(cases), session, saver, progress=not (quiet or no_progress))
