@@ -39,8 +39,8 @@ class MethodsWork(Work):
     """One cell's file, shared memory and verdict."""
 
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
-        assert case.method
-        self.case, self.method, self.folder = case, case.method, folder
+        assert case.spec
+        self.case, self.method, self.folder = case, case.spec, folder
         self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
         self.shared = (self._words, self._written)
         self._carry = carry
