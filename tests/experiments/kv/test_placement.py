@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.experiments.kv.keys import encoder
 from sqlstress.experiments.kv.placement import Placement, check_room, shared_arrays
-from sqlstress.report.case import Case
 from sqlstress.experiments.kv.spec import KEY_TYPES, Load
+from sqlstress.report.case import Case
 from sqlstress.targets.sqlite.partition import bucket_of
 from tests.pulses import Pulses, nothing
 
