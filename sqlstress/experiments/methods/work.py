@@ -40,7 +40,8 @@ class MethodsWork(Work):
 
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
         assert case.spec
-        self.case, self.method, self.folder = case, case.spec, folder
+        self.case, self.folder = case, folder
+        self.method: Method = case.spec
         self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
         self.shared = (self._words, self._written)
         self._carry = carry
@@ -80,7 +81,8 @@ class MethodsWork(Work):
 
     def _given(self) -> int:
         """Return how many samples are there when the cell begins."""
-        return {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}[self.method.phase]
+        known = {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}
+        return known[self.method.phase]
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the tables hold what the workers were told, and whether the answers were right."""
