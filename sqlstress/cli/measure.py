@@ -6,12 +6,12 @@ import sys
 
 import click
 
+from sqlstress.analysis.ending import FAILURE, FINE, endings, exit_code
 from sqlstress.cli.console import complain
 from sqlstress.cli.outputs import Saver
 from sqlstress.cli.progress import watcher
 from sqlstress.engine.study import B, Opening, Study
 from sqlstress.studies.carry_out import carry_out
-from sqlstress.studies.ending import FAILURE, FINE, endings, exit_code
 
 
 def command_line() -> tuple[str, ...]:

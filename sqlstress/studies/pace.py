@@ -8,12 +8,21 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from sqlstress.engine.observer import Observer, Progress
+from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
-from sqlstress.studies.expected import expected_s
 
+TRIAL_S = 0.7
+WORKER_S = 0.05
+"""What a trial takes around its work, and more for each worker."""
 RECENT = 10
 """Ticks over which the TPS of the moment is taken: about a second."""
 NOTE_WIDTH = len("1,234,567 TPS")
+
+
+def expected_s(case: Case) -> float:
+    """Return a guess of how long a case takes, in seconds; a Pace corrects it as cases end."""
+    around = TRIAL_S + WORKER_S * case.concurrency
+    return case.repeat * (around + face_of(case).guess_s(case))
 
 
 class Pace:
@@ -28,7 +37,7 @@ class Pace:
         self._observer, self._clock = observer, clock
         self._labels = [f"[{number}/{len(cases)}] {case.label}" for number, case in enumerate(cases, 1)]
         self._width = max(map(len, self._labels))
-        self._operations_each = [2 if case.unit == "pair" else 1 for case in cases]
+        self._operations_each = [face_of(case).operations_each for case in cases]
         self._until = [0.0, *accumulate(map(expected_s, cases))]
         """Expected seconds of the cases before each, and of all."""
         self._index, self._done, self._note = 0, 0.0, ""

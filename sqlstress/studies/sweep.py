@@ -11,7 +11,7 @@ from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Steps
 from sqlstress.engine.trial import TrialRunner
-from sqlstress.experiment import needless
+from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.studies.pace import Pace
@@ -37,7 +37,7 @@ class Sweep:
         for index, case in enumerate(self.cases):
             runner.case_number = index + 1
             pace.begin(index)
-            reason = needless(case, self._runs)
+            reason = face_of(case).is_needless(case, self._runs)
             if reason is None:
                 self._measure(case, runner)
             else:

@@ -8,8 +8,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.experiments.crash.strikes import Strike
-from sqlstress.report import Kills, Report, from_json, to_json
+from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
 from tests.crash_report import crash_report

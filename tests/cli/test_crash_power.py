@@ -9,7 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from sqlstress.report import PowerLoss, Report, from_json, to_json
+from sqlstress.experiments.power_loss.result import PowerLoss
+from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.schema import report_schema
 from sqlstress.targets.sqlite.disk.model import Disk
 from sqlstress.targets.sqlite.disk.operations import Operation, WriteBack

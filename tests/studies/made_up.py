@@ -13,14 +13,14 @@ from sqlstress.engine.observer import Observer
 from sqlstress.engine.study import Study
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.crash import study as crash
+from sqlstress.experiments.crash.result import ACKNOWLEDGED, Kills
 from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.experiments.power_loss import study as power_loss
 from sqlstress.experiments.power_loss.proof import Finding
+from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, LOST, TORN, PowerLoss
 from sqlstress.experiments.power_loss.study import PowerStudy, Recording
-from sqlstress.report import Check, Kills, PowerLoss, Report, Trial, Verdict
+from sqlstress.report import Check, Report, Trial, Verdict
 from sqlstress.report.case import Case
-from sqlstress.report.crash import ACKNOWLEDGED
-from sqlstress.report.power_loss import CORRUPT, GOOD, LOST, TORN
 from sqlstress.statistics.gate import Look
 from sqlstress.studies import sweep
 from sqlstress.studies.ab import AbStudy
@@ -155,9 +155,8 @@ def made_up_power(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, t
     study = PowerStudy(cases, PowerLoss(IMAGES, len(cases), matrix=True))
 
     def measured(report: Report) -> int:
-        assert report.crash
-        assert report.crash.power
-        return bool(report.crash.power.control) + len(report.crash.power.configurations)
+        loss = report.results["power-loss"]
+        return bool(loss.control) + len(loss.configurations)
 
     return MadeUp(study, bench(folder, observer=observer), measured)
 

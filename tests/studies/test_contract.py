@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.analysis.ending import endings, exit_code
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.studies.carry_out import follow
-from sqlstress.studies.ending import endings, exit_code
 from tests.studies.made_up import STUDIES, Trouble
 from tests.studies.watching import Watching
 

@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.plan import from_options
+from sqlstress.experiments.methods.spec import Method
+from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Method
-from sqlstress.studies.expected import expected_s
+from sqlstress.studies.pace import expected_s
 
 
 def test_a_journal_a_transaction_and_a_time_out_change_how_long_cycles_are_expected_to_take() -> None:
-    delete, delete_tx, wal, wal_tx, _ = map(expected_s, from_options({}, "cycles"))
+    delete, delete_tx, wal, wal_tx, _ = map(expected_s, cases_of({}, "cycles"))
     assert delete > wal > wal_tx
     assert delete > delete_tx
-    (short,) = from_options({"settings": "delete", "cycles": 100_000, "timeout": "2s"}, "cycles")
+    (short,) = cases_of({"settings": "delete", "cycles": 100_000, "timeout": "2s"}, "cycles")
     assert expected_s(short) == pytest.approx(2, abs=1)
 
 
 def test_the_cycles_that_are_usual_are_expected_to_take_seconds() -> None:
-    assert 2 < sum(map(expected_s, from_options({}, "cycles"))) < 15
+    assert 2 < sum(map(expected_s, cases_of({}, "cycles"))) < 15
 
 
 def test_more_work_is_expected_to_take_longer() -> None:
@@ -43,7 +43,7 @@ def test_more_work_is_expected_to_take_longer() -> None:
 
 def test_the_guess_of_a_method_knows_what_a_row_costs_and_where_its_time_out_is() -> None:
     def cell(name: str, transaction: bool = False, scale: int = 1000, timeout_s: float = 60.0) -> Case:
-        return Case(workload="methods", method=Method("insert", name, transaction, scale, timeout_s))
+        return Case(workload="methods", spec=Method("insert", name, transaction, scale, timeout_s))
 
     commits, rows, bulk = (expected_s(each) for each in (cell("1b1"), cell("1b1", True), cell("BLK")))
     assert commits > rows > bulk

@@ -8,8 +8,7 @@ import pytest
 
 from sqlstress.engine.observer import Progress
 from sqlstress.report.case import Case
-from sqlstress.studies.expected import expected_s
-from sqlstress.studies.pace import Pace
+from sqlstress.studies.pace import Pace, expected_s
 from tests.studies.watching import Watching
 
 CASES = (Case(concurrency=1), Case(concurrency=16, buckets=20))

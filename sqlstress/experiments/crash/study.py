@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -17,9 +17,12 @@ from sqlstress.engine.victims import Victims
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.crash.database import Database
 from sqlstress.experiments.crash.records import MOST_WRITERS
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.experiments.crash.round import Round
+from sqlstress.experiments.crash.spec import Extra
 from sqlstress.experiments.crash.strikes import draw
-from sqlstress.report import Check, Crash, Kills, Report, Verdict
+from sqlstress.report import Check, Report, Verdict
+from sqlstress.report.case import Case
 
 ROUNDS_EACH = 50
 """Rounds that a database serves: so many recoveries on top of each other, and a log that stays short."""
@@ -46,7 +49,7 @@ class KillStudy:
 
     def report(self, blank: Report) -> Report:
         """Return what was found by now."""
-        return replace(blank, crash=Crash(self.kills))
+        return replace(blank, results={"crash": self.kills})
 
     def steps(self, bench: Bench) -> Steps:
         """Do all rounds, or those before something else than a kill ended a writer."""
@@ -106,6 +109,11 @@ class KillStudy:
             self._create(database)
         elif done.fallen:
             raise EnvironmentFailure(done.fallen)
+
+
+def asked(cases: Sequence[Case], extra: Extra) -> KillStudy:
+    """Return the study that options ask for."""
+    return KillStudy(Kills(cases[0], extra.rounds))
 
 
 def _in_round(number: int, verdict: Verdict) -> Verdict:

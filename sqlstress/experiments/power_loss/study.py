@@ -17,10 +17,11 @@ from sqlstress.experiments.power_loss.examine import examine
 from sqlstress.experiments.power_loss.images import Image, images
 from sqlstress.experiments.power_loss.load import Load
 from sqlstress.experiments.power_loss.proof import Finding, History, worst
+from sqlstress.experiments.power_loss.result import GOOD, PowerCuts, PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import name
-from sqlstress.report import Crash, Report
+from sqlstress.experiments.power_loss.spec import Extra
+from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.power_loss import GOOD, PowerCuts, PowerLoss
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.disk.device import Device
 from sqlstress.targets.sqlite.disk.operations import Operation, Sync, SyncFolder
@@ -78,7 +79,7 @@ class PowerStudy:
 
     def report(self, blank: Report) -> Report:
         """Return what was found by now."""
-        return replace(blank, crash=Crash(power=self.loss))
+        return replace(blank, results={"power-loss": self.loss})
 
     def steps(self, bench: Bench) -> Steps:
         """Try everything."""
@@ -117,6 +118,12 @@ class PowerStudy:
                     if self.loss.checked:
                         runner.observer.progress(how_far(self.loss))
                     yield
+
+
+def asked(cases: Sequence[Case], extra: Extra) -> PowerStudy:
+    """Return the study that options ask for. Raises UsageError without apsw."""
+    spoils = extra.disk == "spoiling"
+    return PowerStudy(cases, PowerLoss(extra.images, len(cases), extra.matrix, spoils, extra.psow))
 
 
 def judge(connect: Callable[[str], Connection], histories: Sequence[History], cut: int) -> Finding:

@@ -9,10 +9,10 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiments.power_loss.images import images
+from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, LOST, PowerLoss
 from sqlstress.experiments.power_loss.study import PowerStudy
-from sqlstress.report import Crash, Report
+from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.power_loss import CORRUPT, GOOD, LOST, PowerLoss
 from sqlstress.studies.carry_out import follow
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.disk.device import Device
@@ -136,7 +136,7 @@ def test_what_was_found_is_kept_when_it_is_interrupted(tmp_path: Path) -> None:
     saved = list[Report]()
     power = PowerStudy([CASE], PowerLoss(1000, 1))
     assert follow(power, bench(tmp_path, signals=Signals()), saved.append).interrupted
-    assert saved[-1].crash == Crash(power=power.loss)
+    assert saved[-1].results == {"power-loss": power.loss}
     assert power.loss.is_proved
     assert power.loss.checked == 200
     assert list(tmp_path.iterdir()) == []

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.analysis.finding import UNPROVED, WRONG
+from sqlstress.analysis.part import parts, progress
 from sqlstress.errors import Interrupted
-from sqlstress.experiments.crash.shown.findings import parts, progress
 from sqlstress.report import Report
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
 
@@ -30,8 +30,8 @@ def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) 
 
     `saved` names the files that hold the report. `strict`: an A/B test that can't tell is not well.
     """
-    if report.crash:
-        found = _of_crash(report, saved)
+    if report.results:
+        found = _of_results(report, saved)
     elif report.ab:
         found = _of_ab(report, strict, saved)
     else:
@@ -82,10 +82,9 @@ def _of_ab(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[Endin
         yield Ending(UNSURE)
 
 
-def _of_crash(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
-    assert report.crash
+def _of_results(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if report.interrupted:
-        yield _stopped(progress(report.crash), "what was proved", saved)
+        yield _stopped(progress(report), "what was proved", saved)
     tried = parts(report)
     for part in tried:
         if part.verdict.code == WRONG:

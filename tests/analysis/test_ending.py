@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from sqlstress.analysis.ending import Ending, endings, exit_code
 from sqlstress.report import Check, Report, Run, Verdict
-from sqlstress.studies.ending import Ending, endings, exit_code
 from tests.ab_report import ab_report, around
 from tests.crash_report import KILLS, crash_report, empty_report, lost_report
 from tests.example_report import example_report
@@ -97,10 +97,8 @@ def test_a_slice_that_cannot_be_measured_is_named_by_its_arm() -> None:
 
 def test_what_was_lost_exits_1_and_what_ended_early_is_said_after_it() -> None:
     report = lost_report()
-    assert report.crash
-    assert report.crash.kills
-    crash = replace(report.crash, kills=replace(report.crash.kills, error="no space."))
-    found = endings(replace(report, crash=crash))
+    early = replace(report.results["crash"], error="no space.")
+    found = endings(replace(report, results={"crash": early}))
     assert [ending.code for ending in found] == [1, 4]
     assert found[0].text.startswith("Error: FAILED: after 300 kills")
     assert found[1].text == "Error: process death was not tried to its end: no space."
