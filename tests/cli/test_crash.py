@@ -27,10 +27,8 @@ def saved(path: Path) -> Report:
 
 
 def kills_of(path: Path) -> Kills:
-    report = saved(path)
-    assert report.crash
-    assert report.crash.kills
-    return report.crash.kills
+    found: Kills = saved(path).results["crash"]
+    return found
 
 
 OTHERS = (

@@ -60,8 +60,7 @@ def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str, 
     assert (code, errors) == (0, "")
     report = saved_report(tmp_path)
     verdicts = [run.verdict for run in report.runs]
-    if report.crash and report.crash.kills:
-        verdicts.append(report.crash.kills.verdict)
+    verdicts += [found.verdict for found in report.results.values()]
     assert {verdict.status for verdict in verdicts} == {"ok"}
     assert left(tmp_path) == ["report.json"]
 
