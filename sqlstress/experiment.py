@@ -1,8 +1,8 @@
 """The face of an experiment, and the registry of those that there are.
 
-An experiment is one package below `sqlstress.experiments`. Its `face` module says what its cases say beside what
-all cases say, its options, which cases they mean; and where its other parts are, as import strings, so that each
-is imported when it is asked for. Nothing else names an experiment.
+An experiment is one package below `sqlstress.experiments`. Its `face` module says what its cases say beside
+what all cases say, its options, which cases they mean; and where its other parts are, as import strings, so
+that each is imported when it is asked for. Nothing else names an experiment.
 """
 
 from __future__ import annotations

@@ -96,9 +96,7 @@ def _report() -> Report:
         assert case.spec
         printed = PRINTED[case.spec.phase].get(case.tricks)
         if printed is not None:
-            place = counts[case.spec.phase, case.tricks] = (
-                counts.get((case.spec.phase, case.tricks), -1) + 1
-            )
+            place = counts[case.spec.phase, case.tricks] = counts.get((case.spec.phase, case.tricks), -1) + 1
             runs.append(_run(case, printed[place] if place < len(printed) else None))
     return Report(
         created="",

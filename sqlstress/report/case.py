@@ -119,7 +119,9 @@ class Case:
         short="c",
         metavar="LIST",
         varies=True,
-        meaning="Number of worker processes; 0 where it is not known, of figures that somebody else published.",
+        meaning=(
+            "Number of worker processes; 0 where it is not known, of figures that somebody else published."
+        ),
     )
     buckets: int = option(
         ranges(MAX_BUCKETS),

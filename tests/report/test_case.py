@@ -49,16 +49,12 @@ from sqlstress.system.plain import plain
             "delete, 1 process",
         ),
         (
-            Case(
-                workload="cycles", spec=Cycling(transaction="run"), settings=Settings(wal_autocheckpoint=0)
-            ),
+            Case(workload="cycles", spec=Cycling(transaction="run"), settings=Settings(wal_autocheckpoint=0)),
             "cycles",
             "wal-run-off, 1 process",
         ),
         (
-            Case(
-                workload="cycles", spec=Cycling(), settings=Settings(wal_autocheckpoint=50), concurrency=2
-            ),
+            Case(workload="cycles", spec=Cycling(), settings=Settings(wal_autocheckpoint=50), concurrency=2),
             "cycles",
             "wal-50, 2 processes",
         ),

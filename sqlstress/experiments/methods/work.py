@@ -19,6 +19,7 @@ from sqlstress.engine.protocols import Outcome, Work
 from sqlstress.experiments.methods.examine import Reader
 from sqlstress.experiments.methods.own import own
 from sqlstress.experiments.methods.proof import Told, check_rows
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.experiments.methods.tables import PATH, SCHEMA, VALUE, pair_at, places_before
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
@@ -37,6 +38,8 @@ QUERIED = "methods: what the file that is queried was made for"
 
 class MethodsWork(Work):
     """One cell's file, shared memory and verdict."""
+
+    method: Method
 
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
         assert case.spec

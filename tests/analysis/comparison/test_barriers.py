@@ -156,9 +156,7 @@ def test_a_number_of_processes_that_is_not_known_bars_a_ratio() -> None:
 
 def test_the_size_of_a_queried_table_that_is_not_known_bars_a_ratio() -> None:
     def queries(samples: int) -> Report:
-        return of_case(
-            Case(workload="methods", spec=Method("query", "1b1", True, 10, 1.0, samples=samples))
-        )
+        return of_case(Case(workload="methods", spec=Method("query", "1b1", True, 10, 1.0, samples=samples)))
 
     assert reasons(queries(0), queries(500)) == ("the size of the table that is queried is not known of A",)
     assert reasons(queries(500), queries(500)) == ()

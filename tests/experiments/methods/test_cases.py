@@ -30,9 +30,7 @@ def planned(**given: Any) -> tuple[Case, ...]:
 
 def scales(cases: tuple[Case, ...], phase: str, tricks: str) -> list[int]:
     return [
-        case.spec.scale
-        for case in cases
-        if case.spec and case.spec.phase == phase and case.tricks == tricks
+        case.spec.scale for case in cases if case.spec and case.spec.phase == phase and case.tricks == tricks
     ]
 
 
@@ -63,9 +61,7 @@ def test_full_has_the_published_scales() -> None:
 
 def test_the_default_is_a_part_of_full() -> None:
     def cells(cases: tuple[Case, ...]) -> set[tuple[object, ...]]:
-        return {
-            (case.driver, case.tricks, case.spec.phase, case.spec.scale) for case in cases if case.spec
-        }
+        return {(case.driver, case.tricks, case.spec.phase, case.spec.scale) for case in cases if case.spec}
 
     assert cells(planned()) < cells(planned(full=True))
     assert len(planned()) < 100
@@ -73,9 +69,7 @@ def test_the_default_is_a_part_of_full() -> None:
 
 def test_the_time_outs_are_the_published_ones_unless_one_is_given() -> None:
     times = {
-        (case.spec.phase, case.spec.name == "SPC", case.spec.timeout_s)
-        for case in planned()
-        if case.spec
+        (case.spec.phase, case.spec.name == "SPC", case.spec.timeout_s) for case in planned() if case.spec
     }
     assert times == {
         ("insert", False, 2.6),

@@ -248,9 +248,7 @@ def test_any_other_error_of_sqlite_ends_the_worker(driver: str, tmp_path: Path) 
 
 def written_rows(ran: Ran) -> int:
     assert ran.case.spec
-    table = {"insert": "sample", "allocate": "result", "query": "result WHERE val = -1"}[
-        ran.case.spec.phase
-    ]
+    table = {"insert": "sample", "allocate": "result", "query": "result WHERE val = -1"}[ran.case.spec.phase]
     return int(ran.rows(f"SELECT count(*) FROM {table}")[0][0])
 
 

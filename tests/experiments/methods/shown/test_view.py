@@ -78,9 +78,7 @@ def test_allocations_are_told_by_the_number_of_their_results() -> None:
 def test_every_planned_cell_has_its_place_in_a_matrix() -> None:
     cases = from_options({"full": "on", "driver": "peewee"}, "methods")
     runs = [
-        replace(run(case.spec.phase, case.tricks, case.spec.scale), case=case)
-        for case in cases
-        if case.spec
+        replace(run(case.spec.phase, case.tricks, case.spec.scale), case=case) for case in cases if case.spec
     ]
     cells = [row for table in tables(*runs)[:-1] for row in table.rows]
     assert sum("(" in cell for row in cells for cell in row) == len(cases)
