@@ -136,7 +136,7 @@ def test_another_load_bars_a_ratio_and_only_what_differs_is_named() -> None:
 
 
 def test_processes_beside_the_load_are_part_of_it() -> None:
-    beside = Case(checkpointing=Checkpointing("restart", 0.02, pinned_reader=True))
+    beside = Case(spec=Load(checkpointing=Checkpointing("restart", 0.02, pinned_reader=True)))
     assert reasons(of_case(Case()), of_case(beside)) == ("the load differs",)
     assert values(side_by_side(of_case(Case()), of_case(beside)))["load"] == (
         "no process beside the load",
