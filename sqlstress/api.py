@@ -11,7 +11,7 @@ from typing import Any
 from sqlstress.analysis.finding import Finding
 from sqlstress.engine.observer import NOBODY, Observer, Progress
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT, commands, face_of
+from sqlstress.experiment import DEFAULT, face_of
 from sqlstress.report import Environment, Latency, Run
 from sqlstress.report import Report as Document
 from sqlstress.report.case import Case
