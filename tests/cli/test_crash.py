@@ -27,8 +27,10 @@ def saved(path: Path) -> Report:
 
 
 def kills_of(path: Path) -> Kills:
-    found: Kills = saved(path).results["crash"]
-    return found
+    report = saved(path)
+    kills = report.results["crash"]
+    assert isinstance(kills, Kills)
+    return kills
 
 
 OTHERS = (
