@@ -1,4 +1,6 @@
-"""Workers that are idle between their operations, as they are at a rate: from the loop to the proof."""
+"""When writes began and ended, from the loop to the proof; also where workers are idle between them,
+as they are at a rate.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.engine.loop import timed_loop
+from sqlstress.engine.loop import closed_loop, timed_loop
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiment import open_source, open_work
 from sqlstress.experiments.kv import acks
@@ -37,7 +39,10 @@ class Workers:
         self.areas = [Area(words, work.shape, worker) for worker in (1, 2)]
 
     def run(self, worker: int, start_ns: int, writes: list[int], dies: bool = False) -> Totals:
-        """Let a worker do its first write GAP_NS after it started, and die in the one after the last."""
+        """Let a worker do its writes, and perhaps die in the one after them.
+
+        Where it may be idle it is so before each write, for GAP_NS.
+        """
         clock, lengths = FakeClock(start_ns), iter(writes)
 
         def put(_params: object) -> None:
@@ -49,7 +54,8 @@ class Workers:
         source: Any = open_source(self.case, NOWHERE, worker, SALT, self.shared)
         source.store.puts = [put]
         window, limit = Window(0, 0, FOREVER_NS), None if dies else len(writes)
-        return timed_loop(source, window, limit, [0], [0], idling(clock, GAP_NS), clock)
+        loop = idling(clock, GAP_NS) if source.shape.idle else closed_loop(source)
+        return timed_loop(source, window, limit, [0], [0], loop, clock)
 
     def objection(self, found: Stamp, unknown: dict[Stamp, int] | None = None) -> str | None:
         """Return what the proof says of a write that was found at the key."""
@@ -64,10 +70,21 @@ class Workers:
 
 
 @pytest.fixture
-def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
+def idlers(monkeypatch: pytest.MonkeyPatch) -> Workers:
     of_closed_loop = acks.shape_of
     monkeypatch.setattr(acks, "shape_of", lambda case, keys: of_closed_loop(case, keys)._replace(idle=True))
     return Workers()
+
+
+@pytest.mark.parametrize("writes", [1, 8, 9, 20])
+def test_in_a_closed_loop_a_killed_worker_has_left_when_its_last_write_began(writes: int) -> None:
+    workers = Workers()
+    with pytest.raises(Killed):
+        workers.run(2, 100, [10] * writes, dies=True)
+    area = workers.areas[1]
+    assert list(area.settle_after_death()) == [writes + 1]
+    ended = 100 + 10 * writes
+    assert (area.begins[ONLY_KEY], area.ends[ONLY_KEY]) == (ended - 10, ended)
 
 
 STALE = "holds worker 1's write 1, but worker 2's write 2 began after that one completed"
@@ -78,27 +95,27 @@ STALE = "holds worker 1's write 1, but worker 2's write 2 began after that one c
     ("length", "objection"), [(19, STALE), (20, None), (25, None)], ids=["before", "at", "after"]
 )
 def test_a_write_began_at_its_own_begin_and_not_when_the_one_before_it_ended(
-    workers: Workers, dies: bool, length: int, objection: str | None
+    idlers: Workers, dies: bool, length: int, objection: str | None
 ) -> None:
-    workers.run(1, 90, [length])  # from 120 on
+    idlers.run(1, 90, [length])  # from 120 on
     with suppress(Killed):
-        workers.run(2, 70, [10, 10], dies)  # 100 to 110, 140 to 150
-    unknown = {Stamp(2, sequence): slot for sequence, slot in workers.areas[1].settle_after_death().items()}
+        idlers.run(2, 70, [10, 10], dies)  # 100 to 110, 140 to 150
+    unknown = {Stamp(2, sequence): slot for sequence, slot in idlers.areas[1].settle_after_death().items()}
     assert list(unknown) == ([Stamp(2, 3)] if dies else [])
-    assert [workers.areas[1].begins[ONLY_KEY], workers.areas[1].ends[ONLY_KEY]] == [140, 150]
-    assert workers.objection(Stamp(1, 1), unknown) == objection
-    assert workers.objection(Stamp(2, 2), unknown) is None
+    assert [idlers.areas[1].begins[ONLY_KEY], idlers.areas[1].ends[ONLY_KEY]] == [140, 150]
+    assert idlers.objection(Stamp(1, 1), unknown) == objection
+    assert idlers.objection(Stamp(2, 2), unknown) is None
 
 
-def test_a_write_under_way_when_its_worker_died_has_its_own_begin(workers: Workers) -> None:
+def test_a_write_under_way_when_its_worker_died_has_its_own_begin(idlers: Workers) -> None:
     with pytest.raises(Killed):
-        workers.run(2, 70, [10, 10], dies=True)
-    begins, ends = workers.areas[1].stamps
+        idlers.run(2, 70, [10, 10], dies=True)
+    begins, ends = idlers.areas[1].stamps
     assert [*zip(begins[:3], ends[:3], strict=True)] == [(100, 110), (140, 150), (180, 0)]
 
 
-def test_idle_time_is_in_no_latency(workers: Workers) -> None:
-    totals = workers.run(1, 1_000, [10] * 40)
+def test_idle_time_is_in_no_latency(idlers: Workers) -> None:
+    totals = idlers.run(1, 1_000, [10] * 40)
     assert totals.operations == {"replace": 40}
     assert totals.largest_ns == {"replace": 10}
     assert (totals.longest_wait_ns, totals.harness_ns) == (10, 0)
