@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.report import Check, Crash, Kills, Report, Verdict
-from sqlstress.report.case import Case, Load, Settings
-from sqlstress.report.crash import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.report import Check, Report, Verdict
+from sqlstress.experiments.crash.result import Kills
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.crash.result import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -18,7 +20,7 @@ CASE = Case(
     seed=7,
     verify="full",
     settings=Settings(wal_autocheckpoint=100),
-    load=Load(read_ratio=0.0, value_size=256, batch=4, key_space=256),
+    spec=Load(read_ratio=0.0, value_size=256, batch=4, key_space=256),
 )
 PROVED = Verdict(
     (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlstress.engine.loop import closed_loop, timed_loop
 from sqlstress.engine.protocols import Findings, Source
 from sqlstress.engine.tally import Totals, Window
-from sqlstress.experiment import open_source
+from sqlstress.system.importing import named
 from sqlstress.system.messages import Pipe, send
 from sqlstress.system.processes import begin_child
 from sqlstress.targets.sqlite.drivers import explain
@@ -35,8 +35,12 @@ POLL_NS = 2_000_000
 class Job(NamedTuple):
     """What a worker is told when it is started."""
 
+    source: str
+    """Import string of what opens the worker's half."""
     case: Case
     """As `plain.plain` makes it."""
+    limit: int | None
+    """A number of operations, instead of a window."""
     folder: Path
     worker: int
     """1 to the concurrency."""
@@ -71,7 +75,7 @@ def main(job: Job, pipe: Pipe) -> None:
     gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
     try:
         begin_child()
-        source = open_source(job.case, job.folder, job.worker, job.salt, job.shared)
+        source: Source = named(job.source)(job.case, job.folder, job.worker, job.salt, job.shared)
         seal = Seal(held_open(job.folder, job.case.buckets))
         gc.freeze()
         send(pipe, Ready(time.perf_counter_ns()))
@@ -95,9 +99,8 @@ def _work(job: Job, source: Source, seal: Seal, window: Window) -> Done:
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
-    limit = job.case.ops if job.case.workload == "kv" else None
     progress, stop, run = words[place : place + SLOT_WORDS], words[:SLOT_WORDS], closed_loop(source)
-    totals = timed_loop(source, window, limit, progress, stop, run)
+    totals = timed_loop(source, window, job.limit, progress, stop, run)
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
     findings.broken_seal = seal.broken()  # before it closes: until then nobody has a reason to remove a file

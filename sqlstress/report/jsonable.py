@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
+from importlib import import_module
 from types import NoneType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from sqlstress.options.option import has_default
 from sqlstress.report.misfit import Misfit, each, member, wrong
 from sqlstress.report.number_lists import INT_LIMIT, all_rows, all_whole
 
@@ -41,11 +43,6 @@ def from_plain(type_: type[T], plain: Any) -> T:
     return cast(T, read(plain))
 
 
-def has_default(f: Field[Any]) -> bool:
-    """Say whether a dataclass can be made without this field."""
-    return f.default is not MISSING or f.default_factory is not MISSING
-
-
 def _plain(value: object) -> Any:
     if value is None or isinstance(value, bool):
         return value
@@ -57,9 +54,18 @@ def _plain(value: object) -> Any:
         return _plain_list(value)
     if isinstance(value, dict):
         return {_key(key): member(_plain, item, key) for key, item in value.items()}
+    if form := _form(cast(Any, type(value))):
+        return form.to_plain(value, _plain)
     if is_dataclass(value) and not isinstance(value, type):
         return {name: member(_plain, getattr(value, name), name) for name in _names(type(value))}
     raise Misfit(f"{type(value).__name__} has no JSON form")
+
+
+@cache
+def _form(cls: Any) -> Any:
+    """Return the module that writes and reads a type whose fields do not stand where they are; None else."""
+    target = getattr(cls, "json_form", None) if isinstance(cls, type) else None
+    return import_module(target) if isinstance(target, str) else None
 
 
 @cache
@@ -90,6 +96,8 @@ def _checked_number(value: float) -> float:
 
 @cache
 def _reader(hint: Any) -> Reader:
+    if form := _form(hint):
+        return lambda plain: form.from_plain(_object(plain), _reader)
     if is_dataclass(hint):
         return _dataclass_reader(cast(type, hint))
     if NoneType in get_args(hint):
@@ -98,6 +106,8 @@ def _reader(hint: Any) -> Reader:
         return _tuple_reader(get_args(hint))
     if get_origin(hint) is dict:
         return _dict_reader(_reader(get_args(hint)[1]))
+    if hint is Any:
+        return lambda plain: plain
     if hint not in _SCALARS:
         raise TypeError(f"jsonable does not know the type {hint!r}")
     return _SCALARS[hint]

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import sqlstress
 from sqlstress.experiments.kv.keys import encoder
-from sqlstress.report.case import KEY_TYPES, MAX_BUCKETS
+from sqlstress.experiments.kv.spec import KEY_TYPES
+from sqlstress.report.case import MAX_BUCKETS
 from sqlstress.targets.sqlite.partition import Key, bucket_of, file_names, key_bytes, modulo, scatter, table
 from tests.targets.evenness import uneven
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlstress.engine.problems import Tally
 from sqlstress.experiments.crash.records import Entry, Records
+from sqlstress.experiments.crash.result import ACKNOWLEDGED, WHOLE
 from sqlstress.report import Check
-from sqlstress.report.crash import ACKNOWLEDGED, WHOLE
 
 
 class Told(NamedTuple):

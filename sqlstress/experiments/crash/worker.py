@@ -35,7 +35,7 @@ class CrashSource(OrderedSource):
         names, driver = file_names(case.buckets), load_driver(case.driver)
         self._connections += [connect(case, folder / name, self._waiting) for name in names]
         writes = [
-            self._waiting.retried(writing(one, case.load.begin), driver.result_code, one.rollback)
+            self._waiting.retried(writing(one, case.spec.begin), driver.result_code, one.rollback)
             for one in self._connections
         ]
         records = Records(case)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sqlstress.engine.tally import Window
 from sqlstress.experiments.cycles.looks import POLL_S, Taking, lines_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
@@ -52,7 +53,7 @@ class CycleWatcher:
         self._database = folder / file_names(case.buckets)[0]
         self._watched = [Watched(line) for line in lines_of(words)]
 
-    def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
+    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Look whenever a worker asks for it, until all have ended."""
         while not ended():
             for watched in self._watched:

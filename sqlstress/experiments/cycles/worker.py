@@ -38,8 +38,8 @@ class CyclesSource(OrderedSource):
         waiting = waiting_of(case, worker)
         super().__init__(words, worker, waiting, iter(()))
         self._clock = clock
-        assert case.cycling
-        self._cycling = case.cycling
+        assert case.spec
+        self._cycling = case.spec
         self._made = Steps(case, folder, worker, salt, waiting)
         self._asking = Asking(looks, worker) if is_watched(case) else None
         self._times = CycleTimes()

@@ -6,17 +6,16 @@ The same seed is the same work, whatever the schema and the type of the identifi
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from sqlstress.experiments.keys.spec import Picks
     from sqlstress.report.case import Case
-    from sqlstress.report.parts import Picks
 
 
 def picks_in(case: Case) -> Picks:
     """Return what a case of this experiment says of its picks."""
-    assert case.picks is not None
-    return case.picks
+    return cast("Picks", case.spec)
 
 
 def users_of(case: Case, worker: int) -> range:

@@ -12,9 +12,9 @@ from typing import Any
 
 from sqlstress.engine.examine import examined, integrity_check, reading_checks, schema_check, unverified
 from sqlstress.engine.protocols import Outcome, Work
+from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv import acks, proof
 from sqlstress.experiments.kv.classic import drawn_keys, shape_of
-from sqlstress.experiments.kv.values import Stamp, Values
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse, paced
@@ -35,7 +35,7 @@ class ClassicWork(Work):
         words = shared_array("q", self.shape.words * case.concurrency)
         self._words = memoryview(words).cast("B").cast("q")
         self.shared = (words,)
-        self.values = Values(salt, case.load.value_size)
+        self.values = Values(salt, case.spec.value_size)
         self._schema: list[Row] = []
         self._fresh = carry.get(("classic", case.buckets)) != self._kind()
         carry["classic", case.buckets] = self._kind()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlstress.targets.sqlite.partition import Key
 
 if TYPE_CHECKING:
-    from sqlstress.report.case import Load
+    from sqlstress.experiments.kv.spec import Load
 
 Draw = Callable[[int], "array[int]"]
 """A function of a count: so many key numbers, as an array("q")."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlstress.engine.problems import EXAMPLES, Tally
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.kv.values import Stamp
+from sqlstress.engine.values import Stamp
 from sqlstress.report import Check
 
 PRELOADED = Stamp(0, 0)

@@ -9,10 +9,10 @@ from typing import Any
 
 from sqlstress.engine.examine import examined, integrity_check, reading_checks, schema_check, unverified
 from sqlstress.engine.protocols import Outcome, Work
+from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv import acks, beside, proof
 from sqlstress.experiments.kv.keys import encoder, number_of
 from sqlstress.experiments.kv.placement import Placement, check_room, shared_arrays
-from sqlstress.experiments.kv.values import Stamp, Values
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse, paced
@@ -29,9 +29,9 @@ class KeyValueWork(Work):
 
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self.folder = case, folder
-        self.shape = acks.shape_of(case, case.load.key_space)
-        self.values = Values(salt, case.load.value_size)
-        self.slots = acks.Slots(case.load.key_space, self.shape.slots)
+        self.shape = acks.shape_of(case, case.spec.key_space)
+        self.values = Values(salt, case.spec.value_size)
+        self.slots = acks.Slots(case.spec.key_space, self.shape.slots)
         self.shared: tuple[Any, ...] = ()
         self.companions = beside.names(case)
         self._idle: list[Connection] = []
@@ -53,7 +53,7 @@ class KeyValueWork(Work):
     def _share(self, pulse: Pulse) -> None:
         bucket_table, order = shared_arrays(self.case, pulse)
         self.placement = Placement(self.case, bucket_table, order)
-        if self.case.load.batch > 1:
+        if self.case.spec.batch > 1:
             check_room(self.case, self.placement)
         words = shared_array("q", self.shape.words * self.case.concurrency)
         self._words = memoryview(words).cast("B").cast("q")
@@ -65,7 +65,7 @@ class KeyValueWork(Work):
             self._idle.pop().close()
 
     def _preload(self, numbers: Sequence[int], pulse: Pulse) -> Iterator[tuple[Any, Any]]:
-        encode, make = encoder(self.case.load.key_type), self.values.maker(0)
+        encode, make = encoder(self.case.spec.key_type), self.values.maker(0)
         for number in paced(numbers, pulse):
             yield encode(number), make(number)
 
@@ -83,7 +83,7 @@ class KeyValueWork(Work):
         ]
         over = proof.ends_of_the_dead(outcomes)
         checks.append(examined("last write", lambda: self._check_keys(areas, unknown, over, pulse)))
-        if self.case.load.update_ratio:
+        if self.case.spec.update_ratio:
             deaths = sum(outcome.died for outcome in outcomes)
             checks.append(examined("lost updates", lambda: self._check_counters(areas, deaths)))
         return Verdict(tuple(checks), time.perf_counter() - begun)
@@ -108,14 +108,14 @@ class KeyValueWork(Work):
             unknown,
             over,
         )
-        seen = bytearray(self.case.load.key_space)
+        seen = bytearray(self.case.spec.key_space)
         covered = self.slots.covered()
         note = "" if covered == 1 else f"last writes tracked for {covered:.0%} of the keys"
         return proof.check_keys(history, self._found(seen, pulse), self._missing(seen, pulse), note)
 
     def _found(self, seen: bytearray, pulse: Pulse) -> Iterator[tuple[str, int | None, Stamp | None]]:
         """Yield every row of every file: key in words, slot, write. A key in the wrong bucket is foreign."""
-        load = self.case.load
+        load = self.case.spec
         for bucket, path in enumerate(files.paths(self.case, self.folder)):
             with files.opened(self.case, path) as connection:
                 for key, value in paced(connection.iterate("SELECT key, value FROM kv"), pulse):
@@ -129,7 +129,7 @@ class KeyValueWork(Work):
 
     def _missing(self, seen: bytearray, pulse: Pulse) -> Iterator[str]:
         """Yield every key, in words, that was not found."""
-        encode = encoder(self.case.load.key_type)
+        encode = encoder(self.case.spec.key_type)
         number = seen.find(0)
         while number >= 0:
             pulse()

@@ -14,13 +14,13 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
+from sqlstress.engine.values import Values
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.checks import ReadCheck
 from sqlstress.experiments.kv.keys import drawer, encoder
 from sqlstress.experiments.kv.kinds import GET, KINDS, REPLACE, UPDATE
 from sqlstress.experiments.kv.placement import Placement
-from sqlstress.experiments.kv.values import Values
 from sqlstress.targets import Operation, open_store
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class KeyValueSource:
 
     def __init__(self, case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
-        load = case.load
+        load = case.spec
         self._open(case, folder, worker, salt, words, acks.shape_of(case, load.key_space))
         self.placement = Placement(case, bucket_table, order)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
@@ -53,13 +53,13 @@ class KeyValueSource:
 
     def _open(self, case: Case, folder: Path, worker: int, salt: int, words: Any, shape: acks.Shape) -> None:
         self.case, self.worker, self.shape = case, worker, shape
-        self.values = Values(salt, case.load.value_size)
+        self.values = Values(salt, case.spec.value_size)
         self.store = open_store(case, folder, worker, self.values.maker(0)(0))
         self.area = acks.Area(memoryview(words).cast("B").cast("q"), shape, worker)
         self.stamps = self.area.stamps
         self.largest_chunk = shape.operations
         self.proves = case.verify != "none"
-        self.check = ReadCheck(self.values, case.load.batch)
+        self.check = ReadCheck(self.values, case.spec.batch)
         self.sequence = 1
         self._given_up = 0
         self._make_value = self.values.maker(worker)
@@ -80,7 +80,7 @@ class KeyValueSource:
     def _kinds(self, size: int) -> bytearray:
         # One random byte for each operation; where the ratio is no multiple of 1/256, the threshold
         # itself is drawn for each chunk, so that its mean is exact.
-        threshold = int(256 * self.case.load.read_ratio + self.random.random())
+        threshold = int(256 * self.case.spec.read_ratio + self.random.random())
         return bytearray(self.random.randbytes(size).translate(bytes(threshold) + b"\1" * (256 - threshold)))
 
     def _params(self, keys: list[Any], kinds: bytearray, first: int) -> Iterable[Any]:

@@ -19,6 +19,7 @@ from sqlstress.engine.protocols import Outcome, Work
 from sqlstress.experiments.methods.examine import Reader
 from sqlstress.experiments.methods.own import own
 from sqlstress.experiments.methods.proof import Told, check_rows
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.experiments.methods.tables import PATH, SCHEMA, VALUE, pair_at, places_before
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
@@ -39,8 +40,9 @@ class MethodsWork(Work):
     """One cell's file, shared memory and verdict."""
 
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
-        assert case.method
-        self.case, self.method, self.folder = case, case.method, folder
+        assert case.spec
+        self.case, self.folder = case, folder
+        self.method: Method = case.spec
         self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
         self.shared = (self._words, self._written)
         self._carry = carry
@@ -80,7 +82,8 @@ class MethodsWork(Work):
 
     def _given(self) -> int:
         """Return how many samples are there when the cell begins."""
-        return {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}[self.method.phase]
+        known = {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}
+        return known[self.method.phase]
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the tables hold what the workers were told, and whether the answers were right."""

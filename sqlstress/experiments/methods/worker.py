@@ -34,8 +34,8 @@ class MethodsSource(OrderedSource):
     """Does one cell's work once."""
 
     def __init__(self, case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
-        assert case.method
-        self.case, self.method = case, case.method
+        assert case.spec
+        self.case, self.method = case, case.spec
         self.kinds = (self.method.phase,)
         words, told = shared
         self._driver = load_driver(case.driver)

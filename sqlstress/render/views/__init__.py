@@ -4,39 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Protocol, cast
 
 from sqlstress.analysis.advice import advise_group, missing
 from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.part import interruption, results
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
-from sqlstress.experiments.crash.shown.view import crash_blocks
+from sqlstress.experiment import face_of
 from sqlstress.render.views.ab import ab_blocks
 from sqlstress.report import Report
-
-VIEWS = {
-    "kv": "sqlstress.experiments.kv.shown.view",
-    "methods": "sqlstress.experiments.methods.shown.view",
-    "keys": "sqlstress.experiments.keys.shown.view",
-    "cycles": "sqlstress.experiments.cycles.shown.view",
-}
-"""Experiment → the module that is its View."""
-
-
-class View(Protocol):
-    """A module that shows an experiment."""
-
-    def what(self, group: Group) -> str:
-        """Return what the processes did, as the beginning of a sentence."""
-
-    def blocks(self, group: Group) -> Iterator[Block]:
-        """Yield the tables and pictures, each with a sentence that says what it means."""
-
-
-def view_of(experiment: str) -> View:
-    """Return the View of an experiment."""
-    return cast(View, import_module(VIEWS[experiment]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +36,8 @@ def report_sections(report: Report) -> Iterator[Section]:
     if report.ab is not None:
         yield Section(tuple(ab_blocks(report, report.ab)))
         return
-    if report.crash is not None:
-        yield Section(tuple(crash_blocks(report, report.crash)))
+    if report.results:
+        yield Section(tuple(_results(report)))
         return
     for group in group_runs(report.runs):
         yield Section(tuple(_group(group, report)), group)
@@ -71,16 +47,23 @@ def report_sections(report: Report) -> Iterator[Section]:
         yield Section(tuple(map(Paragraph, closing)))
 
 
+def _results(report: Report) -> Iterator[Block]:
+    for experiment, found in results(report):
+        yield from experiment.show_result().result_blocks(report, found)
+    if report.interrupted:
+        yield Bullets((interruption(report).text,))
+
+
 def _group(group: Group, report: Report) -> Iterator[Block]:
-    view = view_of(group.case.experiment)
+    shown = face_of(group.case).show()
     environment, findings = report.environment, advise_group(group)
     yield Lines(
         (
-            heading.describe(view.what(group), group, report),
+            heading.describe(shown.what(group), group, report),
             *heading.durability(group, environment),
             *heading.warnings(group, environment, findings),
         )
     )
-    yield from view.blocks(group)
+    yield from shown.blocks(group)
     if findings:
         yield Bullets(tuple(finding.text for finding in findings))

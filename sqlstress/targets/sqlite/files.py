@@ -81,7 +81,7 @@ def create(case: Case, path: Path, rows: Iterable[Row]) -> Connection:
         # Keys that come in no order would write the same pages again and again.
         connection.rows(f"PRAGMA cache_size=-{_CACHE_KIB}")
         connection.rows(_table(case))
-        if case.load.update_ratio:
+        if case.spec.update_ratio:
             _create_counters(connection)
         _fill(case, connection, rows)
         # The last page, to which nobody writes: if the file is cut off, SQLite does not put it back unseen.
@@ -94,7 +94,7 @@ def create(case: Case, path: Path, rows: Iterable[Row]) -> Connection:
 
 def _fill(case: Case, connection: Connection, rows: Iterable[Row]) -> None:
     """Write the rows piece by piece, so that no WAL grows long and no step takes long."""
-    at_once = max(1, _PIECE // (_KEY_BYTES + case.load.value_size))
+    at_once = max(1, _PIECE // (_KEY_BYTES + case.spec.value_size))
     rows = iter(rows)
     for piece, first in enumerate(rows):
         if piece and case.settings.journal_mode == "wal":
@@ -137,7 +137,7 @@ def create_empty(case: Case, path: Path) -> None:
 
 def _table(case: Case) -> str:
     """Return the definition of the table of keys and values."""
-    key, value = SQL_TYPES[case.load.key_type], "INTEGER" if case.load.value_size == 8 else "BLOB"
+    key, value = SQL_TYPES[case.spec.key_type], "INTEGER" if case.spec.value_size == 8 else "BLOB"
     return f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID"
 
 

@@ -47,7 +47,7 @@ class SqliteStore:
         self.gets.append(simple(connection, connection.scalar(GET)))
         self.pairs.append(simple(connection, lambda keys: connection.rows(PAIR, keys)))
         self.puts.append(simple(connection, connection.writer(PUT)))
-        begin = f"BEGIN {self._case.load.begin}"
+        begin = f"BEGIN {self._case.spec.begin}"
         self.batches.append(self._retried(connection, _batch(connection, begin)))
         self.updates.append(self._retried(connection, _update(connection, begin)))
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.engine.problems import EXAMPLES, Tally
+from sqlstress.engine.values import Stamp
 from sqlstress.experiments.kv.proof import PRELOADED, History, check_counters, check_keys
-from sqlstress.experiments.kv.values import Stamp
 from sqlstress.report import Check
 from tests.experiments.kv import stories
 from tests.experiments.kv.stories import SLOTS, Story, Write

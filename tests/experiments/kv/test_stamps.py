@@ -11,16 +11,17 @@ import pytest
 
 from sqlstress.engine.loop import closed_loop, timed_loop
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
-from sqlstress.experiment import open_source, open_work
+from sqlstress.engine.values import Stamp
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.acks import Area, latest_begins
 from sqlstress.experiments.kv.proof import History
-from sqlstress.experiments.kv.values import Stamp
-from sqlstress.report.case import Case, Load
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case
 from sqlstress.targets import DRY
 from tests.engine.fakes import FakeClock, idling
 from tests.experiments.kv.dry import NOWHERE, SALT
 from tests.experiments.kv.mortal import Killed
+from tests.halves import open_source, open_work
 from tests.pulses import nothing
 
 GAP_NS = 30
@@ -31,7 +32,7 @@ class Workers:
     """Two workers who replace the only key: `run` makes one do so, for so many nanoseconds each time."""
 
     def __init__(self) -> None:
-        self.case = Case(driver=DRY, load=Load(read_ratio=0.0, key_space=1), concurrency=2)
+        self.case = Case(driver=DRY, spec=Load(read_ratio=0.0, key_space=1), concurrency=2)
         work: Any = open_work(self.case, NOWHERE, SALT, {})
         work.prepare(nothing)
         self.shared = work.shared

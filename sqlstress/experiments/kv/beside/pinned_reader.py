@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sqlstress.engine.tally import Window
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.targets.sqlite.connecting import connect, waiting_of
@@ -26,7 +27,7 @@ class PinnedReader:
             # A transaction has no snapshot until it reads.
             connection.rows("SELECT count(*) FROM sqlite_schema")
 
-    def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
+    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Do nothing until the trial is over."""
         while not ended():
             time.sleep(_TICK_S)
