@@ -19,6 +19,8 @@ from sqlstress.system.importing import named
 if TYPE_CHECKING:
     from sqlstress.display.shown import ResultShown, Shown
     from sqlstress.engine.protocols import Work
+    from sqlstress.engine.session import Bench
+    from sqlstress.engine.study import Study
     from sqlstress.plan.ask import Ask
     from sqlstress.report import Run
     from sqlstress.report.case import Case
@@ -136,7 +138,8 @@ class Experiment:
     companions: Mapping[str, str] = field(default_factory=dict)
     """Processes that it may run beside the workers: name → import string."""
     study: str = ""
-    """Import string of the study that decides its measurements, and finds no cases; "": a sweep of cases."""
+    """Import string of (cases, extra) → the study that decides its measurements, and finds no cases; "": a
+    sweep of cases."""
     result: str = ""
     """Import string of the dataclass of what that finds."""
     result_key: tuple[str, str] = ("", "")
@@ -144,7 +147,7 @@ class Experiment:
     called: str = ""
     """What such a measurement is called, with its article."""
     needless: str = ""
-    """Import string of (case, runs so far) → why it need not be measured, or None."""
+    """Import string of (case, its own runs so far) → why it need not be measured, or None."""
     shown: str = "sqlstress.display.shown:Shown"
     """Import string of what shows it: a class without arguments."""
 
@@ -175,13 +178,18 @@ class Experiment:
         """Make the parent's half of one trial."""
         return cast("Work", named(self.work)(*given))
 
+    def open_study(self, cases: Sequence[Case], extra: Any) -> Study[Bench]:
+        """Make the study that its options ask for."""
+        return cast("Study[Bench]", named(self.study)(cases, extra))
+
     def result_type(self) -> type:
         """Return the dataclass of what its study finds."""
         return cast(type, named(self.result))
 
     def is_needless(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return why a case need not be measured after these runs; None when it must."""
-        return cast("str | None", named(self.needless)(case, runs)) if self.needless else None
+        own = [run for run in runs if run.case.workload == self.name]
+        return cast("str | None", named(self.needless)(case, own)) if self.needless else None
 
 
 @cache

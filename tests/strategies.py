@@ -12,8 +12,11 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from sqlstress.experiment import Experiment, faces, unknown_keys
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.options.option import Option, options_of
+from sqlstress.options.parsing import constraint
 from sqlstress.report import ab, case, document, environment, results, space
-from sqlstress.report import parts as experiments
 from sqlstress.statistics import gate, histogram, series, series_names
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -56,43 +59,62 @@ def by_type(hint: Any) -> st.SearchStrategy[Any]:
     raise TypeError(f"no strategy for {hint!r}")
 
 
+def by_option(option: Option | None, hint: Any) -> st.SearchStrategy[Any]:
+    """Return the strategy for a field: of the values that its option lets through, or any of its type."""
+    known = constraint(option.parse) if option else {}
+    if "enum" in known:
+        return st.sampled_from([*known["enum"], None] if NoneType in get_args(hint) else known["enum"])
+    return st.floats(known["minimum"], known["maximum"]) if known else by_type(hint)
+
+
 def instances(cls: type, **special: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for a dataclass and register it for the classes that hold it."""
     hints = get_type_hints(cls)
     known = [field.name for field in fields(cls)]
     if unknown := special.keys() - set(known):
         raise TypeError(f"{cls.__name__} has no {', '.join(unknown)}")
+    options = options_of(cls)
     strategy = st.builds(
-        cls, **{name: special[name] if name in special else by_type(hints[name]) for name in known}
+        cls,
+        **{
+            name: special[name] if name in special else by_option(options.get(name), hints[name])
+            for name in known
+        },
     )
     _BY_TYPE[cls] = strategy
     return strategy
 
 
-settings = instances(
-    case.Settings,
-    journal_mode=st.sampled_from(case.JOURNAL_MODES),
-    synchronous=st.sampled_from((*case.SYNCHRONOUS, None)),
-    busy=st.sampled_from(case.BUSY_POLICIES),
+settings = instances(case.Settings)
+cyclings = instances(Cycling, transaction=st.sampled_from(("none", "cycle", "run")))
+
+
+def cases_with(workload: st.SearchStrategy[str], spec: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return a strategy for cases with a spec."""
+    return instances(
+        case.Case,
+        workload=workload,
+        concurrency=st.integers(1, case.MAX_CONCURRENCY),
+        buckets=st.integers(1, case.MAX_BUCKETS),
+        spec=spec,
+    )
+
+
+def cases_of(experiment: Experiment) -> st.SearchStrategy[Any]:
+    """Return a strategy for the cases of an experiment."""
+    return cases_with(st.just(experiment.name), by_type(experiment.spec))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | counts | quantities | texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
+    max_leaves=5,
 )
-loads = instances(
-    case.Load,
-    read_ratio=shares,
-    update_ratio=shares,
-    distribution=st.sampled_from(case.DISTRIBUTIONS),
-    key_type=st.sampled_from(case.KEY_TYPES),
-    begin=st.sampled_from(case.BEGINS),
+strange_cases = cases_with(
+    names.map("x-{}".format), st.dictionaries(names.map("y_{}".format), json_values).map(unknown_keys)
 )
-cyclings = instances(experiments.Cycling, transaction=st.sampled_from(("none", "cycle", "run")))
-checkpointings = instances(experiments.Checkpointing, mode=st.sampled_from(experiments.CHECKPOINT_MODES))
-cases = instances(
-    case.Case,
-    workload=st.sampled_from(("kv", "classic")),
-    driver=st.sampled_from(("sqlite3", "apsw", "dry")),
-    concurrency=st.integers(1, case.MAX_CONCURRENCY),
-    buckets=st.integers(1, case.MAX_BUCKETS),
-    verify=st.sampled_from(case.VERIFY_LEVELS),
-)
+"""Those of experiments that nobody knows here."""
+cases = _BY_TYPE[case.Case] = st.one_of(*map(cases_of, faces()), strange_cases)
 
 known_series = st.sampled_from(
     [
@@ -142,7 +164,7 @@ cycles_runs = st.builds(
         workload=st.just("cycles"),
         concurrency=st.integers(1, 3),
         settings=settings,
-        cycling=cyclings,
+        spec=cyclings,
     ),
     st.lists(trials, max_size=2).map(tuple),
     error=st.none() | texts,
