@@ -153,3 +153,9 @@ def test_each_bucket_has_a_file_name_of_its_own() -> None:
     assert file_names(1) == ["kv.db"]
     assert file_names(3) == ["kv_0.db", "kv_1.db", "kv_2.db"]
     assert len(set(file_names(MAX_BUCKETS))) == MAX_BUCKETS
+
+
+def test_a_table_holds_as_many_buckets_as_two_bytes_can_name() -> None:
+    keys = range(200)
+    assert list(table(keys, 1 << 16)) == [bucket_of(key, 1 << 16) for key in keys]
+    assert max(table(keys, 1 << 16)) >= 1 << 15
