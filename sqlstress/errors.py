@@ -29,3 +29,10 @@ class Interrupted(SqlstressError):
     """The user or the system asked us to stop."""
 
     exit_code = 130
+
+
+def said(error: BaseException) -> str:
+    """Return what an exception says; where bytes of a damaged file are no text, what they hold."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
+    return str(error)

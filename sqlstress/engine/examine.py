@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from sqlstress.engine.problems import EXAMPLES, Tally
 from sqlstress.engine.protocols import Outcome
-from sqlstress.errors import SqlstressError
+from sqlstress.errors import SqlstressError, said
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
+from sqlstress.report.problems import EXAMPLES, Tally
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets import DRY
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers import said
 from sqlstress.targets.sqlite.drivers.base import Row
 from sqlstress.targets.sqlite.integrity import integrity, schema
 

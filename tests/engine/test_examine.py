@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.examine import examined, integrity_check, reading_checks, schema_check, unverified
-from sqlstress.engine.problems import EXAMPLES
 from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import Check
 from sqlstress.report.case import Case
+from sqlstress.report.problems import EXAMPLES
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.integrity import schema
 from tests.pulses import Pulses, nothing

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlstress.engine.examine import schema_complaints
-from sqlstress.engine.problems import Tally
+from sqlstress.errors import said
 from sqlstress.experiments.crash.proof import Contents, Told, check_acknowledged, check_whole, numbers_found
 from sqlstress.experiments.crash.records import PUT, TABLES, Entry, Records
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
 from sqlstress.report.crash import INTEGRITY
+from sqlstress.report.problems import Tally
 from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.connecting import waiting_of
-from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver, said
+from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
 from sqlstress.targets.sqlite.drivers.base import Row
 from sqlstress.targets.sqlite.integrity import definitions, integrity, schema
 

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from sqlstress.engine.failure import as_failure
-from sqlstress.engine.problems import added
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.engine.victims import Victims
 from sqlstress.errors import EnvironmentFailure, Interrupted
@@ -17,6 +16,7 @@ from sqlstress.experiments.crash.records import MOST_WRITERS
 from sqlstress.experiments.crash.round import Round
 from sqlstress.experiments.crash.strikes import draw
 from sqlstress.report import Check, Kills, Verdict
+from sqlstress.report.problems import added
 
 ROUNDS_EACH = 50
 """Rounds that a database serves: so many recoveries on top of each other, and a log that stays short."""

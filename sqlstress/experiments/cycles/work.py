@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlstress.engine import ledger
 from sqlstress.engine.examine import examined, integrity_check, schema_check, unverified
-from sqlstress.engine.problems import Tally
 from sqlstress.engine.protocols import Outcome, Work
 from sqlstress.experiments.cycles import looks
 from sqlstress.experiments.cycles.moves import committed, definition, table
 from sqlstress.experiments.cycles.proof import check_table
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
+from sqlstress.report.problems import Tally
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets import DRY
 from sqlstress.targets.sqlite import files

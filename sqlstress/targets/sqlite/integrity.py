@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlstress.errors import SqlstressError
+from sqlstress.errors import SqlstressError, said
 from sqlstress.report.case import Case
 from sqlstress.system.processes import call_apart
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.sqlite import btree
-from sqlstress.targets.sqlite.drivers import said
 from sqlstress.targets.sqlite.drivers.base import Connection, Row
 from sqlstress.targets.sqlite.files import opened, run_watched
 from sqlstress.targets.sqlite.pages import SCHEMA

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, cast
 
-from sqlstress.errors import SqlstressError, UsageError
+from sqlstress.errors import SqlstressError, UsageError, said
 from sqlstress.targets.sqlite.drivers import codes
 from sqlstress.targets.sqlite.drivers.base import Connection, Driver
 from sqlstress.targets.sqlite.drivers.waiting import Waiting
@@ -22,7 +22,7 @@ VFSS = {
 }
 """Stand-ins for a disk, below SQLite: only apsw can have them."""
 
-__all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "explain", "load_driver", "load_vfs", "said"]
+__all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "explain", "load_driver", "load_vfs"]
 
 
 def load_driver(name: str) -> Driver:
@@ -56,10 +56,3 @@ def explain(name: str, error: Exception) -> str:
     kind = type(error).__name__ if code is None else codes.name(code)
     advice = None if code is None else codes.advice(code)
     return f"{kind}: {said(error)}".removesuffix(": ") + (f" ({advice})" if advice else "")
-
-
-def said(error: Exception) -> str:
-    """Return what SQLite or its binding says; where the binding can't make text of bytes, what they hold."""
-    if isinstance(error, UnicodeDecodeError):
-        return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
-    return str(error)
