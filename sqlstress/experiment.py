@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlstress.engine.protocols import Companion, Source, Work
@@ -12,6 +11,7 @@ from sqlstress.engine.protocols import Companion, Source, Work
 if TYPE_CHECKING:  # a worker process need not know what a report is
     from sqlstress.report import Run
     from sqlstress.report.case import Case
+    from sqlstress.targets.place import Place
 
 
 class Workload(NamedTuple):
@@ -27,7 +27,7 @@ class Workload(NamedTuple):
 
 WORKLOADS = {
     "kv": Workload(
-        "sqlstress.experiments.kv.work:KeyValueWork", "sqlstress.experiments.kv.transactions:open_source"
+        "sqlstress.experiments.kv.work:KeyValueWork", "sqlstress.experiments.kv.worker:open_source"
     ),
     "classic": Workload(
         "sqlstress.experiments.kv.classic_work:ClassicWork", "sqlstress.experiments.kv.classic:ClassicSource"
@@ -60,21 +60,21 @@ def _load(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def open_work(case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> Work:
+def open_work(case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> Work:
     """Make the parent's half of one trial; `carry` lives as long as the whole measurement."""
     work = WORKLOADS[case.workload].work
     assert work
-    return cast(Work, _load(work)(case, folder, salt, carry))
+    return cast(Work, _load(work)(case, place, salt, carry))
 
 
-def open_source(case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> Source:
+def open_source(case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> Source:
     """Open a worker's half: connects to the store."""
-    return cast(Source, _load(WORKLOADS[case.workload].source)(case, folder, worker, salt, shared))
+    return cast(Source, _load(WORKLOADS[case.workload].source)(case, place, worker, salt, shared))
 
 
-def open_companion(name: str, case: Case, folder: Path, shared: tuple[Any, ...]) -> Companion:
+def open_companion(name: str, case: Case, place: Place, shared: tuple[Any, ...]) -> Companion:
     """Open a process's half that runs beside the workers."""
-    return cast(Companion, _load(COMPANIONS[name])(case, folder, shared))
+    return cast(Companion, _load(COMPANIONS[name])(case, place, shared))
 
 
 def needless(case: Case, runs: Sequence[Run]) -> str | None:

@@ -13,7 +13,7 @@ from sqlstress.experiment import open_source, open_work
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS
 from sqlstress.system.pulse import Pulse
-from sqlstress.targets import DRY
+from sqlstress.targets.dry.place import DryPlace
 
 WARM_NS = 10 * NS_PER_MS
 LENGTH_NS = 40 * NS_PER_MS
@@ -24,11 +24,11 @@ def harness_ns(case: Case, pulse: Pulse) -> float | None:
     """Return the nanoseconds that one operation of a case costs without a store; None for whole scripts."""
     if case.workload != "kv":
         return None
-    dry = replace(case, driver=DRY, concurrency=1, ops=None)
-    nowhere = Path()
-    work = open_work(dry, nowhere, 1, {})
+    alone = replace(case, concurrency=1, ops=None)
+    nowhere = DryPlace(alone, Path())
+    work = open_work(alone, nowhere, 1, {})
     work.prepare(pulse)
-    source = open_source(dry, nowhere, 1, 1, work.shared)
+    source = open_source(alone, nowhere, 1, 1, work.shared)
     costs = (_cost_ns(source) for _ in range(ATTEMPTS))
     return next((cost for cost in costs if cost is not None), None)
 

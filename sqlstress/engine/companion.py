@@ -14,7 +14,7 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system.messages import Pipe, send
 from sqlstress.system.processes import begin_child
-from sqlstress.targets.sqlite.drivers import explain
+from sqlstress.targets import open_place, target_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class Errand:
     name: str
     """Its name in the registry of companions."""
     case: Case
-    folder: Path
+    where: Path
+    """Where the data lies: what the companion makes its place of."""
     counters: Any
     """Shared words, of which the parent's come first."""
     shared: tuple[Any, ...]
@@ -43,7 +44,8 @@ def main(errand: Errand, pipe: Pipe) -> None:
     words = memoryview(errand.counters).cast("B").cast("q")
     try:
         begin_child()
-        companion = open_companion(errand.name, errand.case, errand.folder, errand.shared)
+        place = open_place(errand.case, errand.where)
+        companion = open_companion(errand.name, errand.case, place, errand.shared)
         send(pipe, Ready(time.perf_counter_ns()))
         window: Window = pipe.recv()
         wait_until(window.starts_ns)
@@ -53,6 +55,6 @@ def main(errand: Errand, pipe: Pipe) -> None:
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except Exception as error:
-        fail(pipe, explain(errand.case.driver, error))
+        fail(pipe, target_of(errand.case.driver).explain(errand.case.driver, error))
     finally:
         pipe.close()

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnContext, SpawnProcess
-from pathlib import Path
 from typing import Any, Self
 
 from sqlstress.engine import companion, worker
@@ -26,6 +25,7 @@ from sqlstress.system.messages import Inbox, Pipe
 from sqlstress.system.plain import plain
 from sqlstress.system.pulse import Pulse
 from sqlstress.system.sharing import shared_array
+from sqlstress.targets.place import Place
 
 GROUP = 60
 TICK_S = 0.1
@@ -54,7 +54,7 @@ class Pool:
     def __init__(
         self,
         case: Case,
-        folder: Path,
+        place: Place,
         salt: int,
         shared: tuple[Any, ...],
         companions: Sequence[str] = (),
@@ -63,10 +63,10 @@ class Pool:
         self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
         self._words = memoryview(self.counters).cast("B").cast("q")
         self._jobs = [
-            Job(plain(case), folder, number, salt, self.counters, shared)
+            Job(plain(case), place.where, number, salt, self.counters, shared)
             for number in range(1, case.concurrency + 1)
         ]
-        self._errands = [Errand(name, case, folder, self.counters, shared) for name in companions]
+        self._errands = [Errand(name, case, place.where, self.counters, shared) for name in companions]
         self._processes: list[SpawnProcess] = []
         self._pipes: dict[Pipe, int] = {}
         self._inboxes: dict[Pipe, Inbox] = {}

@@ -21,8 +21,7 @@ from sqlstress.experiment import needless
 from sqlstress.report import Environment, Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.targets import DRY
-from sqlstress.targets.sqlite.drivers.build import describe
+from sqlstress.targets import target_of
 
 Save = Callable[[Report], None]
 
@@ -63,10 +62,10 @@ class Session:
                 yield report, TrialRunner(folder.path, self.keep, signals, observer, self.cases[0].seed)
 
     def _environment(self, folder: Path) -> Environment:
-        drivers = dict.fromkeys(case.driver for case in self.cases if case.driver != DRY)
+        drivers = dict.fromkeys(case.driver for case in self.cases)
         return fingerprint(
             folder,
-            [describe(name) for name in drivers],
+            [build for name in drivers if (build := target_of(name).describe(name))],
             [case.settings for case in self.cases],
             max(case.concurrency for case in self.cases),
         )

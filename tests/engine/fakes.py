@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings
-from sqlstress.experiments.kv.kinds import GET, KINDS
+from sqlstress.experiments.kv.worker import GET, KINDS
 
 LARGEST = 64
 

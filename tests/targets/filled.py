@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.partition import bucket_of
+from sqlstress.experiments.kv.partition import bucket_of
 
 
 def create(case: Case, folder: Path, rows: Mapping[Any, Any]) -> None:

@@ -15,7 +15,7 @@ from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
 from sqlstress.targets import COUNTERS, Store, open_store
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import explain
-from sqlstress.targets.sqlite.partition import bucket_of
+from sqlstress.experiments.kv.partition import bucket_of
 from tests.targets.filled import contents, create, locked
 
 PRELOADED = {key: -key for key in range(30)}

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from sqlstress.experiments.kv.keys import encoder
 from sqlstress.report.case import BEGINS, BUSY_POLICIES, KEY_TYPES, Case
 from sqlstress.targets import COUNTERS, open_store
-from sqlstress.targets.sqlite.partition import bucket_of
+from sqlstress.experiments.kv.partition import bucket_of
 from tests.targets.filled import contents, create
 
 

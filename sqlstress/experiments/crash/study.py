@@ -17,6 +17,7 @@ from sqlstress.experiments.crash.round import Round
 from sqlstress.experiments.crash.strikes import draw
 from sqlstress.report import Check, Kills, Verdict
 from sqlstress.report.problems import added
+from sqlstress.targets.sqlite.place import SqlitePlace
 
 ROUNDS_EACH = 50
 """Rounds that a database serves: so many recoveries on top of each other, and a log that stays short."""
@@ -33,7 +34,8 @@ class KillStudy:
         self.kills = kills
         self._case, self._runner, self._tell = kills.case, runner, tell
         self._rounds_each = min(ROUNDS_EACH, MOST_WRITERS // kills.case.concurrency)
-        self._database = Database(kills.case, runner.folder)
+        self._place = SqlitePlace(kills.case, runner.folder)
+        self._database = Database(self._place)
         self._begun = time.perf_counter()
 
     def run(self) -> bool:
@@ -74,7 +76,7 @@ class KillStudy:
     def _start(self, number: int, running: ExitStack) -> Victims:
         """Start the writers of a round; they open nothing before they are told to begin."""
         before = number % self._rounds_each * self._case.concurrency
-        victims = running.enter_context(Victims(self._case, self._runner.folder, before))
+        victims = running.enter_context(Victims(self._case, self._place, before))
         victims.start(self._runner.signals.check)
         return victims
 

@@ -24,8 +24,6 @@ from itertools import chain, compress, count, repeat
 from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.targets import COUNTERS
-
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.system.pulse import Pulse
@@ -34,6 +32,8 @@ MEMORY_BUDGET = 256 << 20
 """Bytes of acknowledgements, all workers together."""
 CHUNK_ROWS = 1024
 META = 8
+COUNTERS = 16
+"""Counters in every bucket, for read-modify-write transactions."""
 
 _STRETCH = 512
 

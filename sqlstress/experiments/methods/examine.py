@@ -13,7 +13,7 @@ from sqlstress.report.parts import Method
 from sqlstress.report.problems import Tally
 from sqlstress.system.pulse import Pulse, paced
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.drivers import Row
 
 
 class Reader:

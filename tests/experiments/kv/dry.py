@@ -10,7 +10,7 @@ from typing import Any
 from sqlstress.engine.protocols import Chunk, Source
 from sqlstress.experiment import open_source, open_work
 from sqlstress.experiments.kv.acks import Area, shape_of
-from sqlstress.experiments.kv.kinds import KINDS
+from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.experiments.kv.values import Stamp, Values
 from sqlstress.report.case import Case, Load
 from sqlstress.targets import DRY

@@ -18,7 +18,7 @@ from sqlstress.experiments.kv import classic as classic_half
 from sqlstress.experiments.kv import classic_work
 from sqlstress.experiments.kv.acks import Area
 from sqlstress.experiments.kv.classic import LARGEST_KEY, drawn_keys, shape_of
-from sqlstress.experiments.kv.kinds import KINDS
+from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.experiments.kv.values import Stamp, Values
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case

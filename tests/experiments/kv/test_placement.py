@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.experiments.kv.keys import encoder
-from sqlstress.experiments.kv.placement import Placement, check_room, shared_arrays
+from sqlstress.experiments.kv.partition import bucket_of, by_bucket, shared_arrays
+from sqlstress.experiments.kv.placement import Placement, check_room
 from sqlstress.report.case import KEY_TYPES, Case, Load
-from sqlstress.targets.sqlite.partition import bucket_of
 from tests.pulses import Pulses, nothing
 
 
@@ -41,7 +41,7 @@ def test_every_key_lies_in_the_bucket_that_the_partition_says(case: Case) -> Non
 @given(cases)
 def test_the_buckets_together_hold_every_key_once(case: Case) -> None:
     placement = placed(case)
-    by_bucket = placement.by_bucket(nothing)
+    by_bucket = by_bucket(placement, nothing)
     assert len(by_bucket) == case.buckets
     assert sorted(number for numbers in by_bucket for number in numbers) == list(range(case.load.key_space))
     for bucket, numbers in enumerate(by_bucket):
@@ -56,7 +56,7 @@ def test_the_members_of_a_bucket_are_its_keys(case: Case) -> None:
     if case.load.batch == 1 and case.buckets > 1:
         assert placement.starts == placement.pairs == []  # single replaces never ask for members
         return
-    for bucket, numbers in enumerate(placement.by_bucket(nothing)):
+    for bucket, numbers in enumerate(by_bucket(placement, nothing)):
         assert placement.size(bucket) == len(numbers)
         members = [placement.member(bucket, position) for position in range(placement.size(bucket))]
         assert members == list(numbers)

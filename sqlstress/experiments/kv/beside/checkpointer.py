@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.experiments.kv.beside.stretches import largest, summed
 from sqlstress.experiments.kv.beside.timing import Timing
@@ -20,8 +19,10 @@ from sqlstress.statistics.series import (
     STUCK_CHECKPOINTS,
     Series,
 )
-from sqlstress.targets.sqlite.connecting import connect, waiting_of
-from sqlstress.targets.sqlite.partition import file_names
+from sqlstress.targets.sqlite.client import Client
+
+if TYPE_CHECKING:
+    from sqlstress.targets.sqlite.place import SqlitePlace
 
 PATIENCE_MS = 1000
 """How long a checkpoint waits for a lock: while RESTART and TRUNCATE wait for a reader, nobody can write."""
@@ -30,12 +31,13 @@ PATIENCE_MS = 1000
 class Checkpointer:
     """Runs PRAGMA wal_checkpoint on each file, in turn."""
 
-    def __init__(self, case: Case, folder: Path, _shared: tuple[Any, ...]) -> None:
+    def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case = case
         self._sql = f"PRAGMA wal_checkpoint({(case.checkpointing or Checkpointing()).mode.upper()})"
         patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)
         own = replace(case, settings=replace(case.settings, busy="default", busy_timeout_ms=patience_ms))
-        self._files = [connect(own, folder / name, waiting_of(own, 0)) for name in file_names(case.buckets)]
+        self._client = Client(own, place.paths, 0)
+        self._files = self._client.connect_all()
 
     def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
         """Checkpoint from the common start on; the checkpoints that end within the window are told."""
@@ -52,8 +54,7 @@ class Checkpointer:
         return answers.series()
 
     def close(self) -> None:
-        for connection in self._files:
-            connection.close()
+        self._client.close()
 
 
 class Answer(NamedTuple):
