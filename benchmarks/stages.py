@@ -23,7 +23,8 @@ from benchmarks.results import Plan, Row, Task
 from sqlstress.engine.loop import run_acknowledged, run_unacknowledged
 from sqlstress.engine.tally import FOREVER_NS, Tally, Window
 from sqlstress.experiment import open_source, open_work
-from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.targets import DRY, open_store
 
 TITLE = "where the time of one operation goes, in one process"
@@ -51,7 +52,7 @@ def plan(bench: Bench) -> Plan:
 
 def _row(folder: Path, labels: dict[str, str]) -> Row:
     ratio = LOADS[labels["load"]]
-    case = Case(driver=labels["driver"], load=Load(read_ratio=ratio), settings=Settings(synchronous="normal"))
+    case = Case(driver=labels["driver"], spec=Load(read_ratio=ratio), settings=Settings(synchronous="normal"))
     gc.collect()
     gc.disable()
     try:
@@ -71,8 +72,8 @@ def call_ns(case: Case, folder: Path) -> float:
     store = open_store(case, folder, 1, None)
     work.connected()
     try:
-        keys = [number * 7919 % case.load.key_space for number in range(CALLS)]
-        ratio = case.load.read_ratio
+        keys = [number * 7919 % case.spec.key_space for number in range(CALLS)]
+        ratio = case.spec.read_ratio
         get = _least(store.gets[0], [[(key,) for key in keys]] * 5) if ratio else 0.0
         rounds = [[(key, (1 << 62) + place * CALLS + key) for key in keys] for place in range(5)]
         put = _least(store.puts[0], rounds) if ratio < 1 else 0.0

@@ -1,83 +1,222 @@
-"""What workers do, and what must be true afterwards. Each workload has two halves."""
+"""The face of an experiment, and the registry of those that there are.
+
+An experiment is one package below `sqlstress.experiments`. Its `face` module says what its cases say beside what
+all cases say, its options, which cases they mean; and where its other parts are, as import strings, so that each
+is imported when it is asked for. Nothing else names an experiment.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
-from sqlstress.engine.protocols import Companion, Source, Work
+from sqlstress.options.option import Option
+from sqlstress.system.importing import named
 
-if TYPE_CHECKING:  # a worker process need not know what a report is
+if TYPE_CHECKING:
+    from sqlstress.display.shown import Shown
+    from sqlstress.engine.protocols import Work
+    from sqlstress.plan.ask import Ask
     from sqlstress.report import Run
     from sqlstress.report.case import Case
-    from sqlstress.targets.place import Place
 
-
-class Workload(NamedTuple):
-    """Where the parts of a workload are, as import strings."""
-
-    work: str | None
-    """The parent's half; None: a study plays it, since its processes end in no trial."""
-    source: str
-    """The worker's half."""
-    needless: str | None = None
-    """(case, runs so far) → why the case need not be measured, or None."""
-
-
-WORKLOADS = {
-    "kv": Workload(
-        "sqlstress.experiments.kv.work:KeyValueWork", "sqlstress.experiments.kv.worker:open_source"
-    ),
-    "classic": Workload(
-        "sqlstress.experiments.kv.classic_work:ClassicWork", "sqlstress.experiments.kv.classic:ClassicSource"
-    ),
-    "methods": Workload(
-        "sqlstress.experiments.methods.work:MethodsWork",
-        "sqlstress.experiments.methods.worker:MethodsSource",
-        "sqlstress.experiments.methods.needless:needless",
-    ),
-    "keys": Workload(
-        "sqlstress.experiments.keys.work:KeysWork", "sqlstress.experiments.keys.worker:KeysSource"
-    ),
-    "cycles": Workload(
-        "sqlstress.experiments.cycles.work:CyclesWork", "sqlstress.experiments.cycles.worker:CyclesSource"
-    ),
-    "crash": Workload(None, "sqlstress.experiments.crash.worker:CrashSource"),
+EXPERIMENTS: dict[str, str] = {
+    "kv": "sqlstress.experiments.kv.face:KV",
+    "methods": "sqlstress.experiments.methods.face:METHODS",
+    "keys": "sqlstress.experiments.keys.face:KEYS",
+    "cycles": "sqlstress.experiments.cycles.face:CYCLES",
+    "crash": "sqlstress.experiments.crash.face:CRASH",
+    "power-loss": "sqlstress.experiments.power_loss.face:POWER_LOSS",
+    "classic": "sqlstress.experiments.kv.face:CLASSIC",
 }
+"""Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 
-COMPANIONS: dict[str, str] = {
-    "checkpointer": "sqlstress.experiments.kv.beside.checkpointer:Checkpointer",
-    "pinned reader": "sqlstress.experiments.kv.beside.pinned_reader:PinnedReader",
-    "WAL watcher": "sqlstress.experiments.kv.beside.wal_watcher:WalWatcher",
-    "cycle watcher": "sqlstress.experiments.cycles.watcher:CycleWatcher",
-}
-"""Processes that a workload may run beside its workers: name → import string."""
+DEFAULT = next(iter(EXPERIMENTS))
 
 
-def _load(target: str) -> Any:
-    module, name = target.split(":")
-    return getattr(import_module(module), name)
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What a case says that belongs to an experiment of another version: kept, and not understood."""
+
+    keys: str = "{}"
+    """The keys of the case that none of ours has, as JSON."""
 
 
-def open_work(case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> Work:
-    """Make the parent's half of one trial; `carry` lives as long as the whole measurement."""
-    work = WORKLOADS[case.workload].work
-    assert work
-    return cast(Work, _load(work)(case, place, salt, carry))
+def _no_cases(ask: Any) -> Iterator[Case]:
+    return iter(())
 
 
-def open_source(case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> Source:
-    """Open a worker's half: connects to the store."""
-    return cast(Source, _load(WORKLOADS[case.workload].source)(case, place, worker, salt, shared))
+def _one_table(case: Case) -> Case:
+    return replace(case, concurrency=1, buckets=1, seed=0)
 
 
-def open_companion(name: str, case: Case, place: Place, shared: tuple[Any, ...]) -> Companion:
-    """Open a process's half that runs beside the workers."""
-    return cast(Companion, _load(COMPANIONS[name])(case, place, shared))
+def _itself(case: Case) -> Case:
+    return case
 
 
-def needless(case: Case, runs: Sequence[Run]) -> str | None:
-    """Return why a case need not be measured after these runs; None when it must."""
-    rule = WORKLOADS[case.workload].needless
-    return cast("str | None", _load(rule)(case, runs)) if rule else None
+def _no_guess(case: Case) -> float:
+    return case.duration_s + case.warmup_s
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What the rest of the program asks of an experiment."""
+
+    name: str
+    """What cases, plans and reports call it."""
+    spec: type = Unknown
+    """The dataclass of what only its cases have; its fields are options."""
+    key: str | None = None
+    """Where that stands in the JSON of a case; None: its fields stand beside those that all cases have."""
+    beside: tuple[str, ...] = ()
+    """Fields of it that stand there all the same."""
+    command: str | None = None
+    """The command that measures it; several may share one. None: the cases of another one lead to it."""
+    chosen_by: tuple[str, ...] = ()
+    """Options of which any leads to it, where the command is another one's."""
+    noun: str = ""
+    """What it is called beside the others of its command."""
+    summary: str = ""
+    """The command in a line, for the list of all commands."""
+    help: str = ""
+    """The command in a few sentences."""
+    example: str = ""
+    """A command line that works."""
+    main_options: tuple[str, ...] = ()
+    """Those of its options that the list of all commands shows, if it is the one that needs no name."""
+    options: tuple[Option, ...] = ()
+    """Its options, in the order of `--help`."""
+    extra: type | None = None
+    """The dataclass of options that only say which cases there are, and stand in none of them."""
+    cases: Callable[[Ask[Any, Any]], Iterator[Case]] = _no_cases
+    """What its options mean. Raises UsageError when they contradict each other."""
+    in_plans: bool = True
+    """Whether a plan can name it."""
+    table: str = ""
+    """Experiments of which this is the same are shown and compared in the same tables; "": its name."""
+    one_table: Callable[[Case], Case] = _one_table
+    """A case without what may differ within a table."""
+    same_work: Callable[[Case], Case] = _itself
+    """A case without what says nothing of the work that was done."""
+    may_be_unknown: Mapping[str, tuple[str, Callable[[Case], int | None]]] = field(default_factory=dict)
+    """Figures that are 0 where they are not known, of published reports: name → (in words, of a case)."""
+    forget: Callable[[Case], Case] = _itself
+    """A case without those figures."""
+    does: str = ""
+    """What its processes do, to tell it from others that stand in the same tables."""
+    work_of: Callable[[Case], str] = lambda case: case.workload
+    """What each process of a case does, to tell it from the others of its plan."""
+    in_label: frozenset[str] = frozenset()
+    """Fields of the spec that this says already."""
+    unit: str = "transaction"
+    """What one transaction of the report is."""
+    operations_each: int = 1
+    """Operations of one transaction."""
+    counted: str = ""
+    """What it is compared by, in the plural; "": its transactions."""
+    sweeps: bool = False
+    """Whether its cases are layouts with numbers of processes: then tables and places say it so."""
+    windowed: bool = False
+    """Whether what completes within a window is counted, unless a number of operations is given."""
+    whole_script: bool = False
+    """Whether the files serve a whole sweep, and time counts from the first process's start."""
+    writes: Callable[[Case], bool] = lambda case: True
+    """Whether the workers of a case write at all."""
+    guess_s: Callable[[Case], float] = _no_guess
+    """How long the work of one trial takes, about, in seconds."""
+    timeout_s: Callable[[Case], float] = lambda case: 0.0
+    """After which time of work, in seconds, a case gives up by itself; 0: it does not."""
+    work: str = ""
+    """Import string of the parent's half; "": a study plays it."""
+    worker: str = ""
+    """Import string of the worker's half: (case, place, worker, salt, shared) → Source."""
+    companions: Mapping[str, str] = field(default_factory=dict)
+    """Processes that it may run beside the workers: name → import string."""
+    needless: str = ""
+    """Import string of (case, runs so far) → why it need not be measured, or None."""
+    shown: str = "sqlstress.display.shown:Shown"
+    """Import string of what shows it: a class without arguments."""
+
+    @property
+    def tables(self) -> str:
+        """In whose tables it stands."""
+        return self.table or self.name
+
+    @property
+    def units(self) -> str:
+        """What is counted, in the plural."""
+        return f"{self.unit}s"
+
+    @property
+    def rate_counts(self) -> str:
+        """What it is compared by, in the plural."""
+        return self.counted or self.units
+
+    def show(self) -> Shown:
+        """Return what shows it."""
+        return cast("Shown", _made(self.shown))
+
+    def open_work(self, *given: Any) -> Work:
+        """Make the parent's half of one trial."""
+        return cast("Work", named(self.work)(*given))
+
+    def is_needless(self, case: Case, runs: Sequence[Run]) -> str | None:
+        """Return why a case need not be measured after these runs; None when it must."""
+        return cast("str | None", named(self.needless)(case, runs)) if self.needless else None
+
+
+@cache
+def _made(target: str) -> Any:
+    return named(target)()
+
+
+def face(name: str) -> Experiment:
+    """Return the experiment of a name; of one that is not known, a face that shows what all have."""
+    if name not in EXPERIMENTS:
+        return Experiment(name, shown="sqlstress.display.unknown:ShownUnknown", sweeps=True, in_plans=False)
+    return cast(Experiment, named(EXPERIMENTS[name]))
+
+
+def face_of(case: Case) -> Experiment:
+    """Return the experiment of a case."""
+    return face(case.workload)
+
+
+def faces() -> tuple[Experiment, ...]:
+    """Return all experiments, in their order."""
+    return tuple(map(face, EXPERIMENTS))
+
+
+def of_command(name: str) -> tuple[Experiment, ...]:
+    """Return the experiments that a command can measure, first the one that needs no option."""
+    return tuple(one for one in faces() if one.command == name)
+
+
+def commands() -> dict[str, Experiment]:
+    """Return the commands that measure an experiment, each with the one that needs no option."""
+    found: dict[str, Experiment] = {}
+    for one in faces():
+        if one.command:
+            found.setdefault(one.command, one)
+    return found
+
+
+def label(case: Case) -> str:
+    """Return a case in a few words, to tell it from the others of its plan."""
+    parts = [face_of(case).work_of(case)]
+    if case.concurrency:
+        parts.append("1 process" if case.concurrency == 1 else f"{case.concurrency} processes")
+    return ", ".join(parts)
+
+
+def has_window(case: Case) -> bool:
+    """Return whether what completes within a window is counted; else a fixed amount of work is done."""
+    return face_of(case).windowed and case.ops is None
+
+
+def unknown_keys(plain: Mapping[str, Any]) -> Unknown:
+    """Keep the keys of a case whose experiment is not known."""
+    return Unknown(json.dumps(plain, sort_keys=True))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.report import Check, Crash, Kills, Report, Verdict
-from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.crash import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
 from tests.example_report import example_report
 
@@ -18,7 +19,7 @@ CASE = Case(
     seed=7,
     verify="full",
     settings=Settings(wal_autocheckpoint=100),
-    load=Load(read_ratio=0.0, value_size=256, batch=4, key_space=256),
+    spec=Load(read_ratio=0.0, value_size=256, batch=4, key_space=256),
 )
 PROVED = Verdict(
     (

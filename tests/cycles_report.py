@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import Cycling
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
 from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.statistics.units import NS_PER_MS
@@ -62,7 +62,7 @@ def run(journal: str, transaction: str, *trials: Trial, off: bool = False, **fie
         warmup_s=0.0,
         seed=7,
         settings=Settings(journal, "full", wal_autocheckpoint=0 if off else None),
-        cycling=Cycling(CYCLES, 5, transaction, 60.0),
+        spec=Cycling(CYCLES, 5, transaction, 60.0),
     )
     return Run(replace(case, **fields), trials)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlstress.report import Check, Latency, Report, Run, Space, TreeSpace, Trial, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import ID_TYPES, Picks
+from sqlstress.experiments.keys.spec import ID_TYPES, Picks
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -56,7 +56,7 @@ def run(schema: str, id_type: str, seconds: float | None = None, **fields: Any) 
         warmup_s=0.0,
         seed=7,
         settings=SETTINGS,
-        picks=Picks(schema, id_type, **fields),
+        spec=Picks(schema, id_type, **fields),
     )
     took = SECONDS[schema][ID_TYPES.index(id_type)] if seconds is None else seconds
     return Run(case, (replace(_trial(schema, id_type, took), **trial_fields),))

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlstress.report import Check, Report, Run, SqliteBuild, Trial, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import Method
+from sqlstress.experiments.methods.spec import Method
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -96,20 +96,20 @@ def case_of(phase: str, tricks: str, scale: int, **fields: Any) -> Case:
     )
     settings = Settings(journal_mode="wal" if "WAL" in others else "delete")
     return Case(
-        workload="methods", duration_s=0.0, warmup_s=0.0, seed=7, settings=settings, method=method, **fields
+        workload="methods", duration_s=0.0, warmup_s=0.0, seed=7, settings=settings, spec=method, **fields
     )
 
 
 def _trial(case: Case, figure: float | str) -> Trial:
-    assert case.method
+    assert case.spec
     done = not isinstance(figure, str)
     rows_per_s = float(figure) if done else 0.0
-    seconds = case.method.rows / rows_per_s if rows_per_s else case.method.timeout_s
+    seconds = case.spec.rows / rows_per_s if rows_per_s else case.spec.timeout_s
     return replace(
         EXAMPLE.runs[0].trials[0],
         seconds=seconds,
         transactions=int(done),
-        rows=case.method.rows if done else 0,
+        rows=case.spec.rows if done else 0,
         tps=1 / seconds if done else 0.0,
         rows_per_s=rows_per_s,
         latency={},
@@ -118,5 +118,5 @@ def _trial(case: Case, figure: float | str) -> Trial:
         verdict=OK,
         half_ratio=None,
         outcome="done" if done else str(figure),
-        note=LIMITS.get(case.method.phase, "") if figure == "limit" else "",
+        note=LIMITS.get(case.spec.phase, "") if figure == "limit" else "",
     )

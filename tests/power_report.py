@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.report import Crash, PowerCuts, PowerLoss, Report
-from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Load, Settings
+from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -18,7 +19,7 @@ CASE = Case(
     seed=7,
     verify="full",
     settings=Settings(wal_autocheckpoint=20, busy_timeout_ms=0),
-    load=Load(read_ratio=0.0),
+    spec=Load(read_ratio=0.0),
 )
 SYNCS = {"off": 0, "normal": 140, "full": 240, "extra": 241}
 KINDS = {

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from sqlstress.experiment import COMPANIONS, open_work
-from sqlstress.report.case import Case, Load, Settings
-from sqlstress.report.parts import Cycling, Method, Picks
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.system.plain import plain
 
 ROOT = Path(__file__).parents[1]
@@ -67,15 +70,15 @@ def within(names: set[str], unwanted: tuple[str, ...]) -> set[str]:
 @pytest.mark.parametrize(
     "case",
     [
-        Case(ops=20, load=Load(key_space=100)),
-        Case(ops=20, load=Load(key_space=100, read_ratio=1.0)),
-        Case(ops=20, load=Load(key_space=100, batch=2, update_ratio=0.3)),
-        Case(ops=20, driver="dry", load=Load(key_space=100)),
-        Case(ops=20, driver="apsw", load=Load(key_space=100)),
+        Case(ops=20, spec=Load(key_space=100)),
+        Case(ops=20, spec=Load(key_space=100, read_ratio=1.0)),
+        Case(ops=20, spec=Load(key_space=100, batch=2, update_ratio=0.3)),
+        Case(ops=20, driver="dry", spec=Load(key_space=100)),
+        Case(ops=20, driver="apsw", spec=Load(key_space=100)),
         Case(workload="classic", ops=20),
-        Case(workload="methods", method=Method("insert", "1b1", True, 20, 60.0)),
-        Case(workload="methods", method=Method("query", "SPC", False, 12, 60.0, 20), driver="apsw"),
-        Case(workload="cycles", settings=Settings(journal_mode="delete"), cycling=Cycling(cycles=2)),
+        Case(workload="methods", spec=Method("insert", "1b1", True, 20, 60.0)),
+        Case(workload="methods", spec=Method("query", "SPC", False, 12, 60.0, 20), driver="apsw"),
+        Case(workload="cycles", settings=Settings(journal_mode="delete"), spec=Cycling(cycles=2)),
     ],
     ids=["replaces", "gets", "transactions", "dry", "apsw", "classic", "methods", "methods, apsw", "cycles"],
 )
@@ -87,7 +90,7 @@ def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Pat
     found = modules("-c", WORKER, pickle.dumps(plain(case)).hex(), str(tmp_path), *words)
     work.connected()
     assert "sqlstress.engine.loop" in found
-    needed = {"apsw"} & {case.driver} | ({"json"} if case.method else set())
+    needed = {"apsw"} & {case.driver} | ({"json"} if case.spec else set())
     assert {name.partition(".")[0] for name in within(found, UNWANTED)} == needed
     assert ("sqlite3" in found) == (case.driver == "sqlite3")
     assert "peewee" not in found
@@ -111,7 +114,7 @@ def test_a_process_beside_the_workers_imports_little_more(name: str) -> None:
 def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
     id_type: str, needed: set[str], tmp_path: Path
 ) -> None:
-    case = Case(workload="keys", picks=Picks("id-rowid", id_type, users=2, picks=2, items=5))
+    case = Case(workload="keys", spec=Picks("id-rowid", id_type, users=2, picks=2, items=5))
     work = open_work(case, tmp_path, 7, {})
     work.prepare(lambda: None)
     words = [str(len(array)) for array in work.shared]

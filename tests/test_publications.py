@@ -119,8 +119,8 @@ def test_the_times_and_sizes_of_keys_are_those_that_were_printed_or_told_to_be_t
     found = {}
     for run in KEYS.runs:
         (trial,) = run.trials
-        assert run.case.picks and run.case.concurrency == 0
-        place = (run.case.picks.users, run.case.picks.schema, run.case.picks.id_type)
+        assert run.case.spec and run.case.concurrency == 0
+        place = (run.case.spec.users, run.case.spec.schema, run.case.spec.id_type)
         found[place] = (trial.seconds, trial.space and trial.space.file_bytes / 1e6)
     assert found == {
         (1000, "id-rowid", "uuid4"): (9.8, None),
@@ -162,9 +162,9 @@ def test_the_rows_per_second_of_methods_are_those_of_the_seconds_that_were_print
     seconds: dict[tuple[str, str], list[float]] = {}
     for run in METHODS.runs:
         (trial,) = run.trials
-        assert run.case.method
+        assert run.case.spec
         if trial.outcome == "done":
-            seconds.setdefault((run.case.method.phase, run.case.tricks), []).append(trial.seconds)
+            seconds.setdefault((run.case.spec.phase, run.case.tricks), []).append(trial.seconds)
     printed = {
         (phase, tricks): [each[1] for each in figures]
         for phase, methods in PRINTED.items()

@@ -12,7 +12,8 @@ from typing import Any
 from benchmarks.gate.slowed import Slowed
 from sqlstress.errors import UsageError
 from sqlstress.report import AbTest, Arm, Report, write_atomically
-from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.studies.ab import AbStudy, first_arm
 from sqlstress.studies.slices import Bench
 
@@ -41,7 +42,7 @@ class Setting:
             warmup_s=self.warmup_s,
             seed=seed,
             settings=Settings(synchronous=self.synchronous),
-            load=Load(read_ratio=self.read_ratio, key_space=self.key_space),
+            spec=Load(read_ratio=self.read_ratio, key_space=self.key_space),
         )
 
 

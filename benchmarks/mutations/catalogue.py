@@ -13,8 +13,11 @@ from benchmarks.mutations.change import Mutation, Words
 from benchmarks.mutations.flips import flip
 from benchmarks.mutations.sites import ENTRY, PAGE_HEADER, POINTER, ROW, TRUNK
 from benchmarks.mutations.trial import Trial, measure, measure_killed
-from sqlstress.report.case import Case, Load, Settings
-from sqlstress.report.parts import ID_MAKERS, ID_TYPES, SCHEMAS, Cycling, Method, Picks
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.methods.spec import Method
 
 WAL = Settings(synchronous="off", page_size=512, wal_autocheckpoint=16)
 """Small pages, so that a few rows take several of them."""
@@ -75,7 +78,7 @@ def _kv(name: str, changes: Mapping[str, Mutation | str], buckets: int = 1, **lo
         buckets=buckets,
         ops=150,
         settings=settings,
-        load=Load(**{"key_space": 120, "read_ratio": 0.2, **load}),
+        spec=Load(**{"key_space": 120, "read_ratio": 0.2, **load}),
     )
     possible = _possible(changes, **{"index byte": NO_INDEX, "trunk": NO_FREE_PAGES})
     return Workload(name, lambda seed: case, possible, kv.words)
@@ -102,7 +105,7 @@ COUNTERS: Possible = {
 def _classic(buckets: int) -> Workload:
     load = Load(key_space=(1 << 31) + 1, begin="deferred")
     case = Case(
-        workload="classic", concurrency=2, buckets=buckets, ops=40, warmup_s=0, settings=WAL, load=load
+        workload="classic", concurrency=2, buckets=buckets, ops=40, warmup_s=0, settings=WAL, spec=load
     )
     name = f"classic, {buckets} file{'s' * (buckets > 1)}"
     changes: Possible = {
@@ -126,7 +129,7 @@ def _methods(
     def case(seed: int) -> Case:
         name, transaction = variants[seed % len(variants)]
         method = Method(phase, name, transaction, scale, timeout_s=60.0, samples=16, chunk=7)
-        return Case(workload="methods", concurrency=2, settings=ROLLBACK, method=method)
+        return Case(workload="methods", concurrency=2, settings=ROLLBACK, spec=method)
 
     return Workload(f"methods, {phase}", case, _possible(changes, trunk=NO_FREE_PAGES), methods.words)
 
@@ -135,7 +138,7 @@ def _keys(schema: str, id_type: str) -> Workload:
     def case(seed: int) -> Case:
         made_by = ID_MAKERS[seed % len(ID_MAKERS)] if schema.startswith("id-") else ID_MAKERS[0]
         picks = Picks(schema, id_type, made_by, users=12, picks=10, items=40)
-        return Case(workload="keys", concurrency=2, duration_s=0, warmup_s=0, settings=WAL, picks=picks)
+        return Case(workload="keys", concurrency=2, duration_s=0, warmup_s=0, settings=WAL, spec=picks)
 
     changes: dict[str, Mutation | str] = {
         "drop": keys.drop,
@@ -153,7 +156,7 @@ def _cycles(transaction: str, settings: Settings) -> Workload:
     settings = replace(settings, busy="fair")  # the default lets one wait for long
     cycling = Cycling(cycles=3, rows=30, transaction=transaction)
     case = Case(
-        workload="cycles", concurrency=2, duration_s=0, warmup_s=0, settings=settings, cycling=cycling
+        workload="cycles", concurrency=2, duration_s=0, warmup_s=0, settings=settings, spec=cycling
     )
     changes: dict[str, Mutation | str] = {
         "drop": cycles.drop,
@@ -177,7 +180,7 @@ def _crash(buckets: int) -> Workload:
         duration_s=0,
         warmup_s=0,
         settings=settings,
-        load=Load(batch=4, value_size=16),
+        spec=Load(batch=4, value_size=16),
         verify="full",
     )
     changes: dict[str, Mutation | str] = {

@@ -67,7 +67,7 @@ def restore(trial: Trial, random: Random) -> Change:
 
 def tear(trial: Trial, random: Random) -> Change:
     """Undo a part of a transaction, of several rows where there are."""
-    return _undone(trial, random, random.randrange(1, trial.case.load.batch))
+    return _undone(trial, random, random.randrange(1, trial.case.spec.batch))
 
 
 def _undone(trial: Trial, random: Random, count: int) -> Change:
@@ -106,7 +106,7 @@ def add(trial: Trial, random: Random) -> Change:
         entry = Entry(writer, told[writer].most + random.randrange(1, 9), random.choice(file.log).record)
         trial.execute(LOGGED, *entry, bucket=file.bucket)
         return changed(f"{_transaction(entry)} added", _transaction(entry))
-    key = RECORDS * trial.case.load.batch + random.randrange(100)
+    key = RECORDS * trial.case.spec.batch + random.randrange(100)
     _, value = Records(trial.case).rows(random.choice(file.log))[0]
     trial.execute("INSERT INTO record VALUES (?, ?)", key, value, bucket=file.bucket)
     return changed(f"row {key} added", f"key {key}")

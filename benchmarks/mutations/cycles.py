@@ -39,8 +39,8 @@ def restore(trial: Trial, random: Random) -> Change:
 
 
 def _cycles(trial: Trial) -> int:
-    assert trial.case.cycling
-    return trial.case.cycling.cycles
+    assert trial.case.spec
+    return trial.case.spec.cycles
 
 
 def swap(trial: Trial, random: Random) -> Change:

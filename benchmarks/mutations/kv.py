@@ -10,7 +10,7 @@ from benchmarks.mutations.trial import Trial
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.classic import LARGEST_KEY, modulo
 from sqlstress.experiments.kv.keys import encoder, number_of
-from sqlstress.experiments.kv.values import Stamp, Value, Values
+from sqlstress.engine.values import Stamp, Value, Values
 
 UPDATE = "UPDATE kv SET value = ? WHERE key = ?"
 INSERT = "INSERT INTO kv (key, value) VALUES (?, ?)"
@@ -38,7 +38,7 @@ def rows_of(trial: Trial) -> list[Row]:
 
 
 def _values(trial: Trial) -> Values:
-    return Values(trial.salt, trial.case.load.value_size)
+    return Values(trial.salt, trial.case.spec.value_size)
 
 
 def _written(trial: Trial) -> list[Row]:
@@ -69,7 +69,7 @@ def _older_of_others(trial: Trial, row: Row) -> list[Value]:
     """Return what other processes last wrote to a key, if a later write began after it had ended."""
     case, number = trial.case, _number(trial, row)
     words = memoryview(trial.shared[0]).cast("B").cast("q")
-    shape = acks.shape_of(case, case.load.key_space)
+    shape = acks.shape_of(case, case.spec.key_space)
     areas = {worker: acks.Area(words, shape, worker) for worker in range(1, case.concurrency + 1)}
     latest = max(area.begins[number] for area in areas.values())
     return [
@@ -80,7 +80,7 @@ def _older_of_others(trial: Trial, row: Row) -> list[Value]:
 
 
 def _number(trial: Trial, row: Row) -> int:
-    number = number_of(row.key, trial.case.load.key_type)
+    number = number_of(row.key, trial.case.spec.key_type)
     assert number is not None
     return number
 
@@ -110,7 +110,7 @@ def duplicate_elsewhere(trial: Trial, random: Random) -> Change:
 
 def add(trial: Trial, random: Random) -> Change:
     """Add a key beyond those that there are, with a value that a worker could have written."""
-    load = trial.case.load
+    load = trial.case.spec
     key = encoder(load.key_type)(load.key_space + random.randrange(1000))
     value = _values(trial).maker(1)(random.randrange(1, 1000))
     trial.execute(INSERT, key, value, bucket=random.randrange(trial.case.buckets))
@@ -127,7 +127,7 @@ def add_unknown(trial: Trial, random: Random) -> Change:
 
 def tear(trial: Trial, random: Random) -> Change:
     """Undo a part of a transaction of several rows."""
-    batch = trial.case.load.batch
+    batch = trial.case.spec.batch
     transactions: dict[tuple[int, int], list[Row]] = {}
     for row in _written(trial):
         transactions.setdefault((row.stamp.worker, (row.stamp.sequence - 1) // batch), []).append(row)

@@ -42,20 +42,20 @@ def _report() -> Report:
 
 
 def _as_published(case: Case) -> Case:
-    assert case.cycling
+    assert case.spec
     settings = replace(case.settings, synchronous=None)
-    cycling = replace(case.cycling, timeout_s=None)
-    return replace(case, driver=UNKNOWN_DRIVER, settings=settings, cycling=cycling)
+    cycling = replace(case.spec, timeout_s=None)
+    return replace(case, driver=UNKNOWN_DRIVER, settings=settings, spec=cycling)
 
 
 def _run(case: Case) -> Run:
-    assert case.cycling
+    assert case.spec
     seconds = TOTALS.get(case.setting)
     if seconds is None:
         return Run(case, error=STOPPED)
-    inserted = 2 * case.cycling.rows * case.cycling.cycles
-    deleted = inserted - case.cycling.rows
-    statements = (2 * case.cycling.rows + 1) * case.cycling.cycles
+    inserted = 2 * case.spec.rows * case.spec.cycles
+    deleted = inserted - case.spec.rows
+    statements = (2 * case.spec.rows + 1) * case.spec.cycles
     trial = Trial(
         index=0,
         seconds=seconds,

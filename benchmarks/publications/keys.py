@@ -51,8 +51,8 @@ def _runs(load: Load) -> Iterator[Run]:
     users, picks = map(str, load)
     asked = {"full": "on", "id-type": "uuid4,ulid", "users": users, "picks": picks, "concurrency": "1"}
     for case in from_options({**asked, "verify": "none", "seed": "0"}, "keys"):
-        assert case.picks
-        place = (case.picks.schema, case.picks.id_type)
+        assert case.spec
+        place = (case.spec.schema, case.spec.id_type)
         seconds, size = (_figure(name, place, load) for name in ("time", "file"))
         if seconds:
             yield _run(replace(case, concurrency=0, driver=UNKNOWN_DRIVER), load, seconds, size)

@@ -93,11 +93,11 @@ def _report() -> Report:
     counts: dict[tuple[str, str], int] = {}
     runs = []
     for case in from_options(asked, "methods"):
-        assert case.method
-        printed = PRINTED[case.method.phase].get(case.tricks)
+        assert case.spec
+        printed = PRINTED[case.spec.phase].get(case.tricks)
         if printed is not None:
-            place = counts[case.method.phase, case.tricks] = (
-                counts.get((case.method.phase, case.tricks), -1) + 1
+            place = counts[case.spec.phase, case.tricks] = (
+                counts.get((case.spec.phase, case.tricks), -1) + 1
             )
             runs.append(_run(case, printed[place] if place < len(printed) else None))
     return Report(
@@ -112,14 +112,14 @@ def _report() -> Report:
 
 
 def _run(case: Case, printed: Printed | None) -> Run:
-    assert case.method
+    assert case.spec
     rate = printed[0] if printed else 0.0
-    seconds = case.method.rows / rate if rate else case.method.timeout_s
+    seconds = case.spec.rows / rate if rate else case.spec.timeout_s
     trial = Trial(
         index=0,
         seconds=seconds,
         transactions=int(rate > 0),
-        rows=case.method.rows if rate else 0,
+        rows=case.spec.rows if rate else 0,
         tps=1 / seconds if rate else 0.0,
         rows_per_s=rate,
         fairness=None,
@@ -132,7 +132,7 @@ def _run(case: Case, printed: Printed | None) -> Run:
         outcome="done" if rate else "timeout",
     )
     settings = replace(case.settings, synchronous=None)
-    return Run(replace(case, settings=settings, method=replace(case.method, samples=0)), (trial,))
+    return Run(replace(case, settings=settings, spec=replace(case.spec, samples=0)), (trial,))
 
 
 REPORTS = {"000-methods": _report()}

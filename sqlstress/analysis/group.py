@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlstress.analysis.wording import finite
+from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 
@@ -37,15 +38,14 @@ class Group:
     @property
     def unit(self) -> str:
         """What is counted, in the plural: transactions or pairs."""
-        return f"{self.case.unit}s"
+        return face_of(self.case).units
 
     @property
     def writes(self) -> bool:
         """Whether the workers take SQLite's write lock."""
         if self.case.driver == "dry":
             return False
-        load = self.case.load
-        return self.case.workload != "kv" or load.read_ratio < 1 or load.update_ratio > 0
+        return face_of(self.case).writes(self.case)
 
     def points(self) -> tuple[Point, ...]:
         """Return the figures of the runs that were measured and whose data was not found wrong."""
@@ -62,6 +62,11 @@ class Group:
                 yield run, trial
 
 
+def longest_wait_ns(run: Run) -> int:
+    """Return the longest wait of a run's valid trials, in nanoseconds; 0 where none was observed."""
+    return max((trial.longest_wait_ns or 0 for trial in run.valid), default=0)
+
+
 def by_files(ones: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
     """Return things by their number of files, ascending; those of a number in the order given."""
     found: dict[int, list[T]] = {}
@@ -70,41 +75,9 @@ def by_files(ones: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]
     return dict(sorted(found.items()))
 
 
-def _without_layout(case: Case) -> Case:
-    return replace(case, concurrency=1, buckets=1, seed=0)
-
-
-def _without_method(case: Case) -> Case:
-    settings = replace(case.settings, journal_mode="")
-    return replace(
-        case, workload=case.experiment, concurrency=1, driver="", seed=0, method=None, settings=settings
-    )
-
-
-def _without_picks(case: Case) -> Case:
-    assert case.picks is not None
-    work = replace(case.picks, schema="", id_type="", made_by="")
-    return replace(case, concurrency=1, seed=0, picks=work)
-
-
-def _without_cycling(case: Case) -> Case:
-    settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)
-    cycling = case.cycling and replace(case.cycling, transaction="", timeout_s=None)
-    return replace(case, workload=case.experiment, concurrency=1, seed=0, cycling=cycling, settings=settings)
-
-
-_COMMON: dict[str, Callable[[Case], Case]] = {
-    "kv": _without_layout,
-    "methods": _without_method,
-    "keys": _without_picks,
-    "cycles": _without_cycling,
-}
-"""Experiment → what all cases of one of its tables have in common: the case without what it varies."""
-
-
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
     """Put runs together that differ only in what their experiment varies, in order of appearance."""
     groups: dict[tuple[str | None, Case], list[Run]] = {}
     for run in runs:
-        groups.setdefault((run.arm, _COMMON[run.case.experiment](run.case)), []).append(run)
+        groups.setdefault((run.arm, face_of(run.case).one_table(run.case)), []).append(run)
     return tuple(Group(members[0].case, tuple(members)) for members in groups.values())

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, finite, percent, place, places
+from sqlstress.experiment import face_of
 from sqlstress.statistics.units import NS_PER_S
 
 UNSTEADY_OVER = 0.10
@@ -67,7 +68,7 @@ def _harness(group: Group) -> Iterator[Finding]:
         yield Finding(
             "harness-cost",
             f"The harness itself took at most {percent(share)} of the processes' time (at {where}); with a "
-            f"store that does nothing it takes {duration(cost)} for each {group.case.unit}.",
+            f"store that does nothing it takes {duration(cost)} for each {face_of(group.case).unit}.",
         )
 
 

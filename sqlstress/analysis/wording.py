@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+from sqlstress.experiment import face_of, has_window
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
 
@@ -84,8 +85,8 @@ def files(count: int) -> str:
 def amount(case: Case) -> str:
     """Write how much is measured of a case: "2s windows after 500ms of warm-up", "5,000 pairs a process"."""
     if case.ops is not None:
-        return f"{whole(case.ops)} {case.unit}s a process"
-    if not case.has_window:
+        return f"{whole(case.ops)} {face_of(case).units} a process"
+    if not has_window(case):
         return "a fixed amount of work"
     after = f" after {format_duration(case.warmup_s)} of warm-up" if case.warmup_s else ""
     return f"{format_duration(case.duration_s)} windows{after}"
@@ -99,7 +100,7 @@ def busy_policy(settings: Settings) -> str:
 
 def place(case: Case) -> str:
     """Write which case it is: "8 processes on 20 files"."""
-    if case.experiment != "kv":
+    if not face_of(case).sweeps:
         return case.label
     return f"{processes(case.concurrency)} on {files(case.buckets)}"
 
@@ -114,7 +115,7 @@ def listing(items: Sequence[str], last: str = "and") -> str:
 def places(cases: Iterable[Case]) -> str:
     """Write which cases they are: "2 to 8 processes on 1 file", "4 and 8 processes on 1 and 20 files"."""
     every = list(cases)
-    if any(case.experiment != "kv" for case in every):
+    if not all(face_of(case).sweeps for case in every):
         return listing([place(case) for case in every])
     by_layout: dict[int, set[int]] = {}
     for case in every:

@@ -10,27 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlstress.cli.options import GroupedCommand, case_options, click_options, slice_options
+from sqlstress.cli.options import GroupedCommand, click_options, slice_options, with_options
 from sqlstress.errors import UsageError
-from sqlstress.options.ab import AB, CONCURRENCY, GATE
 from sqlstress.report.case import Case
+from sqlstress.studies.ab_options import CONCURRENCY, GATE, ab_options
 
 if TYPE_CHECKING:
     from sqlstress.report import AbTest
     from sqlstress.studies.slices import Bench
 
 _GATE = {option.name for option in GATE}
-_ARM = [option for option in AB if option.name not in _GATE]
 
 Given = dict[str, Any]
 """Unparsed values by option name."""
 
 
+@with_options(ab_options())
 @click.command(
     cls=GroupedCommand,
     epilog='Example: sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4',
 )
-@case_options("ab")
 @slice_options
 def ab(
     directory: Path, outputs: tuple[str, ...], github: bool, quiet: bool, no_progress: bool, **given: Any
@@ -70,7 +69,11 @@ def _arms(gate: Given, common: Given) -> tuple[Given, Given]:
 
 def _parsed(name: str, gate: Given) -> Given:
     """Return the options of one arm alone. Raises UsageError that names it."""
-    command = click.Command(name, params=list[click.Parameter](click_options(_ARM)), add_help_option=False)
+    command = click.Command(
+        name,
+        params=click_options(one for one in ab_options() if one.name not in _GATE),
+        add_help_option=False,
+    )
     try:
         context = command.make_context(f"--{name}", shlex.split(gate.get(name, "")))
     except (click.UsageError, ValueError) as error:
@@ -87,22 +90,24 @@ def _merged(common: Given, own: Given) -> Given:
 
 def _cases(arms: tuple[Given, Given]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
     """Return the cells of both arms, all of one seed."""
-    from sqlstress.plan import from_options, seeded
+    from sqlstress.plan import cases_of, seeded
 
     seed = seeded({**arms[0], **arms[1]})["seed"]
-    a, b = (from_options({**arm, "seed": seed}) for arm in arms)
+    a, b = (cases_of({**arm, "seed": seed}) for arm in arms)
     if len(a) != len(b):
         raise UsageError(f"A has {len(a)} cells and B has {len(b)}: they are compared one with one.")
     return a, b
 
 
 def _test(gate: Given, seed: int) -> AbTest:
-    from sqlstress.plan import parse_option
+    from sqlstress.plan import parsed
     from sqlstress.report import AbTest, Arm
     from sqlstress.studies.ab import first_arm
 
-    asked = {**{option.name: option.default for option in GATE}, **gate}
-    metric, max_drop = (parse_option("ab", name, asked[name]) for name in ("metric", "max-drop"))
+    known = {option.name: option for option in GATE}
+    metric, max_drop = (
+        parsed(known[name], gate.get(name, known[name].default)) for name in ("metric", "max-drop")
+    )
     a, b = (
         Arm(name.upper(), tuple(shlex.split(gate.get(name, ""))), gate.get(f"python-{name}"))
         for name in ("a", "b")

@@ -9,19 +9,19 @@ import click
 
 from sqlstress.cli.console import complain, say
 from sqlstress.cli.github import Step
-from sqlstress.cli.options import add_options, github_option
-from sqlstress.options.ab import GATE
+from sqlstress.cli.options import github_option, typed, with_options
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
+from sqlstress.studies.ab_options import GATE
 from sqlstress.system.garbage import no_search
 
 FINE, REGRESSION, UNSURE = 0, 1, 3
 _SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop", "strict"))
 
 
+@with_options(_SHARED)
 @click.command(epilog="Example: sqlstress check baseline.json report.json --max-drop 20%")
 @click.argument("baseline", type=click.Path(path_type=Path), metavar="BASELINE.json")
 @click.argument("current", type=click.Path(path_type=Path), metavar="CURRENT.json")
-@add_options(_SHARED)
 @github_option
 @no_search()
 def check(baseline: Path, current: Path, github: bool, **given: Any) -> int:
@@ -30,16 +30,16 @@ def check(baseline: Path, current: Path, github: bool, **given: Any) -> int:
     Exits 0 when it passes, 1 when it fails. A stored baseline cries wolf: where you can, use sqlstress ab.
     """
     from sqlstress.analysis.check import check as checked_against
-    from sqlstress.plan import parse_option
+    from sqlstress.plan import parsed
     from sqlstress.render.ci.github import check_commands, check_summary
     from sqlstress.render.text import check_text
     from sqlstress.render.views.check import check_conclusion
     from sqlstress.report import read
 
     step = Step.here() if github else None
-    typed = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
-    asked = {**{option.name: option.default for option in _SHARED}, **typed}
-    metric, max_drop = (parse_option("ab", name, asked[name]) for name in ("metric", "max-drop"))
+    given = typed(given)
+    asked = {option.name: parsed(option, given.get(option.name, option.default)) for option in _SHARED}
+    metric, max_drop = asked["metric"], asked["max-drop"]
     checked = checked_against(read(baseline), read(current), metric, max_drop)
     say(check_text(checked, metric, max_drop), end="")
     if step:

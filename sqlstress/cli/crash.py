@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from sqlstress.cli.options import GroupedCommand, case_options, crash_options
-from sqlstress.options import by_name
-
-if TYPE_CHECKING:
-    from sqlstress.report import PowerLoss
+from sqlstress.cli.options import GroupedCommand, crash_options, typed, with_options
+from sqlstress.plan import asked_for, options_of_command
 
 
+@with_options(options_of_command("crash"))
 @click.command(cls=GroupedCommand, epilog="Example: sqlstress crash --rounds 100 --concurrency 3")
-@case_options("crash")
 @crash_options
 def crash(
     directory: Path,
@@ -32,42 +29,24 @@ def crash(
     Or cut the power of a recorded run: --power, --matrix. Exits 1 when an acknowledged transaction is
     gone, one is torn, or a file is damaged.
     """
-    from sqlstress.plan import from_options
-
-    asked = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
-    cases = from_options(asked, "crash")
+    experiment, asked = asked_for(typed(given), "crash")
+    cases = tuple(experiment.cases(asked))
 
     from sqlstress.cli.outputs import Saver
     from sqlstress.render import DOCUMENTS
+    from sqlstress.report import PowerLoss
 
     saver = Saver.of(outputs, github, quiet, DOCUMENTS)
     progress = not (quiet or no_progress) and sys.stderr.isatty()
-    if asked.get("power") or asked.get("matrix"):
+    if experiment.name == "power-loss":
         from sqlstress.cli import crash_power
 
-        power = crash_power.Asked(cases, _power_loss(asked, len(cases)), directory, keep)
+        extra = asked.extra
+        loss = PowerLoss(extra.images, len(cases), extra.matrix, extra.disk == "spoiling", extra.psow)
+        power = crash_power.Asked(cases, loss, directory, keep)
         return crash_power.measure(power, saver, progress=progress)
 
     from sqlstress.cli import crash_measure
 
-    kills = crash_measure.Asked(cases[0], _parsed(asked, "rounds"), directory, keep)
+    kills = crash_measure.Asked(cases[0], asked.extra.rounds, directory, keep)
     return crash_measure.measure(kills, saver, progress=progress)
-
-
-def _power_loss(asked: dict[str, Any], configurations: int) -> PowerLoss:
-    """Return what is asked for where power is cut."""
-    from sqlstress.report import PowerLoss
-
-    return PowerLoss(
-        images=_parsed(asked, "images"),
-        planned=configurations,
-        matrix=bool(asked.get("matrix")),
-        spoils=_parsed(asked, "disk") == "spoiling",
-        told_powersafe=_parsed(asked, "psow"),
-    )
-
-
-def _parsed(asked: dict[str, Any], name: str) -> Any:
-    from sqlstress.plan import parse_option
-
-    return parse_option("crash", name, asked.get(name, by_name("crash")[name].default))

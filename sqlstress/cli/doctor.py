@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from sqlstress.cli.console import say
-from sqlstress.options import by_name
+from sqlstress.report.case import COMMON
 
 ASKED = ("driver", "journal-mode", "synchronous", "fullfsync")
 
 
-def _as_of_kv(name: str) -> str:
-    """Return the help of an option that means what it means to kv."""
-    option = by_name("kv")[name]
+def _as_usual(name: str) -> str:
+    """Return the help of an option that means what it means to the main experiment."""
+    option = COMMON[name]
     return f"{option.help}  [default: {option.default}]"
 
 
@@ -28,20 +28,20 @@ def _as_of_kv(name: str) -> str:
     metavar="FOLDER",
     help="The folder to examine.  [default: .]",
 )
-@click.option("--driver", metavar="NAME", help=_as_of_kv("driver"))
-@click.option("--journal-mode", metavar="MODE", help=_as_of_kv("journal-mode"))
-@click.option("--synchronous", metavar="LEVEL", help=_as_of_kv("synchronous"))
+@click.option("--driver", metavar="NAME", help=_as_usual("driver"))
+@click.option("--journal-mode", metavar="MODE", help=_as_usual("journal-mode"))
+@click.option("--synchronous", metavar="LEVEL", help=_as_usual("synchronous"))
 @click.option("--fullfsync", metavar="on|off", help="Warn of what applies to this setting.")
 def doctor(directory: Path, **given: Any) -> None:
     """Examine host, file system and SQLite build, time a sync here, and warn of what applies."""
     from sqlstress.engine.folder import RunFolder
     from sqlstress.environment import fingerprint
-    from sqlstress.plan import from_options
+    from sqlstress.plan import cases_of
     from sqlstress.render.doctor import doctor_text
     from sqlstress.targets import target_of
 
     asked = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
-    case = from_options({**asked, "concurrency": "1"})[0]
+    case = cases_of({**asked, "concurrency": "1"})[0]
     build = target_of(case.driver).describe(case.driver)
     with RunFolder(directory, keep=False) as folder:
         environment = fingerprint(folder.path, [build] if build else [], [case.settings], 1)

@@ -1,33 +1,19 @@
-"""The group of commands: loaded when they are called, with `kv` as the one that needs no name."""
+"""The group of commands: loaded when they are called; that of the first experiment needs no name."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, cast
 
 import click
 
 from sqlstress import __version__
-from sqlstress.options import by_name
+from sqlstress.experiment import DEFAULT, commands, face
+from sqlstress.options.option import Option
 from sqlstress.plan import suggestion
+from sqlstress.system.importing import named
 
-DEFAULT = "kv"
-COMMANDS = {
-    "kv": ("sqlstress.cli.kv:kv", "Random gets and replaces by N processes (the default)."),
-    "methods": (
-        "sqlstress.cli.methods:methods",
-        "Ways to write and read rows: one by one, bulk, JSON, in SQL.",
-    ),
-    "keys": ("sqlstress.cli.keys:keys", "Primary keys: integers, UUIDs and ULIDs, in five schemas."),
-    "cycles": (
-        "sqlstress.cli.cycles:cycles",
-        "Insert, delete all, insert again: each cycle's time, by setting.",
-    ),
+OTHERS = {
     "ab": ("sqlstress.cli.ab:ab", "Compare two settings, or two Pythons, here and now: pass or fail."),
-    "crash": (
-        "sqlstress.cli.crash:crash",
-        "Kill writers over and over: is every acknowledged transaction there?",
-    ),
     "check": ("sqlstress.cli.check:check", "A saved report against its baseline: pass or fail."),
     "run": ("sqlstress.cli.run:run", "Measure the cases of a plan in a TOML file."),
     "compare": ("sqlstress.cli.compare:compare", "Set saved reports side by side."),
@@ -35,9 +21,16 @@ COMMANDS = {
     "doctor": ("sqlstress.cli.doctor:doctor", "What this machine, file system and SQLite build promise."),
     "schema": ("sqlstress.cli.schema:schema", "Print the JSON Schema of the reports."),
 }
-"""Name → (import string, one line for `--help`): the line is here so that help loads no command."""
+"""Commands that measure no experiment: name → (import string, one line for `--help`).
 
-MAIN_OPTIONS = ("concurrency", "buckets", "duration", "read-ratio", "synchronous", "busy", "driver", "preset")
+The line is here so that help loads no command.
+"""
+
+
+def summaries() -> dict[str, str]:
+    """Return all commands, each in a line."""
+    own = {name: experiment.summary for name, experiment in commands().items()}
+    return {**own, **{name: text for name, (_, text) in OTHERS.items()}}
 
 
 class LazyGroup(click.Group):
@@ -49,27 +42,31 @@ class LazyGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(summaries())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name in OTHERS:
+            return cast(click.Command, named(OTHERS[cmd_name][0]))
+        if cmd_name not in commands():
             return None
-        module, name = COMMANDS[cmd_name][0].split(":")
-        return cast(click.Command, getattr(import_module(module), name))
+        from sqlstress.cli.measuring import command
+
+        return command(cmd_name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
-        if args and args[0] not in COMMANDS:
+        known = summaries()
+        if args and args[0] not in known:
             raise click.UsageError(
-                f"there is no command {args[0]!r}.{suggestion(args[0], COMMANDS)} "
-                f"The commands are {', '.join(COMMANDS)}; see sqlstress --help."
+                f"there is no command {args[0]!r}.{suggestion(args[0], known)} "
+                f"The commands are {', '.join(known)}; see sqlstress --help."
             )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-        with formatter.section("Main options of kv (all of them: sqlstress kv --help)"):
-            rows = [(flag(name), by_name(DEFAULT)[name].help) for name in MAIN_OPTIONS]
+            formatter.write_dl([*summaries().items()])
+        with formatter.section(f"Main options of {DEFAULT} (all of them: sqlstress {DEFAULT} --help)"):
+            rows = [(flag(option), option.help) for option in main_options()]
             rows.append(("--dir FOLDER", "Where the databases go; not the system's temporary folder."))
             rows.append(
                 ("-o, --output FILE", "Save the report: .json, .csv, .md, .html, .xml; may be repeated.")
@@ -77,11 +74,17 @@ class LazyGroup(click.Group):
             formatter.write_dl(rows)
 
 
-def flag(name: str) -> str:
+def main_options() -> list[Option]:
+    """Return the options that are shown beside the commands: those of the one that needs no name."""
+    default = face(DEFAULT)
+    known = {option.name: option for option in default.options}
+    return [known[name] for name in default.main_options]
+
+
+def flag(option: Option) -> str:
     """Return how an option is written: "-c, --concurrency LIST"."""
-    option = by_name(DEFAULT)[name]
     short = f"-{option.short}, " if option.short else ""
-    return f"{short}--{name} {option.metavar}"
+    return f"{short}--{option.name} {option.metavar}"
 
 
 @click.group(

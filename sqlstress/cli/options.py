@@ -9,11 +9,20 @@ from typing import Any, TypeVar
 
 import click
 
-from sqlstress.options import Option, by_name
+from sqlstress.options.option import Option
 from sqlstress.render import DOCUMENTS, FORMATS, SUFFIXES
 from sqlstress.report.case import Case
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=click.Command)
+
+
+class HeadedOption(click.Option):
+    """An option of ours, which `--help` shows under a heading. Its value stays as it was typed."""
+
+    def __init__(self, option: Option) -> None:
+        super().__init__(_names(option), **_attributes(option))
+        self.heading = option.group
 
 
 class GroupedCommand(click.Command):
@@ -28,12 +37,11 @@ class GroupedCommand(click.Command):
         return words
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        headings = {name: option.group for name, option in by_name(ctx.command.name or "").items()}
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record:
-                heading = headings.get((param.name or "").replace("_", "-"), "Running")
+                heading = param.heading if isinstance(param, HeadedOption) else "Running"
                 sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
@@ -50,25 +58,19 @@ def _place(word: str, ctx: click.Context) -> str:
     return f"{ctx.info_name} takes options only."
 
 
-def click_options(options: Iterable[Option]) -> list[click.Option]:
-    """Return options as click has them. Their values stay as they were typed: the plan reads them."""
-    return [click.Option(_names(option), **_attributes(option)) for option in options]
+def with_options(options: Iterable[Option]) -> Callable[[C], C]:
+    """Put options before those that a command has already."""
 
-
-def case_options(workload: str) -> Callable[[F], F]:
-    """Add every option of a workload's cases, or of a study's, in the same way."""
-    return add_options(tuple(by_name(workload).values()))
-
-
-def add_options(options: Sequence[Option]) -> Callable[[F], F]:
-    """Add options whose values stay as they were typed."""
-
-    def add(function: F) -> F:
-        for option in reversed(options):
-            function = click.option(*_names(option), **_attributes(option))(function)
-        return function
+    def add(command: C) -> C:
+        command.params[:0] = click_options(options)
+        return command
 
     return add
+
+
+def click_options(options: Iterable[Option]) -> list[click.Parameter]:
+    """Return options as click has them."""
+    return [HeadedOption(option) for option in options]
 
 
 def _names(option: Option) -> list[str]:
@@ -141,14 +143,18 @@ def crash_options(function: F) -> F:
     return function
 
 
-def run_workload(workload: str, given: Mapping[str, Any]) -> int:
+def typed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, by name, as they were typed."""
+    return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
+
+
+def run_experiment(command: str, given: Mapping[str, Any]) -> int:
     """Plan and measure what a command's options ask for; return the exit code."""
-    from sqlstress.plan import from_options
+    from sqlstress.plan import cases_of
 
     running = {name: value for name, value in given.items() if name in _RUNNING}
-    asked = {name.replace("_", "-"): value for name, value in given.items() if name not in _RUNNING}
-    cases = from_options({name: value for name, value in asked.items() if value not in (None, ())}, workload)
-    return run_cases(cases, **running)
+    asked = {name: value for name, value in given.items() if name not in _RUNNING}
+    return run_cases(cases_of(typed(asked), command), **running)
 
 
 def run_cases(

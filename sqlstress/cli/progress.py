@@ -10,22 +10,14 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.observer import Nobody, Observer
+from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Cycling
 
 if TYPE_CHECKING:
     from sqlstress.report import Run
 
 TRIAL_S = 0.7
 WORKER_S = 0.05
-OPERATION_S = 150e-6
-COMMIT_S = 250e-6
-STATEMENT_S = 10e-6
-KEY_S = 3e-6
-BUCKET_S = 5e-3
-ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
-"""A row that is a transaction, a row that is a statement, and a row among others in one statement."""
-PICK_S = 50e-6
 RECENT = 10
 """Ticks over which the TPS of the moment is taken: about a second."""
 REDRAW_S = 0.1
@@ -36,48 +28,7 @@ NOTE_WIDTH = len("1,234,567 TPS")
 def expected_s(case: Case) -> float:
     """Return a guess of how long a case takes, in seconds; the bar corrects it as cases end."""
     around = TRIAL_S + WORKER_S * case.concurrency
-    return case.repeat * (around + EXPECTED[case.experiment](case))
-
-
-def _key_value_s(case: Case) -> float:
-    load = case.duration_s + case.warmup_s
-    if case.ops is not None:
-        load = case.ops * case.concurrency * OPERATION_S
-    # The published script preloads nothing.
-    keys = 0 if case.unit == "pair" else case.load.key_space
-    return load + KEY_S * keys + BUCKET_S * case.buckets
-
-
-def _method_s(case: Case) -> float:
-    method = case.method
-    assert method
-    row_s = IN_BULK_S if method.name != "1b1" else ROW_S
-    if method.name == "1b1" and method.phase != "query" and not method.transaction:
-        row_s = ROW_COMMIT_S
-    return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
-
-
-def _keys_s(case: Case) -> float:
-    assert case.picks is not None
-    return PICK_S * case.picks.users * case.picks.picks
-
-
-def _cycles_s(case: Case) -> float:
-    work = case.cycling or Cycling()
-    commits = {"none": work.cycles * (2 * work.rows + 1), "cycle": work.cycles}.get(work.transaction, 1)
-    # A commit of a rollback journal waits for several syncs.
-    commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
-    load = case.concurrency * (commits * commit_s + work.cycles * (2 * work.rows + 1) * STATEMENT_S)
-    return load if work.timeout_s is None else min(load, work.timeout_s)
-
-
-EXPECTED: dict[str, Callable[[Case], float]] = {
-    "kv": _key_value_s,
-    "methods": _method_s,
-    "keys": _keys_s,
-    "cycles": _cycles_s,
-}
-"""Experiment → a guess of how long the work of one trial takes, in seconds."""
+    return case.repeat * (around + face_of(case).guess_s(case))
 
 
 def clock_text(seconds: float) -> str:
@@ -99,7 +50,7 @@ class Bar:
         names = [f"[{number}/{len(cases)}] {case.label}" for number, case in enumerate(cases, 1)]
         # All as wide as the widest, so that the bar stands still.
         self._names = [name.ljust(max(map(len, names))) for name in names]
-        self._operations_each = [2 if case.unit == "pair" else 1 for case in cases]
+        self._operations_each = [face_of(case).operations_each for case in cases]
         self._index = 0
         self._started = self._begun = self._drawn = clock()
         self._note = ""

@@ -9,6 +9,7 @@ from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import amount, busy_policy, places
+from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.statistics.units import format_count
@@ -76,7 +77,7 @@ def _minute(created: str) -> str:
 
 def _method(group: Group) -> Iterator[str]:
     case = group.case
-    if case.workload == "kv":
+    if face_of(case).windowed:
         yield amount(case)
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} trials"

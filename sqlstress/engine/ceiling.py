@@ -9,9 +9,10 @@ from pathlib import Path
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.protocols import Source
 from sqlstress.engine.tally import Window
-from sqlstress.experiment import open_source, open_work
+from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.system.importing import named
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.dry.place import DryPlace
 
@@ -22,13 +23,14 @@ ATTEMPTS = 5
 
 def harness_ns(case: Case, pulse: Pulse) -> float | None:
     """Return the nanoseconds that one operation of a case costs without a store; None for whole scripts."""
-    if case.workload != "kv":
+    experiment = face_of(case)
+    if not experiment.windowed:
         return None
     alone = replace(case, concurrency=1, ops=None)
     nowhere = DryPlace(alone, Path())
-    work = open_work(alone, nowhere, 1, {})
+    work = experiment.open_work(alone, nowhere, 1, {})
     work.prepare(pulse)
-    source = open_source(alone, nowhere, 1, 1, work.shared)
+    source = named(experiment.worker)(alone, nowhere, 1, 1, work.shared)
     costs = (_cost_ns(source) for _ in range(ATTEMPTS))
     return next((cost for cost in costs if cost is not None), None)
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlstress.engine.protocols import Companion
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, STOP, Ready, fail, wait_until
-from sqlstress.experiment import open_companion
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
+from sqlstress.system.importing import named
 from sqlstress.system.messages import Pipe, send
 from sqlstress.system.processes import begin_child
 from sqlstress.targets import open_place, target_of
@@ -22,7 +23,9 @@ class Errand:
     """What a companion is told when it is started."""
 
     name: str
-    """Its name in the registry of companions."""
+    """What it is called."""
+    target: str
+    """Import string of what opens its half."""
     case: Case
     where: Path
     """Where the data lies: what the companion makes its place of."""
@@ -45,11 +48,11 @@ def main(errand: Errand, pipe: Pipe) -> None:
     try:
         begin_child()
         place = open_place(errand.case, errand.where)
-        companion = open_companion(errand.name, errand.case, place, errand.shared)
+        companion: Companion = named(errand.target)(errand.case, place, errand.shared)
         send(pipe, Ready(time.perf_counter_ns()))
         window: Window = pipe.recv()
         wait_until(window.starts_ns)
-        series = companion.run(window.opens_ns, lambda: bool(words[STOP] or words[DISMISSED]))
+        series = companion.run(window, lambda: bool(words[STOP] or words[DISMISSED]))
         companion.close()
         send(pipe, Observed(series))
     except (EOFError, ConnectionError):

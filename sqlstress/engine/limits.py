@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiment import COMPANIONS
+from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.targets import target_of
 
@@ -20,7 +20,7 @@ SPARE = 64
 def needed(case: Case) -> int:
     """Return how many descriptors the parent or a worker of this case needs, at most."""
     data = target_of(case.driver).DESCRIPTORS * case.buckets
-    return data + PER_WORKER * (case.concurrency + len(COMPANIONS)) + SPARE
+    return data + PER_WORKER * (case.concurrency + len(face_of(case).companions)) + SPARE
 
 
 def provide(count: int) -> None:

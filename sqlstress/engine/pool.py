@@ -18,6 +18,7 @@ from sqlstress.engine.companion import Errand, Observed
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system import processes
@@ -62,11 +63,16 @@ class Pool:
         self.case = case
         self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
         self._words = memoryview(self.counters).cast("B").cast("q")
+        experiment = face_of(case)
+        limit = case.ops if experiment.windowed else None
         self._jobs = [
-            Job(plain(case), place.where, number, salt, self.counters, shared)
+            Job(experiment.worker, plain(case), limit, place.where, number, salt, self.counters, shared)
             for number in range(1, case.concurrency + 1)
         ]
-        self._errands = [Errand(name, case, place.where, self.counters, shared) for name in companions]
+        self._errands = [
+            Errand(name, experiment.companions[name], plain(case), place.where, self.counters, shared)
+            for name in companions
+        ]
         self._processes: list[SpawnProcess] = []
         self._pipes: dict[Pipe, int] = {}
         self._inboxes: dict[Pipe, Inbox] = {}

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # a worker process need not know what a report is
+    from sqlstress.engine.tally import Window
     from sqlstress.report import Trial, Verdict
     from sqlstress.statistics.series import Series
     from sqlstress.system.pulse import Pulse
@@ -104,8 +105,8 @@ class Outcome(NamedTuple):
 class Companion(Protocol):
     """A process beside the workers, whose operations count in no figure: it is connected when it is made."""
 
-    def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
-        """Do what it does, until `ended` says so at the latest; `opens_ns` is when the window opens."""
+    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
+        """Do what it does, until `ended` says so at the latest; the window is that of the workers."""
 
     def close(self) -> None:
         """Close its connections."""

@@ -17,7 +17,7 @@ from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.environment import fingerprint
 from sqlstress.errors import Interrupted
-from sqlstress.experiment import needless
+from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
@@ -74,7 +74,7 @@ class Session:
         for number, case in enumerate(self.cases):
             runner.case_number = number + 1
             runner.observer.case_begins(number, len(self.cases), case)
-            reason = needless(case, report.runs)
+            reason = face_of(case).is_needless(case, report.runs)
             if reason is None:
                 run, interrupted = self._measure_case(case, runner, first=not report.runs)
             else:

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from sqlstress.engine.pool import Ended, clause
 from sqlstress.engine.protocols import DONE, OUTCOMES
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
+from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case
 from sqlstress.statistics import histogram
@@ -22,7 +23,7 @@ def window_seconds(case: Case, window: Window, ended: Sequence[Ended], whole_s: 
     `whole_s` is the time from starting the processes to the last one's end, as the published script
     takes it.
     """
-    if case.unit == "pair":
+    if face_of(case).whole_script:
         return whole_s
     if window.closes_ns != FOREVER_NS:
         return case.duration_s
@@ -58,7 +59,7 @@ def worker_result(case: Case, one: Ended, window: Window, seconds: float) -> Wor
 
 def _units(case: Case, totals: Totals) -> int:
     done = sum(totals.operations.values())
-    return done // 2 if case.unit == "pair" else done
+    return done // face_of(case).operations_each
 
 
 def summarise(

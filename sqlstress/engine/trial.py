@@ -18,7 +18,7 @@ from sqlstress.engine.standstill import Standstill
 from sqlstress.engine.summary import summarise
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.errors import Interrupted
-from sqlstress.experiment import open_work
+from sqlstress.experiment import face_of, has_window
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
@@ -85,13 +85,13 @@ class TrialRunner:
     @staticmethod
     def _attempts(case: Case) -> int:
         # The published script's files serve its whole sweep: what was done to them can't be done again.
-        return 1 if case.unit == "pair" else ATTEMPTS
+        return 1 if face_of(case).whole_script else ATTEMPTS
 
     def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:
         """Return a trial, and why it is not valid although nothing failed: then it may be run again."""
         self.salt += 1
         place = open_place(case, self._folder_of(case))
-        work = open_work(case, place, self.salt, self._carry)
+        work = face_of(case).open_work(case, place, self.salt, self._carry)
         try:
             self.observer.phase("preparing")
             work.prepare(self._wait)
@@ -131,7 +131,7 @@ class TrialRunner:
 
     def _folder_of(self, case: Case) -> Path:
         """Return where the files go; files that are kept go into a folder for each case."""
-        if not self.keep or case.unit == "pair":
+        if not self.keep or face_of(case).whole_script:
             return self.folder
         label = re.sub(r"\W+", "-", case.label).strip("-")
         folder = self.folder / f"case-{self.case_number}-{label}"
@@ -145,7 +145,7 @@ class TrialRunner:
             self.observer.phase("starting")
             pool.start(self._wait)
             window = None
-            if case.unit == "pair":
+            if face_of(case).whole_script:
                 # The published script has no barrier: each process begins when it is up.
                 window = Window(pool.started_ns, pool.started_ns, FOREVER_NS)
                 pool.go(window)
@@ -185,7 +185,7 @@ def plan_window(case: Case, now_ns: int, extra_s: float = 0.0) -> Window:
 
     `extra_s` is added to the warm-up, unless none is wanted.
     """
-    if not case.has_window:
+    if not has_window(case):
         starts = now_ns + int(FIXED_LEAD_S * (case.concurrency + 1) * NS_PER_S)
         return Window(starts, starts, FOREVER_NS)
     starts = now_ns + int(LEAD_S * max(1.0, case.concurrency / 8) * NS_PER_S)
@@ -196,10 +196,7 @@ def plan_window(case: Case, now_ns: int, extra_s: float = 0.0) -> Window:
 
 def stall_s(case: Case) -> float:
     """Return how long no operation may end before the workers are taken for hung."""
-    timeout_s = 2 * case.settings.busy_timeout_ms / 1000
-    if case.method:
-        timeout_s = max(timeout_s, 2 * case.method.timeout_s)
-    return timeout_s + STALL_S
+    return 2 * max(case.settings.busy_timeout_ms / 1000, face_of(case).timeout_s(case)) + STALL_S
 
 
 def lateness_s(case: Case, window: Window, ended: Sequence[Ended]) -> float:

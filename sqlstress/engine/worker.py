@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.protocols import Findings, Source
 from sqlstress.engine.tally import Totals, Window
-from sqlstress.experiment import open_source
+from sqlstress.system.importing import named
 from sqlstress.system.messages import Pipe, send
 from sqlstress.system.processes import begin_child
 from sqlstress.targets import open_place, target_of
@@ -35,8 +35,12 @@ POLL_NS = 2_000_000
 class Job(NamedTuple):
     """What a worker is told when it is started."""
 
+    source: str
+    """Import string of what opens the worker's half."""
     case: Case
     """As `plain.plain` makes it."""
+    limit: int | None
+    """A number of operations, instead of a window."""
     where: Path
     """Where the data lies: what the worker makes its place of."""
     worker: int
@@ -73,7 +77,7 @@ def main(job: Job, pipe: Pipe) -> None:
     try:
         begin_child()
         place = open_place(job.case, job.where)
-        source = open_source(job.case, place, job.worker, job.salt, job.shared)
+        source: Source = named(job.source)(job.case, place, job.worker, job.salt, job.shared)
         seal = place.seal()
         gc.freeze()
         send(pipe, Ready(time.perf_counter_ns()))
@@ -97,8 +101,7 @@ def _work(job: Job, source: Source, seal: Seal | None, window: Window) -> Done:
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
-    limit = job.case.ops if job.case.workload == "kv" else None
-    totals = timed_loop(source, window, limit, words[place : place + SLOT_WORDS], words[:SLOT_WORDS])
+    totals = timed_loop(source, window, job.limit, words[place : place + SLOT_WORDS], words[:SLOT_WORDS])
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
     # Before it closes: until then nobody has a reason to remove a file.

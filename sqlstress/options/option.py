@@ -1,15 +1,21 @@
-"""Option: the name of one setting of a case, how its value is read, and what it means."""
+"""Option: the name of one setting of a case, how its value is read, and what it means.
+
+An option is a field of a dataclass, made by `option`: from that one line come the flag, the key in a plan, the
+field in JSON, its description in the schema, and the reference.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from functools import cache
 from typing import Any
 
 from sqlstress.options.parsing import Parse
 
 SWEEP, LOAD, SQLITE, TRUST = "What is swept", "The load", "SQLite", "Trust"
-COMPARED = "What is compared"
+
+_KEY = "option"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,72 @@ class Option:
     multiple: bool = False
     flag: bool = False
     """Whether naming it on the command line means yes."""
+    varies: bool = False
+    """Whether it is read as several values, of which each case has one."""
+    meaning: str = ""
+    """What the field says in JSON, where that is not what the option says."""
+
+    @property
+    def value(self) -> Any:
+        """The default, parsed; of several values all."""
+        return None if self.default is None else self.parse(self.default)
+
+    @property
+    def described(self) -> str:
+        """What the field says in JSON."""
+        return self.meaning or self.help
+
+
+def option(
+    parse: Parse,
+    default: Any,
+    group: str,
+    help: str,
+    *,
+    name: str = "",
+    short: str = "",
+    metavar: str = "N",
+    multiple: bool = False,
+    flag: bool = False,
+    varies: bool = False,
+    meaning: str = "",
+    required: bool = False,
+    unsaid: Any = ...,
+) -> Any:
+    """Return a field of a dataclass that is an option; its default value is the option's, parsed.
+
+    `name` is the option's where the field has another one. A `required` field has no default of its own: what
+    makes a case always says it. `unsaid` is the field's where it is not the option's: what a report means that
+    does not have it.
+    """
+    made = Option(
+        name, parse, default, group, help, short, metavar, multiple, flag, varies=varies, meaning=meaning
+    )
+    if required:
+        return field(metadata={_KEY: made})
+    value = made.value if unsaid is ... else unsaid
+    return field(default=value[0] if varies and unsaid is ... else value, metadata={_KEY: made})
+
+
+@cache
+def options_of(cls: Any) -> Mapping[str, Option]:
+    """Return the options that the fields of a dataclass are, by field."""
+    return {
+        one.name: replace(found, name=found.name or one.name.replace("_", "-"))
+        for one in fields(cls)
+        if (found := one.metadata.get(_KEY))
+    }
+
+
+def has_default(one: Field[Any]) -> bool:
+    """Say whether a dataclass can be made without this field."""
+    return one.default is not MISSING or one.default_factory is not MISSING
+
+
+def chosen(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
+    """Return options by their names, in that order; all of them where none is named."""
+    by_name = {one.name: one for one in options.values()}
+    return tuple(by_name[name] for name in names or by_name)
 
 
 def either(names: Sequence[str]) -> str:

@@ -58,6 +58,16 @@ def whole(least: int, most: int) -> Parse:
     return parse
 
 
+def constraint(parse: Parse) -> dict[str, Any]:
+    """Return what a JSON Schema can say of the values that a parser gives: its enum, or its bounds."""
+    return dict(getattr(parse, "constraint", {}))
+
+
+def _constrained(parse: Parse, **known: Any) -> Parse:
+    parse.constraint = known  # type: ignore[attr-defined]
+    return parse
+
+
 def ratio(value: Any) -> float:
     """Read a share: 0 to 1."""
     try:
@@ -67,6 +77,9 @@ def ratio(value: Any) -> float:
     if isinstance(value, bool) or not 0 <= share <= 1:
         raise ValueError(f"{shown(value)} is not a share from 0 to 1")
     return share
+
+
+_constrained(ratio, minimum=0, maximum=1)
 
 
 def percentage(least: float, most: float) -> Parse:
@@ -96,7 +109,7 @@ def choice(*names: str) -> Parse:
             return value.lower()
         raise ValueError(f"{shown(value)} is not one of {', '.join(names)}")
 
-    return parse
+    return _constrained(parse, enum=[*names])
 
 
 def choices(*names: str) -> Parse:
@@ -109,7 +122,7 @@ def choices(*names: str) -> Parse:
             raise ValueError(f"an empty list names none of {', '.join(names)}")
         return tuple(dict.fromkeys(one(part.strip() if isinstance(part, str) else part) for part in parts))
 
-    return parse
+    return _constrained(parse, enum=[*names])
 
 
 def switch(value: Any) -> bool:
@@ -133,6 +146,12 @@ def duration(least_s: float) -> Parse:
         return float(seconds)
 
     return parse
+
+
+def milliseconds(least_s: float) -> Parse:
+    """Return a parser of durations up to a day, in whole milliseconds."""
+    seconds = duration(least_s)
+    return lambda value: round(seconds(value) * 1000)
 
 
 def ranges(most: int) -> Parse:

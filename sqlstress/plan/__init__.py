@@ -4,65 +4,78 @@ from __future__ import annotations
 
 import difflib
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.options import by_name
+from sqlstress.experiment import DEFAULT, Experiment, of_command
+from sqlstress.options.option import Option
+from sqlstress.plan.ask import Ask, ask
 from sqlstress.report.case import Case
 
 MOST_CASES = 1000
 
-Planner = Callable[[dict[str, Any], Mapping[str, Any]], Iterator[Case]]
 
-PLANNERS = {
-    "kv": "sqlstress.experiments.kv.cases:cases",
-    "methods": "sqlstress.experiments.methods.cases:cases",
-    "keys": "sqlstress.experiments.keys.cases:cases",
-    "cycles": "sqlstress.experiments.cycles.cases:cases",
-    "crash": "sqlstress.experiments.crash.cases:cases",
-}
-"""Workload → what its options mean, as an import string."""
+def options_of_command(command: str) -> tuple[Option, ...]:
+    """Return the options of a command: those of every experiment that it can measure, each once."""
+    found: dict[str, Option] = {}
+    for experiment in of_command(command):
+        for option in experiment.options:
+            found.setdefault(option.name, option)
+    return tuple(found.values())
 
 
-def parse_option(workload: str, name: str, value: Any) -> Any:
+def parsed(option: Option, value: Any) -> Any:
     """Parse one option's value; raises UsageError that names the option."""
     try:
-        return by_name(workload)[name].parse(value)
+        return None if value is None else option.parse(value)
     except ValueError as error:
-        raise UsageError(f"--{name}: {error}.") from error
+        raise UsageError(f"--{option.name}: {error}.") from error
 
 
-def cases_of(workload: str, given: Mapping[str, Any]) -> list[Case]:
+def asked_for(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Experiment, Ask[Any, Any]]:
+    """Return which experiment options ask for, and what of it.
+
+    `given` holds unparsed values by option name; what is missing or None has its default. Raises UsageError.
+    """
+    given = {name: value for name, value in seeded(given).items() if value is not None}
+    experiment = _chosen(command, given)
+    known = {option.name: option for option in experiment.options}
+    for name in given:
+        if name not in known:
+            raise UsageError(_stray(experiment, command, name))
+    values = {name: option.value for name, option in known.items()}
+    values |= {name: parsed(known[name], value) for name, value in given.items()}
+    return experiment, ask(experiment, values, frozenset(given))
+
+
+def _chosen(command: str, given: Mapping[str, Any]) -> Experiment:
+    first, *others = of_command(command)
+    return next((one for one in others if any(given.get(name) for name in one.chosen_by)), first)
+
+
+def _stray(experiment: Experiment, command: str, name: str) -> str:
+    """Say what an option is for that the experiment has not got."""
+    if experiment.chosen_by:
+        return f"--{name} means nothing for {experiment.noun}: leave it out."
+    for other in of_command(command):
+        if any(option.name == name for option in other.options):
+            ways = " or ".join(f"--{way}" for way in other.chosen_by)
+            return f"--{name} is for {other.noun}: add {ways}."
+    return f"{name} is not an option of {command}."
+
+
+def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ...]:
     """Return the cases of one set of options.
 
-    `given` holds unparsed values by option name; what is missing or None has its default.
     Raises UsageError, also for more cases than anybody waits for, before they take memory.
     """
-    asked = {name: parse_option(workload, name, value) for name, value in given.items() if value is not None}
-    values = {**_defaults(workload), **asked}
-    if values["seed"] is None:
-        raise UsageError("a seed is missing")
-    module, function = PLANNERS[workload].split(":")
-    planner = cast(Planner, getattr(import_module(module), function))
-    cases = list(islice(planner(values, asked), MOST_CASES + 1))
+    experiment, asked = asked_for(given, command)
+    cases = tuple(islice(experiment.cases(asked), MOST_CASES + 1))
     check_count(len(cases))
     return cases
-
-
-def _defaults(workload: str) -> dict[str, Any]:
-    return {
-        option.name: None if option.default is None else option.parse(option.default)
-        for option in by_name(workload).values()
-    }
-
-
-def from_options(given: Mapping[str, Any], workload: str = "kv") -> tuple[Case, ...]:
-    """Return the cases that the command line asks for."""
-    return tuple(cases_of(workload, seeded(given)))
 
 
 def from_toml(path: Path) -> tuple[Case, ...]:

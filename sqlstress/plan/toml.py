@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.options import OPTIONS, by_name
+from sqlstress.experiment import faces
 from sqlstress.options.parsing import shown
-from sqlstress.plan import cases_of, check_count, seeded, suggestion
+from sqlstress.plan import cases_of, check_count, options_of_command, seeded, suggestion
 from sqlstress.report.case import Case
 from sqlstress.system.textfile import read_text
 
@@ -28,7 +28,7 @@ def plan_cases(path: Path) -> tuple[Case, ...]:
         raise UsageError(f"{path}: a plan needs at least one [[case]].{_misspelt(document)}")
     document = seeded(document)
     planned: list[Case] = []
-    elsewhere = {name for workload in _workloads(document, tables) for name in by_name(workload)}
+    elsewhere = {name for workload in _workloads(document, tables) for name in _names(workload)}
     for number, table in enumerate(tables, 1):
         try:
             planned += _cases(document, table, elsewhere)
@@ -66,26 +66,36 @@ def _check_lines(text: str) -> None:
 def _workloads(document: Mapping[str, Any], tables: list[dict[str, Any]]) -> set[str]:
     """Return which workloads a plan names; what is none of ours is told of where its case is read."""
     named = (table.get("workload", document.get("workload")) for table in tables)
-    return {name for name in named if isinstance(name, str) and name in OPTIONS}
+    return {name for name in named if isinstance(name, str) and name in _known()}
 
 
-def _cases(document: Mapping[str, Any], table: Mapping[str, Any], elsewhere: set[str]) -> list[Case]:
+def _known() -> list[str]:
+    """Return the names that a plan can have."""
+    return [one.name for one in faces() if one.in_plans]
+
+
+def _names(workload: str) -> set[str]:
+    """Return the names of the options of a workload."""
+    return {option.name for option in options_of_command(workload)}
+
+
+def _cases(document: Mapping[str, Any], table: Mapping[str, Any], elsewhere: set[str]) -> tuple[Case, ...]:
     """Return the cases of one [[case]]; `elsewhere` are the options that any workload of the plan has.
 
     A default that belongs to another workload is not for it.
     """
     workload = _workload({**document, **table})
-    own = by_name(workload)
+    own = _names(workload)
     defaults = {name: value for name, value in document.items() if name in own or name not in elsewhere}
     given = {name: value for name, value in {**defaults, **table}.items() if name != "workload"}
     for name in given:
         if name not in own:
             raise UsageError(f"{shown(name)} is not an option of {workload}.{suggestion(name, own)}")
-    return cases_of(workload, given)
+    return cases_of(given, workload)
 
 
 def _workload(table: Mapping[str, Any]) -> str:
     workload = table.get("workload")
-    if not isinstance(workload, str) or workload not in OPTIONS:
-        raise UsageError(f"workload = {shown(workload)} is missing or not one of {', '.join(OPTIONS)}.")
+    if not isinstance(workload, str) or workload not in _known():
+        raise UsageError(f"workload = {shown(workload)} is missing or not one of {', '.join(_known())}.")
     return workload

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sqlstress.display.clean import clean
-from sqlstress.render.csvcolumns import ARM, CASE, LATENCY, REPORT, SPACE, TRIAL, WORKER, Value, of_parts
+from sqlstress.display.shown import Shown, Value
+from sqlstress.experiment import face_of
+from sqlstress.render.csvcolumns import ARM, CASE, LATENCY, REPORT, RUN, TRIAL, WORKER
 from sqlstress.report import Report, Run, Trial, WorkerResult
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -59,12 +61,35 @@ def report_csv(*reports: Report) -> str:
 def _columns(runs: Sequence[Run]) -> _Columns:
     trials = [trial for run in runs for trial in run.trials]
     return _Columns(
-        case={**CASE, **of_parts(runs), **(ARM if any(run.arm for run in runs) else {})},
+        case={**CASE, **_of_cases(runs), **RUN, **(ARM if any(run.arm for run in runs) else {})},
         settings=_names(trial.effective for trial in trials),
-        trial={**TRIAL, **(SPACE if any(trial.space for trial in trials) else {})},
+        trial={**TRIAL, **_of_trials(runs)},
         latencies=_names(trial.latency for trial in trials),
         kinds=_names(worker.operations for trial in trials for worker in trial.workers),
     )
+
+
+def _by_experiment(runs: Iterable[Run]) -> dict[Shown, list[Run]]:
+    found: dict[Shown, list[Run]] = {}
+    for run in runs:
+        found.setdefault(face_of(run.case).show(), []).append(run)
+    return found
+
+
+def _of_cases(runs: Sequence[Run]) -> dict[str, Callable[[Run], Value]]:
+    """Return the columns that only some experiments' cases have."""
+    found: dict[str, Callable[[Run], Value]] = {}
+    for shown, own in _by_experiment(runs).items():
+        found |= shown.case_columns(own)
+    return found
+
+
+def _of_trials(runs: Sequence[Run]) -> dict[str, Callable[[Trial], Value]]:
+    """Return the columns that only some experiments' trials have."""
+    found: dict[str, Callable[[Trial], Value]] = {}
+    for shown, own in _by_experiment(runs).items():
+        found |= shown.trial_columns([trial for run in own for trial in run.trials])
+    return found
 
 
 def _names(mappings: Iterable[Mapping[str, object]]) -> list[str]:

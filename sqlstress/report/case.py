@@ -1,15 +1,29 @@
-"""Case: one measurement, fully specified. It travels to the workers and into the report unchanged."""
+"""Case: one measurement, fully specified. It travels to the workers and into the report unchanged.
+
+What every case has stands here. What only cases of its experiment have is its `spec`, of a type of theirs.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlstress.report.parts import Checkpointing, Cycling, Method, Picks
+from sqlstress.experiment import DEFAULT, face, label
+from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, either, option, options_of
+from sqlstress.options.parsing import (
+    choice,
+    duration,
+    milliseconds,
+    power_of_two,
+    pragmas,
+    ranges,
+    switch,
+    whole,
+)
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 SYNCHRONOUS = ("off", "normal", "full", "extra")
-DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
-KEY_TYPES = ("int", "text", "blob")
 BEGINS = ("deferred", "immediate")
 BUSY_POLICIES = ("default", "fair")
 VERIFY_LEVELS = ("none", "quick", "full")
@@ -19,142 +33,182 @@ UNKNOWN_DRIVER = "unknown"
 
 MAX_CONCURRENCY = 1024
 MAX_BUCKETS = 10_000
+_BIG = 1 << 40
+_INT = (1 << 31) - 1
+"""The largest number of 32 bits: SQLite takes a larger cache_size for 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How every connection is opened. None means: left to the SQLite library, and read back."""
 
-    journal_mode: str = "wal"
-    """PRAGMA journal_mode, lower case."""
-    synchronous: str | None = "full"
-    """PRAGMA synchronous: off, normal, full or extra; None leaves it to the library."""
-    fullfsync: bool | None = None
-    """PRAGMA fullfsync; has an effect on macOS only."""
-    wal_autocheckpoint: int | None = None
-    """PRAGMA wal_autocheckpoint, in frames; 0 turns it off."""
-    page_size: int | None = None
-    """PRAGMA page_size, in bytes."""
-    cache_size: int | None = None
-    """PRAGMA cache_size: pages, or KiB when negative."""
-    mmap_size: int | None = None
-    """PRAGMA mmap_size, in bytes."""
-    pragmas: tuple[tuple[str, str], ...] = ()
-    """Further PRAGMAs, as (name, value)."""
-    busy_timeout_ms: int = 60_000
-    """How long an operation waits for a lock before it gives up, in milliseconds."""
-    busy: str = "default"
-    """How it waits: SQLite's own busy handler ("default") or ours ("fair")."""
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What the workers of a key-value case do."""
-
-    read_ratio: float = 0.5
-    """Share of the transactions that are gets, 0 to 1."""
-    update_ratio: float = 0.0
-    """Share of the transactions that read a counter and write it plus one, 0 to 1."""
-    key_space: int = 100_000
-    """Number of distinct keys; all of them are preloaded."""
-    distribution: str = "uniform"
-    """How keys are drawn: uniform, zipfian or sequential."""
-    key_type: str = "int"
-    """Type of the key column: int, text or blob."""
-    value_size: int = 8
-    """Bytes in a value, 8 or more."""
-    batch: int = 1
-    """Replaces per transaction."""
-    begin: str = "immediate"
-    """How a transaction of several statements begins: deferred or immediate."""
+    journal_mode: str = option(
+        choice(*JOURNAL_MODES),
+        "wal",
+        SQLITE,
+        f"PRAGMA journal_mode: {either(JOURNAL_MODES)}.",
+        metavar="MODE",
+    )
+    synchronous: str | None = option(
+        choice(*SYNCHRONOUS),
+        "full",
+        SQLITE,
+        f"PRAGMA synchronous: {either(SYNCHRONOUS)}.",
+        metavar="LEVEL",
+    )
+    fullfsync: bool | None = option(
+        switch, None, SQLITE, "PRAGMA fullfsync; has an effect on macOS only.", metavar="on|off"
+    )
+    wal_autocheckpoint: int | None = option(
+        whole(0, 10**9), None, SQLITE, "PRAGMA wal_autocheckpoint; 0 is never.", metavar="FRAMES"
+    )
+    page_size: int | None = option(
+        power_of_two(512, 65536), None, SQLITE, "PRAGMA page_size.", metavar="BYTES"
+    )
+    cache_size: int | None = option(
+        whole(-_INT, _INT), None, SQLITE, "PRAGMA cache_size: pages, or KiB below 0."
+    )
+    mmap_size: int | None = option(whole(0, _BIG), None, SQLITE, "PRAGMA mmap_size.", metavar="BYTES")
+    pragmas: tuple[tuple[str, str], ...] = option(
+        pragmas,
+        (),
+        SQLITE,
+        "Any other PRAGMA; may be repeated.",
+        name="pragma",
+        metavar="NAME=VALUE",
+        multiple=True,
+        meaning="Further PRAGMAs, as (name, value).",
+    )
+    busy_timeout_ms: int = option(
+        milliseconds(0.0),
+        "60s",
+        SQLITE,
+        "How long an operation waits for a lock.",
+        name="busy-timeout",
+        metavar="TIME",
+        meaning="How long an operation waits for a lock before it gives up, in milliseconds.",
+    )
+    busy: str = option(
+        choice(*BUSY_POLICIES),
+        "default",
+        SQLITE,
+        "How it waits: default (SQLite's own handler) or fair (waits that grow with the workers).",
+        metavar="POLICY",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One measurement, fully specified."""
 
-    workload: str = "kv"
-    """Name in the registry of workloads: kv, classic (as published), methods, keys, cycles or crash."""
-    driver: str = "sqlite3"
-    """Name in the registry of drivers."""
-    concurrency: int = 1
-    """Number of worker processes; 0 where it is not known, of figures that somebody else published."""
-    buckets: int = 1
-    """Number of database files over which the keys are hash-partitioned."""
-    duration_s: float = 2.0
-    """Length of the measured window, in seconds."""
-    warmup_s: float = 0.5
-    """Load before the window opens, in seconds; not counted."""
-    ops: int | None = None
-    """A fixed number of transactions for each worker, instead of a window."""
-    repeat: int = 1
-    """Number of trials."""
-    seed: int = 0
-    """Seed of the workers' random streams."""
-    verify: str = "quick"
-    """How far the data is verified after each trial: none, quick or full."""
+    workload: str = DEFAULT
+    """Name in the registry of experiments."""
+    driver: str = option(
+        choice("sqlite3", "apsw", "dry"),
+        "sqlite3",
+        SQLITE,
+        "sqlite3 (standard library), apsw (extra), dry (does nothing: the harness's own ceiling).",
+        metavar="NAME",
+        meaning="Name in the registry of drivers.",
+    )
+    concurrency: int = option(
+        ranges(MAX_CONCURRENCY),
+        "1-8",
+        SWEEP,
+        "Processes: 4, 1-8 or 1,2,4-6.",
+        short="c",
+        metavar="LIST",
+        varies=True,
+        meaning="Number of worker processes; 0 where it is not known, of figures that somebody else published.",
+    )
+    buckets: int = option(
+        ranges(MAX_BUCKETS),
+        "1",
+        SWEEP,
+        "Files: 1 is one database, n is n hash-partitioned ones; a list measures each.",
+        short="b",
+        metavar="LIST",
+        varies=True,
+        meaning="Number of database files over which the keys are hash-partitioned.",
+    )
+    duration_s: float = option(
+        duration(0.01),
+        "2s",
+        SWEEP,
+        "Length of the measured window.",
+        name="duration",
+        metavar="TIME",
+        meaning="Length of the measured window, in seconds.",
+    )
+    warmup_s: float = option(
+        duration(0.0),
+        "500ms",
+        SWEEP,
+        "Load before the window opens.",
+        name="warmup",
+        metavar="TIME",
+        meaning="Load before the window opens, in seconds; not counted.",
+    )
+    ops: int | None = option(
+        whole(1, 10**9),
+        None,
+        SWEEP,
+        "Transactions for each worker, instead of a window.",
+    )
+    repeat: int = option(
+        whole(1, 1000),
+        1,
+        SWEEP,
+        "Trials for each case; the median is shown.",
+        meaning="Number of trials.",
+    )
+    seed: int = option(
+        whole(0, (1 << 32) - 1),
+        0,
+        TRUST,
+        "Seed of the random streams; drawn and reported if not given.",
+        meaning="Seed of the workers' random streams.",
+    )
+    verify: str = option(
+        choice(*VERIFY_LEVELS),
+        "quick",
+        TRUST,
+        "Proof after each trial: none, quick, full (integrity_check).",
+        metavar="LEVEL",
+    )
     settings: Settings = Settings()
     """How every connection is opened."""
-    load: Load = Load()
-    """What the workers of a key-value case do."""
-    checkpointing: Checkpointing | None = None
-    """What processes beside the workers do to the WAL; None: there are none."""
-    method: Method | None = None
-    """What the workers of a case of "methods" do."""
-    picks: Picks | None = None
-    """What the workers of a case of "keys" do."""
-    cycling: Cycling | None = None
-    """What the workers of a case of "cycles" do."""
+    spec: Any = None
+    """What only cases of its experiment have: None stands for what that has by default."""
 
-    @property
-    def unit(self) -> str:
-        """What one transaction of the report is: transaction, pair (set and get) or statement (cycles)."""
-        return {"classic": "pair", "cycles": "statement"}.get(self.workload, "transaction")
-
-    @property
-    def experiment(self) -> str:
-        """Which experiment it belongs to, and so how it is shown: kv, methods, keys or cycles."""
-        parts = (("methods", self.method), ("keys", self.picks), ("cycles", self.cycling))
-        return next((name for name, part in parts if part), "kv")
-
-    @property
-    def has_window(self) -> bool:
-        """Whether what completes within a window is counted; else a fixed amount of work is done."""
-        return self.workload == "kv" and self.ops is None
+    def __post_init__(self) -> None:
+        if self.spec is None:
+            object.__setattr__(self, "spec", face(self.workload).spec())
 
     @property
     def label(self) -> str:
         """The case in a few words, to tell it from the others of its plan."""
-        parts = [self.work]
-        if self.concurrency:
-            parts.append("1 process" if self.concurrency == 1 else f"{self.concurrency} processes")
-        return ", ".join(parts)
+        return label(self)
 
-    @property
-    def work(self) -> str:
-        """What each process does, to tell it from the others of its plan."""
-        if self.method:
-            return f"{self.method.phase} {self.method.scale:,} by {self.tricks}, {self.driver}"
-        if self.picks:
-            made = " made by SQLite" if self.picks.made_by == "sqlite" else ""
-            return f"{self.picks.schema}, {self.picks.id_type}{made}"
-        if self.cycling:
-            return self.setting
-        return "1 file" if self.buckets == 1 else f"{self.buckets} files"
 
-    @property
-    def tricks(self) -> str:
-        """Which method a case of "methods" tries, as a column of its tables is headed: "1b1 + WAL + TSC"."""
-        parts = [self.method.name, *["TSC"] * self.method.transaction] if self.method else []
-        parts[1:1] = ["WAL"] * (self.settings.journal_mode == "wal")
-        return " + ".join(parts)
+def _common() -> Mapping[str, Option]:
+    known = {one.name: one for cls in (Case, Settings) for one in options_of(cls).values()}
+    # Drawn where it is not given, so that a plan's seed is one of its own.
+    return {**known, "seed": replace(known["seed"], default=None)}
 
-    @property
-    def setting(self) -> str:
-        """Which setting a case of "cycles" tries: journal, transaction, frames of a checkpoint (or off)."""
-        transaction = self.cycling.transaction if self.cycling else "none"
-        frames = self.settings.wal_autocheckpoint
-        parts = [self.settings.journal_mode]
-        parts += [transaction] * (transaction != "none")
-        parts += [str(frames) if frames else "off"] * (frames is not None)
-        return "-".join(parts)
+
+COMMON = _common()
+"""The options that several experiments have, with the main one's defaults, by name."""
+
+SETTINGS = tuple(one.name for one in options_of(Settings).values())
+"""The names of the options that say how every connection is opened."""
+
+
+def common(*names: str) -> tuple[Option, ...]:
+    """Return common options by their names."""
+    return tuple(COMMON[name] for name in names)
+
+
+def otherwise(name: str, **changes: Any) -> Option:
+    """Return a common option, with what an experiment has otherwise."""
+    return replace(COMMON[name], **changes)

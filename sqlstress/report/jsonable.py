@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from types import NoneType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from sqlstress.options.option import has_default
+from sqlstress.report import case_json
+from sqlstress.report.case import Case
 from sqlstress.report.misfit import Misfit, each, member, wrong
 from sqlstress.report.number_lists import INT_LIMIT, all_rows, all_whole
 
@@ -41,11 +44,6 @@ def from_plain(type_: type[T], plain: Any) -> T:
     return cast(T, read(plain))
 
 
-def has_default(f: Field[Any]) -> bool:
-    """Say whether a dataclass can be made without this field."""
-    return f.default is not MISSING or f.default_factory is not MISSING
-
-
 def _plain(value: object) -> Any:
     if value is None or isinstance(value, bool):
         return value
@@ -57,6 +55,8 @@ def _plain(value: object) -> Any:
         return _plain_list(value)
     if isinstance(value, dict):
         return {_key(key): member(_plain, item, key) for key, item in value.items()}
+    if isinstance(value, Case):
+        return case_json.to_plain(value, _plain)
     if is_dataclass(value) and not isinstance(value, type):
         return {name: member(_plain, getattr(value, name), name) for name in _names(type(value))}
     raise Misfit(f"{type(value).__name__} has no JSON form")
@@ -90,6 +90,8 @@ def _checked_number(value: float) -> float:
 
 @cache
 def _reader(hint: Any) -> Reader:
+    if hint is Case:
+        return lambda plain: case_json.from_plain(_object(plain), _reader)
     if is_dataclass(hint):
         return _dataclass_reader(cast(type, hint))
     if NoneType in get_args(hint):

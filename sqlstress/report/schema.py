@@ -16,10 +16,12 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sqlstress.report import case
+from sqlstress.experiment import faces
+from sqlstress.options.option import Option, has_default, options_of
+from sqlstress.options.parsing import constraint
 from sqlstress.report.ab import ARMS
+from sqlstress.report.case import Case
 from sqlstress.report.document import FORMAT_VERSION, Report
-from sqlstress.report.jsonable import has_default
 from sqlstress.report.results import CHECK_STATUSES
 from sqlstress.report.saving import write_atomically
 from sqlstress.statistics.gate import METRICS, VERDICTS
@@ -30,17 +32,7 @@ _MAJOR = FORMAT_VERSION.split(".")[0]
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 _CONSTRAINTS: dict[str, dict[str, Any]] = {
-    "Settings.journal_mode": {"enum": [*case.JOURNAL_MODES]},
-    "Settings.synchronous": {"enum": [*case.SYNCHRONOUS, None]},
-    "Settings.busy": {"enum": [*case.BUSY_POLICIES]},
-    "Load.distribution": {"enum": [*case.DISTRIBUTIONS]},
-    "Load.key_type": {"enum": [*case.KEY_TYPES]},
-    "Load.begin": {"enum": [*case.BEGINS]},
-    "Load.read_ratio": {"minimum": 0, "maximum": 1},
-    "Load.update_ratio": {"minimum": 0, "maximum": 1},
     "Case.concurrency": {"minimum": 0},
-    "Case.buckets": {"minimum": 1},
-    "Case.verify": {"enum": [*case.VERIFY_LEVELS]},
     "Check.status": {"enum": [*CHECK_STATUSES]},
     "AbTest.metric": {"enum": [*METRICS]},
     "AbTest.first": {"enum": [*ARMS]},
@@ -49,7 +41,7 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Look.verdict": {"enum": [*VERDICTS]},
     "Report.format_version": {"pattern": rf"^{_MAJOR}\.[0-9]{{1,4}}$"},
 }
-"""What a type hint cannot say."""
+"""What neither a type hint nor an option can say."""
 
 
 def report_schema() -> dict[str, Any]:
@@ -78,23 +70,63 @@ def generated_text() -> str:
 
 def _object(cls: type, definitions: dict[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(cls)
-    texts = field_docstrings(cls)
-    properties: dict[str, Any] = {}
-    for field in fields(cls):
-        name = f"{cls.__name__}.{field.name}"
-        if field.name not in texts:
-            raise TypeError(f"{name} has no docstring: say what it is, with its unit, in a literal after it")
-        described = {"description": texts[field.name]}
-        properties[field.name] = (
-            described | _type(hints[field.name], definitions) | _CONSTRAINTS.get(name, {})
-        )
+    own = [field for field in fields(cls) if cls is not Case or field.name != "spec"]
+    properties = {field.name: _property(cls, field.name, hints[field.name], definitions) for field in own}
+    if cls is Case:
+        properties |= _specs(definitions)
     return {
         "description": inspect.cleandoc(cls.__doc__ or ""),
         "type": "object",
         "properties": properties,
-        "required": [field.name for field in fields(cls) if not has_default(field)],
+        "required": [field.name for field in own if not has_default(field)],
         "additionalProperties": True,
     }
+
+
+def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    place = f"{cls.__name__}.{name}"
+    option = options_of(cls).get(name)
+    text = option.described if option else field_docstrings(cls).get(name)
+    if text is None:
+        raise TypeError(f"{place} has no docstring: say what it is, with its unit, in a literal after it")
+    found = {"description": text} | _type(hint, definitions)
+    if option:
+        found |= _bounds(option, hint)
+    return found | _CONSTRAINTS.get(place, {})
+
+
+def _bounds(option: Option, hint: Any) -> dict[str, Any]:
+    """Return what an option's parser says of its values, and that there may be none."""
+    known = constraint(option.parse)
+    if "enum" in known and NoneType in get_args(hint):
+        return {"enum": [*known["enum"], None]}
+    return known
+
+
+def _specs(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return what the cases of each experiment have, where that puts it."""
+    found: dict[str, Any] = {}
+    for experiment in faces():
+        hints = get_type_hints(experiment.spec)
+        apart = (
+            [field.name for field in fields(experiment.spec)] if experiment.key is None else experiment.beside
+        )
+        for name in apart:
+            found[name] = _property(experiment.spec, name, hints[name], definitions)
+        if experiment.key and fields(experiment.spec):
+            made = _object(experiment.spec, definitions)
+            for name in experiment.beside:
+                del made["properties"][name]
+            definitions[experiment.spec.__name__] = made
+            kinds = found.setdefault(experiment.key, {"description": "", "anyOf": []})
+            one = {"$ref": f"#/$defs/{experiment.spec.__name__}"}
+            if one not in kinds["anyOf"]:
+                kinds["anyOf"].append(one)
+                kinds["description"] = "What only cases of some experiments have."
+    for kinds in found.values():
+        if "anyOf" in kinds and {"type": "null"} not in kinds["anyOf"]:
+            kinds["anyOf"].append({"type": "null"})
+    return found
 
 
 def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -9,14 +9,16 @@ import pytest
 from sqlstress.analysis.rate import counted, rate_of
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Cycling, Method, Picks
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.series_names import STATEMENTS
 from sqlstress.statistics.units import NS_PER_MS
 from tests.analysis.hand_made import run, trial
 
 WRONG = Verdict((Check("last write", "failed", 1, 1),))
-METHOD = Case(workload="methods", method=Method("insert", "BLK", True, 10, 1.0))
+METHOD = Case(workload="methods", spec=Method("insert", "BLK", True, 10, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -25,8 +27,8 @@ METHOD = Case(workload="methods", method=Method("insert", "BLK", True, 10, 1.0))
         (Case(), "transactions"),
         (Case(workload="classic"), "pairs"),
         (METHOD, "rows"),
-        (Case(workload="keys", picks=Picks("no-key", "ulid")), "rows"),
-        (Case(workload="cycles", cycling=Cycling()), "cycles"),
+        (Case(workload="keys", spec=Picks("no-key", "ulid")), "rows"),
+        (Case(workload="cycles", spec=Cycling()), "cycles"),
     ],
 )
 def test_every_experiment_counts_something(case: Case, unit: str) -> None:
@@ -40,7 +42,7 @@ def test_the_rate_is_the_median_tps_or_the_rows_a_second() -> None:
 
 def test_the_rate_of_cycles_is_that_of_all_processes_over_their_statements() -> None:
     own = tuple(Series(STATEMENTS, "ns", (2 * NS_PER_MS,) * 100, worker=worker) for worker in (1, 2))
-    case = Case(workload="cycles", cycling=Cycling())
+    case = Case(workload="cycles", spec=Cycling())
     assert rate_of(run(1, 2, trial(1, series=own, seconds=9.0), case=case)) == pytest.approx(1000)
 
 

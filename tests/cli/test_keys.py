@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sqlstress.report import Report, from_json
-from sqlstress.report.parts import ID_TYPES, SCHEMAS
+from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS
 from sqlstress.targets.sqlite import dbstat
 from tests.cli.conftest import Cli
 from tests.targets.test_analyzer import PROGRAM, assert_same
@@ -27,7 +27,7 @@ def test_a_measurement_tells_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
     said = cli(*SMALL, "--id-type", "int,uuid4,ulid-monotonic", "-o", "report.json")
     assert (said.code, said.err) == (0, "")
     runs = saved(tmp_path).runs
-    assert [(run.case.picks.schema, run.case.picks.id_type) for run in runs if run.case.picks] == [
+    assert [(run.case.spec.schema, run.case.spec.id_type) for run in runs if run.case.spec] == [
         (schema, id_type)
         for schema in ("id-rowid", "no-key")
         for id_type in ("int", "uuid4", "ulid-monotonic")
@@ -92,7 +92,7 @@ def test_the_space_of_every_schema_is_what_sqlite3_analyzer_says_to_the_last_dig
         monkeypatch.setattr(dbstat, "TABLE", "is_not_there")
     said = cli(*SMALL, "--full", "--id-type", id_type, "--users", "200", "--keep", "-o", "report.json")
     assert (said.code, said.err) == (0, "")
-    runs = {run.case.picks.schema: run for run in saved(tmp_path).runs if run.case.picks}
+    runs = {run.case.spec.schema: run for run in saved(tmp_path).runs if run.case.spec}
     assert tuple(runs) == SCHEMAS
     for number, run in enumerate(runs.values(), 1):
         (path,) = tmp_path.glob(f"sqlstress-*/case-{number}-*/kv.db")
@@ -110,4 +110,4 @@ def test_the_space_of_every_schema_is_what_sqlite3_analyzer_says_to_the_last_dig
 def test_all_types_are_measured_by_default(cli: Cli, tmp_path: Path) -> None:
     said = cli(*SMALL, "--schema", "no-key", "-o", "report.json", "--quiet")
     assert said == (0, "", "")
-    assert tuple(run.case.picks.id_type for run in saved(tmp_path).runs if run.case.picks) == ID_TYPES
+    assert tuple(run.case.spec.id_type for run in saved(tmp_path).runs if run.case.spec) == ID_TYPES

@@ -17,7 +17,7 @@ from sqlstress.cli.progress import Bar, clock_text, expected_s, watcher
 from sqlstress.engine.observer import Nobody
 from sqlstress.plan import from_options
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Method
+from sqlstress.experiments.methods.spec import Method
 from tests.engine.processes import Command, sqlstress
 from tests.example_report import example_report
 
@@ -206,7 +206,7 @@ def test_more_work_is_expected_to_take_longer() -> None:
 
 def test_the_guess_of_a_method_knows_what_a_row_costs_and_where_its_time_out_is() -> None:
     def cell(name: str, transaction: bool = False, scale: int = 1000, timeout_s: float = 60.0) -> Case:
-        return Case(workload="methods", method=Method("insert", name, transaction, scale, timeout_s))
+        return Case(workload="methods", spec=Method("insert", name, transaction, scale, timeout_s))
 
     commits, rows, bulk = (expected_s(each) for each in (cell("1b1"), cell("1b1", True), cell("BLK")))
     assert commits > rows > bulk

@@ -10,7 +10,8 @@ from sqlstress.analysis import advise_group, group_runs
 from sqlstress.display import heading
 from sqlstress.experiments.kv.shown import view as kv
 from sqlstress.report import Report, Warning
-from sqlstress.report.case import Load, Settings
+from sqlstress.report.case import Settings
+from sqlstress.experiments.kv.spec import Load
 from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case, with_one
 
 
@@ -82,7 +83,7 @@ def test_the_load_the_library_and_the_seed_are_described() -> None:
     ],
 )
 def test_the_mix_names_what_there_is_and_how_transactions_begin(load: Load, mix: str) -> None:
-    assert described(with_case(load=load)).startswith(mix)
+    assert described(with_case(spec=load)).startswith(mix)
 
 
 def test_settings_that_were_chosen_are_named_and_others_are_not() -> None:

@@ -7,15 +7,16 @@ import pytest
 from sqlstress.engine import ceiling
 from sqlstress.engine.ceiling import harness_ns
 from sqlstress.errors import Interrupted
-from sqlstress.report.case import Case, Load
+from sqlstress.report.case import Case
+from sqlstress.experiments.kv.spec import Load
 from tests.pulses import Pulses, nothing
 
 
 @pytest.mark.parametrize(
     "case",
     [
-        Case(concurrency=8, load=Load(key_space=100)),
-        Case(driver="apsw", buckets=3, load=Load(key_space=100, batch=4, update_ratio=0.2)),
+        Case(concurrency=8, spec=Load(key_space=100)),
+        Case(driver="apsw", buckets=3, spec=Load(key_space=100, batch=4, update_ratio=0.2)),
     ],
     ids=["one file", "batches over three"],
 )
@@ -28,7 +29,7 @@ def test_the_harness_costs_something_whatever_the_case(case: Case) -> None:
 def test_a_process_that_got_no_turn_in_the_window_measures_again(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = iter([None, None, 250.0])
     monkeypatch.setattr(ceiling, "_cost_ns", lambda source: next(turns))
-    assert harness_ns(Case(load=Load(key_space=100)), nothing) == 250.0
+    assert harness_ns(Case(spec=Load(key_space=100)), nothing) == 250.0
 
 
 def test_a_whole_script_has_no_cost_of_one_operation() -> None:
@@ -37,4 +38,4 @@ def test_a_whole_script_has_no_cost_of_one_operation() -> None:
 
 def test_who_stops_it_need_not_wait_until_every_key_has_its_file() -> None:
     with pytest.raises(Interrupted):
-        harness_ns(Case(buckets=20, load=Load(key_space=10**8)), Pulses(stop_at=3))
+        harness_ns(Case(buckets=20, spec=Load(key_space=10**8)), Pulses(stop_at=3))

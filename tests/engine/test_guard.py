@@ -13,7 +13,8 @@ import pytest
 from sqlstress.engine.guard import Disturbance, Guard
 from sqlstress.engine.pool import Ended
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.targets.sqlite import files
 from tests.engine.hand_made import dead, done
 from tests.pulses import stopped_everywhere
@@ -25,7 +26,7 @@ Act = Callable[[Path], object]
 
 def case_of(journal_mode: str) -> Case:
     settings = Settings(synchronous="off", wal_autocheckpoint=8, journal_mode=journal_mode)
-    return Case(buckets=BUCKETS, settings=settings, load=Load(key_space=30))
+    return Case(buckets=BUCKETS, settings=settings, spec=Load(key_space=30))
 
 
 @pytest.fixture(params=["wal", "delete"])

@@ -13,8 +13,9 @@ from sqlstress.engine import limits
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.report.case import Case, Load
-from sqlstress.report.parts import Checkpointing
+from sqlstress.report.case import Case
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.system.interrupt import StopSignals
 
 if sys.platform == "win32":
@@ -91,7 +92,7 @@ def test_what_is_provided_for_the_parent_is_what_it_holds(tmp_path: Path) -> Non
 
     beside = Checkpointing("restart", 0.02, pinned_reader=True)
     case = Case(
-        buckets=100, concurrency=4, ops=1, warmup_s=0.0, load=Load(key_space=100), checkpointing=beside
+        buckets=100, concurrency=4, ops=1, warmup_s=0.0, spec=Load(key_space=100), checkpointing=beside
     )
     active_children()
     gc.collect()  # what earlier tests have dropped must not be closed meanwhile

@@ -87,7 +87,7 @@ def test_runs_of_different_settings_stand_in_tables_of_their_own() -> None:
 
 def test_a_column_of_rows_a_second_stands_where_it_fits() -> None:
     def small(run: Run) -> Run:
-        case = replace(run.case, load=replace(run.case.load, batch=5))
+        case = replace(run.case, spec=replace(run.case.spec, batch=5))
         return replace(run, case=case, trials=(replace(run.trials[0], rows_per_s=77_777.0),))
 
     text = report_text(each_run(small))

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from sqlstress.report import Check, Environment, FileSystem, Host, Latency, Report, Run, Trial, Verdict
-from sqlstress.report.case import Load, Settings
-from sqlstress.report.parts import Checkpointing
+from sqlstress.report.case import Settings
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,
@@ -93,7 +94,7 @@ def update_report() -> Report:
         trials = tuple(replace(changed, index=i, tps=factor * trial.tps) for i, factor in enumerate(factors))
         return replace(run, trials=trials, warnings=())
 
-    return each_run(repeated, with_case(repeat=3, load=load, settings=Settings(busy="fair", page_size=4096)))
+    return each_run(repeated, with_case(repeat=3, spec=load, settings=Settings(busy="fair", page_size=4096)))
 
 
 def beside_report() -> Report:

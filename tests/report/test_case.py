@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import PHASES, Cycling, Method, Picks
+from sqlstress.experiments.methods.spec import PHASES, Method
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.system.plain import plain
 
 
@@ -21,13 +23,13 @@ from sqlstress.system.plain import plain
         (Case(), "kv", "1 file, 1 process"),
         (Case(workload="classic", buckets=20, concurrency=3), "kv", "20 files, 3 processes"),
         (
-            Case(workload="methods", driver="apsw", method=Method("insert", "JSON", True, 10_000, 2.6)),
+            Case(workload="methods", driver="apsw", spec=Method("insert", "JSON", True, 10_000, 2.6)),
             "methods",
             "insert 10,000 by JSON + WAL + TSC, apsw, 1 process",
         ),
-        (Case(workload="keys", picks=Picks("no-key", "ulid")), "keys", "no-key, ulid, 1 process"),
+        (Case(workload="keys", spec=Picks("no-key", "ulid")), "keys", "no-key, ulid, 1 process"),
         (
-            Case(workload="keys", picks=Picks("id-rowid", "uuid7", "sqlite"), concurrency=4),
+            Case(workload="keys", spec=Picks("id-rowid", "uuid7", "sqlite"), concurrency=4),
             "keys",
             "id-rowid, uuid7 made by SQLite, 4 processes",
         ),
@@ -36,26 +38,26 @@ from sqlstress.system.plain import plain
                 workload="methods",
                 concurrency=2,
                 settings=Settings(journal_mode="delete"),
-                method=Method("query", "ROW", False, 500, 10.0),
+                spec=Method("query", "ROW", False, 500, 10.0),
             ),
             "methods",
             "query 500 by ROW, sqlite3, 2 processes",
         ),
         (
-            Case(workload="cycles", cycling=Cycling(), settings=Settings(journal_mode="delete")),
+            Case(workload="cycles", spec=Cycling(), settings=Settings(journal_mode="delete")),
             "cycles",
             "delete, 1 process",
         ),
         (
             Case(
-                workload="cycles", cycling=Cycling(transaction="run"), settings=Settings(wal_autocheckpoint=0)
+                workload="cycles", spec=Cycling(transaction="run"), settings=Settings(wal_autocheckpoint=0)
             ),
             "cycles",
             "wal-run-off, 1 process",
         ),
         (
             Case(
-                workload="cycles", cycling=Cycling(), settings=Settings(wal_autocheckpoint=50), concurrency=2
+                workload="cycles", spec=Cycling(), settings=Settings(wal_autocheckpoint=50), concurrency=2
             ),
             "cycles",
             "wal-50, 2 processes",
@@ -75,16 +77,16 @@ def test_a_report_says_what_it_counts_as_a_transaction(workload: str, unit: str)
 
 def test_only_a_key_value_case_without_a_count_has_a_window() -> None:
     assert Case().has_window
-    assert not any(case.has_window for case in (Case(ops=5), Case(workload="keys", picks=Picks("x", "int"))))
+    assert not any(case.has_window for case in (Case(ops=5), Case(workload="keys", spec=Picks("x", "int"))))
 
 
 def test_a_plain_case_reads_like_the_case_itself() -> None:
-    case = Case(settings=Settings(pragmas=(("temp_store", "memory"),)), picks=Picks("id-rowid", "int"))
+    case = Case(settings=Settings(pragmas=(("temp_store", "memory"),)), spec=Picks("id-rowid", "int"))
     read = plain(case)
     assert not is_dataclass(read) and not is_dataclass(read.settings) and not is_dataclass(read.picks)
     assert vars(read.settings) == asdict(case.settings)
-    assert vars(read.picks) == {**asdict(case.picks), "own_id": True, "most_picks": 110}
-    derived = (case.unit, case.has_window, case.label, case.driver, case.method)
+    assert vars(read.picks) == {**asdict(case.spec), "own_id": True, "most_picks": 110}
+    derived = (case.unit, case.has_window, case.label, case.driver, case.spec)
     assert (read.unit, read.has_window, read.label, read.driver, read.method) == derived
 
 

@@ -13,12 +13,13 @@ import pytest
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.report import Trial
-from sqlstress.report.case import Case, Load
+from sqlstress.report.case import Case
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.studies.slices import Python, other_pythons, own_python
 from tests.ab_report import TEST, trial
 
 ROOT = Path(__file__).parents[2]
-CASE = Case(concurrency=1, duration_s=0.05, warmup_s=0.1, load=Load(key_space=200), seed=3)
+CASE = Case(concurrency=1, duration_s=0.05, warmup_s=0.1, spec=Load(key_space=200), seed=3)
 SHORT = {"duration": "50ms", "warmup": "100ms", "key-space": "200"}
 
 

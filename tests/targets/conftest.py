@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.targets.sqlite.drivers import DRIVERS
 
 QUICK = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)
@@ -16,4 +17,4 @@ QUICK = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)
 def case(request: pytest.FixtureRequest) -> Case:
     driver, buckets = request.param
     pytest.importorskip(driver)
-    return Case(driver=driver, buckets=buckets, settings=QUICK, load=Load(key_space=30, update_ratio=0.1))
+    return Case(driver=driver, buckets=buckets, settings=QUICK, spec=Load(key_space=30, update_ratio=0.1))

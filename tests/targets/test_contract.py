@@ -30,8 +30,8 @@ def open_view(case: Case, tmp_path: Path) -> Iterator[Open]:
     with ExitStack() as opened:
 
         def open_view(begin: str = "immediate", busy: str = "default") -> Store:
-            load, own_settings = replace(case.load, begin=begin), replace(case.settings, busy=busy)
-            own = replace(case, load=load, settings=own_settings)
+            load, own_settings = replace(case.spec, begin=begin), replace(case.settings, busy=busy)
+            own = replace(case, spec=load, settings=own_settings)
             store = open_store(own, tmp_path, next(workers), None)
             opened.callback(store.close)
             return store

@@ -40,7 +40,7 @@ def test_every_row_lies_in_the_file_that_it_was_made_for(case: Case, tmp_path: P
 def test_counters_are_there_only_for_cases_with_updates(
     case: Case, tmp_path: Path, update_ratio: float
 ) -> None:
-    create(replace(case, load=replace(case.load, update_ratio=update_ratio)), tmp_path, {})
+    create(replace(case, spec=replace(case.spec, update_ratio=update_ratio)), tmp_path, {})
     tables = contents(case, tmp_path, "SELECT name, type FROM sqlite_schema")
     counter = {"counter": "table"} if update_ratio else {}
     assert tables == [{"kv": "table", **counter, "last_page": "table"}] * case.buckets
@@ -60,7 +60,7 @@ def test_counters_are_there_only_for_cases_with_updates(
 def test_the_columns_have_the_types_of_the_case(
     case: Case, tmp_path: Path, key_type: str, value_size: int, columns: dict[str, str]
 ) -> None:
-    create(replace(case, load=replace(case.load, key_type=key_type, value_size=value_size)), tmp_path, {})
+    create(replace(case, spec=replace(case.spec, key_type=key_type, value_size=value_size)), tmp_path, {})
     assert contents(case, tmp_path, "SELECT name, type FROM pragma_table_info('kv')")[0] == columns
 
 

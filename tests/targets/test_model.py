@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from sqlstress.experiments.kv.keys import encoder
-from sqlstress.report.case import BEGINS, BUSY_POLICIES, KEY_TYPES, Case
+from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
+from sqlstress.experiments.kv.spec import KEY_TYPES
 from sqlstress.targets import COUNTERS, open_store
 from sqlstress.experiments.kv.partition import bucket_of
 from tests.targets.filled import contents, create
@@ -34,8 +35,8 @@ class Machine(RuleBasedStateMachine):
         self.folder = next(self.folders)
         self.folder.mkdir()
         # A value size above 8 makes a column that takes any value as it is.
-        load = replace(self.case.load, key_type=key_type, value_size=16, begin=begin)
-        self.own = replace(self.case, load=load)
+        load = replace(self.case.spec, key_type=key_type, value_size=16, begin=begin)
+        self.own = replace(self.case, spec=load)
         self.encode = encoder(key_type)
         self.model: dict[Any, Any] = {self.encode(number): number for number in range(12)}
         self.counters = [dict.fromkeys(range(COUNTERS), 0) for _ in range(self.case.buckets)]

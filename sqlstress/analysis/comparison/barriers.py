@@ -6,27 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sqlstress.analysis.comparison.difference import Difference, Parts, Values
-from sqlstress.analysis.comparison.matching import MAY_BE_UNKNOWN, PROCESSES, QUERIED, Part, differing
+from sqlstress.analysis.comparison.matching import Part, may_be_unknown
 from sqlstress.analysis.durability import Durability, durability_of
 from sqlstress.analysis.wording import listing, whole
+from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
-
-_WORK = {
-    "kv": "random gets and writes, in transactions",
-    "classic": "the published script, in pairs of a set and a get",
-}
-_UNKNOWN = {PROCESSES: "the number of processes", QUERIED: "the size of the table that is queried"}
-"""What may not be known of figures that somebody else published → what it is called in a sentence."""
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
     """Yield what must be the same, and what it is in each part."""
     letters = [part.letter for part in parts]
-    work = [_WORK.get(part.case.workload, part.case.workload) for part in parts]
+    work = [face_of(part.case).does or part.case.workload for part in parts]
     yield _barrier("work", "the work", work, letters)
     yield _barrier("load", "the load", _load(parts), letters)
-    for name, clause in _UNKNOWN.items():
-        yield _barrier(name, clause, _told_if_unknown(parts, MAY_BE_UNKNOWN[name]), letters)
+    for name, (clause, figure) in may_be_unknown(parts[0].case).items():
+        yield _barrier(name, clause, _told_if_unknown(parts, figure), letters)
     yield _barrier("durability", "what a commit waits for", [_durability(part) for part in parts], letters)
 
 
@@ -45,20 +39,7 @@ def _load(parts: Parts) -> list[str]:
     first = parts[0].case
     if any(part.case.workload != first.workload for part in parts):
         return [""] * len(parts)
-    names = dict.fromkeys(name for part in parts for name in differing(first.load, part.case.load))
-    told = [[f"{name.replace('_', ' ')} {getattr(part.case.load, name)}" for name in names] for part in parts]
-    if any(part.case.checkpointing != first.checkpointing for part in parts):
-        for own, part in zip(told, parts, strict=True):
-            own.append(_beside(part))
-    return [", ".join(own) for own in told]
-
-
-def _beside(part: Part) -> str:
-    beside = part.case.checkpointing
-    if beside is None:
-        return "no process beside the load"
-    pinned = ", a pinned reader" if beside.pinned_reader else ""
-    return f"checkpointer {beside.mode} every {beside.interval_s:g} s{pinned}"
+    return face_of(first).show().loads([part.case for part in parts])
 
 
 def _told_if_unknown(parts: Parts, figure: Callable[[Case], int | None]) -> Values:

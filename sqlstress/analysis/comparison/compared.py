@@ -59,7 +59,7 @@ class Compared:
         """Return a part's rate over its own with one process on the same layout; None without that."""
         *layout, _ = self.table.keys[row]
         alone = (*layout, 1)
-        if self.table.experiment != "kv" or alone not in self.table.keys:
+        if not self.table.sweeps or alone not in self.table.keys:
             return None
         return _over(self.rate(row, place), self.rate(self.table.keys.index(alone), place))
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.comparison.compared import Compared
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.rate import counted
 from sqlstress.analysis.wording import listing, rounded, times, whole
+from sqlstress.experiment import face_of
 
 FLAT = 1.25
 """Totals that differ by no more than this factor are called the same."""
@@ -29,7 +29,7 @@ def _common(compared: Compared, place: int) -> list[int]:
     found: dict[object, int] = {}
     for row, key in enumerate(compared.table.keys):
         if compared.rate(row, 0) and compared.rate(row, place):
-            found[key[:-1] if compared.table.experiment == "kv" else key] = row
+            found[key[:-1] if compared.table.sweeps else key] = row
     return list(found.values())
 
 
@@ -48,7 +48,7 @@ def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> str:
     """Return "0.84 times A's pairs a second at 8 processes on 1 file", for so many rows."""
     whose = f"{compared.table.parts[0].letter}'s {_unit(compared, 0)}"
     ratios = [compared.ratio(row, place) or 0.0 for row in rows]
-    if compared.table.experiment != "kv" and len(rows) > 1:
+    if not compared.table.sweeps and len(rows) > 1:
         return f"{rounded(min(ratios), 2)} to {times(max(ratios))} {whose}, over {whole(len(rows))} cases"
     names = [f"at {compared.table.row_name(row)}" for row in rows]
     first, *others = zip(map(times, ratios), names, strict=True)
@@ -65,7 +65,7 @@ def _rates(compared: Compared, place: int, row: int) -> str:
 
 
 def _unit(compared: Compared, place: int) -> str:
-    return f"{counted(compared.table.parts[place].case)} a second"
+    return f"{face_of(compared.table.parts[place].case).rate_counts} a second"
 
 
 def _shapes(compared: Compared) -> Iterator[Finding]:

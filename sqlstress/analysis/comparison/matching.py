@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.wording import place, processes
 from sqlstress.errors import UsageError
+from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run, Trial
-from sqlstress.report.case import Case, Load, Settings
-from sqlstress.report.parts import Picks
+from sqlstress.report.case import Case
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What reports are called, in their order: so many can be compared."""
@@ -18,6 +19,9 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MOST_PAIRS = 40_000
 """Tables of one report times those of another, each of which is held against each: 200 settings in both."""
 
+PROCESSES = "processes"
+
+Figure = Callable[[Case], int | None]
 Key = tuple[Hashable, ...]
 """What cases of different reports must have in common to be the same."""
 
@@ -57,8 +61,8 @@ class Part:
 class Table:
     """Cases that two reports or more have in common."""
 
-    experiment: str
-    """kv, methods, keys or cycles."""
+    sweeps: bool
+    """Whether its cases are layouts with numbers of processes."""
     by_layout: bool
     """Whether a row is a layout and a concurrency; else it is a concurrency, whatever the layout."""
     keys: tuple[Key, ...]
@@ -73,7 +77,7 @@ class Table:
     def row_name(self, row: int) -> str:
         """Return which case a row is, in words."""
         case = self.case(row)
-        return place(case) if self.by_layout or self.experiment != "kv" else processes(case.concurrency)
+        return place(case) if self.by_layout or not self.sweeps else processes(case.concurrency)
 
 
 def match(reports: Sequence[Report]) -> Iterator[Table]:
@@ -105,7 +109,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
         (_distance(group.case, other.case), i, j)
         for i, group in enumerate(groups)
         for j, other in enumerate(others)
-        if group.case.experiment == other.case.experiment
+        if face_of(group.case).tables == face_of(other.case).tables
     )
     found: dict[int, int] = {}
     for _, i, j in pairs:
@@ -116,67 +120,63 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
 
 def _distance(case: Case, other: Case) -> int:
     """Return in how many fields two cases differ, in those of their parts too."""
-    found = [
-        differing(case, other),
-        differing(case.settings, other.settings),
-        differing(case.load, other.load),
-        differing(case.picks, other.picks) if case.picks and other.picks else [],
-    ]
+    one, two = (face_of(each).one_table(each) for each in (case, other))
+    found = [differing(case, other), differing(case.settings, other.settings), differing(one.spec, two.spec)]
     return sum(map(len, found))
 
 
-def differing(value: Case | Settings | Load | Picks, other: Case | Settings | Load | Picks) -> list[str]:
-    """Return the names of the fields in which two values of a dataclass differ."""
+def differing(value: Any, other: Any) -> list[str]:
+    """Return the names of the fields in which two values of a dataclass differ; none of values of two."""
+    if type(value) is not type(other) or not is_dataclass(value):
+        return []
     names = [field.name for field in fields(value)]
     return [name for name in names if getattr(value, name) != getattr(other, name)]
 
 
 def _table(found: list[tuple[str, Report, Group]]) -> Table:
-    experiment = found[0][2].case.experiment
+    sweeps = face_of(found[0][2].case).sweeps
     by_layout = not _one_layout_each([group for _, _, group in found])
     key_of = _key_of([group for _, _, group in found], by_layout)
     # Of a case that a plan holds twice, the first one stands.
     runs = [{key_of(run.case): run for run in reversed(group.runs)} for _, _, group in found]
     order = list(dict.fromkeys(key_of(run.case) for _, _, group in found for run in group.runs))
     keys = [key for key in order if sum(key in own for own in runs) > 1]
-    if experiment == "kv":
+    if sweeps:
         keys.sort()
     parts = [
         Part(letter, report, group, tuple(own.get(key) for key in keys))
         for (letter, report, group), own in zip(found, runs, strict=True)
     ]
-    return Table(experiment, by_layout, tuple(keys), tuple(part for part in parts if any(part.runs)))
+    return Table(sweeps, by_layout, tuple(keys), tuple(part for part in parts if any(part.runs)))
 
 
 def _one_layout_each(groups: Sequence[Group]) -> bool:
     """Return whether reports have one layout each, and not the same: then that is what is compared."""
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
     return (
-        groups[0].case.experiment == "kv"
+        face_of(groups[0].case).sweeps
         and all(len(own) == 1 for own in layouts)
         and layouts.count(layouts[0]) < len(layouts)
     )
 
 
 def _key_of(groups: Sequence[Group], by_layout: bool) -> Callable[[Case], Key]:
-    if groups[0].case.experiment == "kv":
+    if face_of(groups[0].case).sweeps:
         return _layout if by_layout else _concurrency
     cases = [run.case for group in groups for run in group.runs]
-    forgotten = [name for name, figure in MAY_BE_UNKNOWN.items() if 0 in map(figure, cases)]
+    figures = may_be_unknown(cases[0])
+    forgotten = [name for name, (_, figure) in figures.items() if 0 in map(figure, cases)]
     return lambda case: _whole_case(case, forgotten)
 
 
-def queried(case: Case) -> int | None:
-    """Return the samples of which all pairs are in the table that a case queries; None: it queries none."""
-    return case.method.samples if case.method and case.method.phase == "query" else None
+def may_be_unknown(case: Case) -> dict[str, tuple[str, Figure]]:
+    """Return what may not be known of figures that somebody else published, and is 0 then: it matches any.
 
-
-PROCESSES, QUERIED = "processes", "samples of the queried table"
-MAY_BE_UNKNOWN: dict[str, Callable[[Case], int | None]] = {
-    PROCESSES: lambda case: case.concurrency,
-    QUERIED: queried,
-}
-"""What may not be known of figures that somebody else published, and is 0 then: it matches any."""
+    It is a name → what it is called in a sentence, and what it is of a case.
+    """
+    return {PROCESSES: ("the number of processes", lambda case: case.concurrency)} | dict(
+        face_of(case).may_be_unknown
+    )
 
 
 def _layout(case: Case) -> Key:
@@ -191,7 +191,6 @@ def _whole_case(case: Case, forgotten: Sequence[str]) -> Key:
     """Return what the work was. When it would have been given up, and how it is shown, says nothing of it."""
     if PROCESSES in forgotten:
         case = replace(case, concurrency=0)
-    samples = 0 if QUERIED in forgotten else queried(case) or 0
-    method = case.method and replace(case.method, timeout_s=0.0, as_published=False, samples=samples)
-    cycling = case.cycling and replace(case.cycling, timeout_s=None)
-    return case.label, method, case.picks, cycling, case.settings.wal_autocheckpoint
+    experiment = face_of(case)
+    own = experiment.forget(case) if set(forgotten) - {PROCESSES} else case
+    return case.label, experiment.same_work(own).spec, case.settings.wal_autocheckpoint

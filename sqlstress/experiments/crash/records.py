@@ -12,7 +12,7 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.experiments.kv.values import SEQUENCE_BITS, WORKER_BITS, Value, Values
+from sqlstress.engine.values import SEQUENCE_BITS, WORKER_BITS, Value, Values
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -48,10 +48,10 @@ class Records:
     """The records of all files: where their rows lie, and what each transaction makes of them."""
 
     def __init__(self, case: Case) -> None:
-        self.width = case.load.batch
+        self.width = case.spec.batch
         """Rows of a record."""
         self.count = RECORDS * case.buckets
-        self._values = Values(case.seed, case.load.value_size)
+        self._values = Values(case.seed, case.spec.value_size)
 
     def file(self, record: int) -> int:
         """Return in which file a record lies."""

@@ -29,7 +29,7 @@ class CrashSource(OrderedSource):
 
     def _open_and_write(self, case: Case, writer: int) -> Iterator[Step]:
         connections = self._client.connect_all()
-        writes = [self._client.retried(writing(one, case.load.begin), one.rollback) for one in connections]
+        writes = [self._client.retried(writing(one, case.spec.begin), one.rollback) for one in connections]
         records = Records(case)
         for entry in transactions(case, records, writer):
             write, rows = writes[records.file(entry.record)], records.rows(entry)

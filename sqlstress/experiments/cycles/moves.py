@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from sqlstress.report.parts import Cycling
+    from sqlstress.experiments.cycles.spec import Cycling
 
 KINDS = ("begin", "insert", "delete", "commit", "checkpoint")
 BEGIN, INSERT, DELETE, COMMIT, CHECKPOINT = range(len(KINDS))

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.engine.tally import Window
 from sqlstress.experiments.cycles.looks import POLL_S, Taking, lines_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
@@ -53,7 +54,7 @@ class CycleWatcher:
         self._database = place.paths[0]
         self._watched = [Watched(line) for line in lines_of(words)]
 
-    def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
+    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Look whenever a worker asks for it, until all have ended."""
         while not ended():
             for watched in self._watched:

@@ -56,8 +56,8 @@ class CyclesWork(ProvenWork):
     def _allowed(self, outcome: Outcome) -> list[list[str]]:
         """Return what a worker's table may hold: of one that died, a step more may have been done."""
         done = ledger.Ledger(self._words, outcome.worker).acknowledged()
-        assert self.case.cycling
-        cycling = self.case.cycling
+        assert self.case.spec
+        cycling = self.case.spec
         return [
             committed(cycling, outcome.worker, self.salt, done + more) for more in range(1 + outcome.died)
         ]

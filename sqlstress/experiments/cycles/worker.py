@@ -38,8 +38,8 @@ class CyclesSource(OrderedSource):
         self._client = place.client(worker) if place.stores else None
         super().__init__(words, worker, self._client, iter(()))
         self._clock = clock
-        assert case.cycling
-        self._cycling = case.cycling
+        assert case.spec
+        self._cycling = case.spec
         self._made = Steps(case, worker, salt, self._client)
         self._asking = Asking(looks, worker) if is_watched(place) else None
         self._times = CycleTimes()

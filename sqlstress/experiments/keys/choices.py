@@ -9,14 +9,14 @@ from random import Random
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sqlstress.experiments.keys.spec import Picks
     from sqlstress.report.case import Case
-    from sqlstress.report.parts import Picks
 
 
 def picks_in(case: Case) -> Picks:
     """Return what a case of this experiment says of its picks."""
-    assert case.picks is not None
-    return case.picks
+    assert case.spec is not None
+    return case.spec
 
 
 def users_of(case: Case, worker: int) -> range:

@@ -70,9 +70,9 @@ class Shape(NamedTuple):
 
 def shape_of(case: Case, keys: int) -> Shape:
     """Return the shape for a case whose workers write to this many different keys."""
-    width = case.load.batch
+    width = case.spec.batch
     slots = min(keys, MEMORY_BUDGET // (24 * case.concurrency))
-    counters = case.buckets * COUNTERS if case.load.update_ratio else 0
+    counters = case.buckets * COUNTERS if case.spec.update_ratio else 0
     return Shape(width, max(8, CHUNK_ROWS // width), slots, counters)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sqlstress.engine.protocols import Findings
-from sqlstress.experiments.kv.values import HEADER, SALT_SHIFT, Values
+from sqlstress.engine.values import HEADER, SALT_SHIFT, Values
 
 EXAMPLES = 3
 

@@ -11,9 +11,9 @@ from typing import Any
 from sqlstress.engine.examine import examined, reading_checks
 from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.proven import ProvenWork
+from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv import acks, proof
 from sqlstress.experiments.kv.classic import drawn_keys, modulo, shape_of
-from sqlstress.experiments.kv.values import Stamp, Values
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse, paced
@@ -27,12 +27,12 @@ class ClassicWork(ProvenWork):
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
         self.salt = salt
-        self.table = place.table(case.load.key_type, case.load.value_size, counters=0)
+        self.table = place.table(case.spec.key_type, case.spec.value_size, counters=0)
         self.shape = shape_of(case)
         words = shared_array("q", self.shape.words * case.concurrency)
         self._words = memoryview(words).cast("B").cast("q")
         self.shared = (words,)
-        self.values = Values(salt, case.load.value_size)
+        self.values = Values(salt, case.spec.value_size)
         self._fresh = carry.get(("classic", case.buckets)) != self._kind()
         carry["classic", case.buckets] = self._kind()
         self._rows: dict[int, Any] = {} if self._fresh else carry["rows", case.buckets]

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlstress.report.case import Load
+    from sqlstress.experiments.kv.spec import Load
 
 Key = int | str | bytes
 Draw = Callable[[int], "array[int]"]

@@ -56,7 +56,7 @@ def shared_arrays(case: Case, pulse: Pulse) -> tuple[Any, Any]:
 
     Millions of keys take seconds: `pulse` is called often, and may raise.
     """
-    load = case.load
+    load = case.spec
     if case.buckets == 1:
         return None, None
     encode = encoder(load.key_type)

@@ -22,11 +22,11 @@ class Placement:
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
         self.buckets = case.buckets
-        self.key_space = case.load.key_space
+        self.key_space = case.spec.key_space
         self.table = memoryview(bucket_table).cast("B").cast("H") if bucket_table is not None else None
         self.order = memoryview(order).cast("B").cast("I") if order is not None else None
         self.starts = self._starts()
-        batch = case.load.batch
+        batch = case.spec.batch
         solo_share = batch % 2 / batch
         self.pairs = [
             int(self.size(bucket) * (1 - solo_share)) // 2 for bucket in range(len(self.starts) - 1)
@@ -63,7 +63,7 @@ class Placement:
 
 def check_room(case: Case, placement: Placement) -> None:
     """Raise UsageError when a bucket has too few keys for a transaction's distinct keys."""
-    batch = case.load.batch
+    batch = case.spec.batch
     for bucket in range(case.buckets):
         solo = placement.size(bucket) - 2 * placement.pairs[bucket]
         if placement.pairs[bucket] < batch // 2 or (batch % 2 and not solo):

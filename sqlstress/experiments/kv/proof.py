@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.kv.values import Stamp
+from sqlstress.engine.values import Stamp
 from sqlstress.report import Check
 from sqlstress.report.problems import EXAMPLES, Tally
 

@@ -28,10 +28,10 @@ class TransactionSource(KeyValueSource):
         super().__init__(case, place, worker, salt, shared)
         # Even where nothing is written there are two kinds of reads, told apart by the chunk's kinds.
         self.only_reads = False
-        self.row_weights = (1, case.load.batch, 1, 2)
+        self.row_weights = (1, case.spec.batch, 1, 2)
         self._updates = [self._counted(bucket) for bucket in range(case.buckets)]
-        self._read_below = round(case.load.read_ratio * _RESOLUTION)
-        self._update_below = round((case.load.read_ratio + case.load.update_ratio) * _RESOLUTION)
+        self._read_below = round(case.spec.read_ratio * _RESOLUTION)
+        self._update_below = round((case.spec.read_ratio + case.spec.update_ratio) * _RESOLUTION)
 
     def _counted(self, bucket: int) -> Operation:
         """Acknowledge an update at once: a count can't be folded twice."""
@@ -61,7 +61,7 @@ class TransactionSource(KeyValueSource):
 
     def _kind(self, drawn: int) -> int:
         if drawn < self._read_below:
-            return PAIR if self.case.load.batch > 1 and drawn % PAIRS_AMONG_GETS == 0 else GET
+            return PAIR if self.case.spec.batch > 1 and drawn % PAIRS_AMONG_GETS == 0 else GET
         return UPDATE if drawn < self._update_below else REPLACE
 
     def _operation(self, kind: int, number: int) -> tuple[Operation, Any, list[int]]:

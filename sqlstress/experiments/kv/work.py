@@ -8,11 +8,11 @@ from typing import Any
 from sqlstress.engine.examine import examined, reading_checks
 from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.proven import ProvenWork
+from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv import acks, beside, proof
 from sqlstress.experiments.kv.keys import encoder, number_of
 from sqlstress.experiments.kv.partition import by_bucket, shared_arrays
 from sqlstress.experiments.kv.placement import Placement, check_room
-from sqlstress.experiments.kv.values import Stamp, Values
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse, paced
@@ -25,11 +25,11 @@ class KeyValueWork(ProvenWork):
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
-        counters = acks.COUNTERS if case.load.update_ratio else 0
-        self.table = place.table(case.load.key_type, case.load.value_size, counters)
-        self.shape = acks.shape_of(case, case.load.key_space)
-        self.values = Values(salt, case.load.value_size)
-        self.slots = acks.Slots(case.load.key_space, self.shape.slots)
+        counters = acks.COUNTERS if case.spec.update_ratio else 0
+        self.table = place.table(case.spec.key_type, case.spec.value_size, counters)
+        self.shape = acks.shape_of(case, case.spec.key_space)
+        self.values = Values(salt, case.spec.value_size)
+        self.slots = acks.Slots(case.spec.key_space, self.shape.slots)
         self.shared: tuple[Any, ...] = ()
         self.companions = beside.names(case)
 
@@ -46,7 +46,7 @@ class KeyValueWork(ProvenWork):
     def _share(self, pulse: Pulse) -> None:
         bucket_table, order = shared_arrays(self.case, pulse)
         self.placement = Placement(self.case, bucket_table, order)
-        if self.case.load.batch > 1:
+        if self.case.spec.batch > 1:
             check_room(self.case, self.placement)
         words = shared_array("q", self.shape.words * self.case.concurrency)
         self._words = memoryview(words).cast("B").cast("q")
@@ -57,7 +57,7 @@ class KeyValueWork(ProvenWork):
             self.table.release()
 
     def _preload(self, numbers: Sequence[int], pulse: Pulse) -> Iterator[tuple[Any, Any]]:
-        encode, make = encoder(self.case.load.key_type), self.values.maker(0)
+        encode, make = encoder(self.case.spec.key_type), self.values.maker(0)
         for number in paced(numbers, pulse):
             yield encode(number), make(number)
 
@@ -68,7 +68,7 @@ class KeyValueWork(ProvenWork):
         yield from self.sound(pulse)
         over = proof.ends_of_the_dead(outcomes)
         yield examined("last write", lambda: self._check_keys(areas, unknown, over, pulse))
-        if self.case.load.update_ratio:
+        if self.case.spec.update_ratio:
             deaths = sum(outcome.died for outcome in outcomes)
             yield examined("lost updates", lambda: self._check_counters(areas, deaths))
 
@@ -92,14 +92,14 @@ class KeyValueWork(ProvenWork):
             unknown,
             over,
         )
-        seen = bytearray(self.case.load.key_space)
+        seen = bytearray(self.case.spec.key_space)
         covered = self.slots.covered()
         note = "" if covered == 1 else f"last writes tracked for {covered:.0%} of the keys"
         return proof.check_keys(history, self._found(seen, pulse), self._missing(seen, pulse), note)
 
     def _found(self, seen: bytearray, pulse: Pulse) -> Iterator[tuple[str, int | None, Stamp | None]]:
         """Yield every row of every bucket: key in words, slot, write. One in the wrong bucket is foreign."""
-        load = self.case.load
+        load = self.case.spec
         assert self.table
         for bucket in range(self.case.buckets):
             for key, value in paced(self.table.rows(bucket), pulse):
@@ -114,7 +114,7 @@ class KeyValueWork(ProvenWork):
 
     def _missing(self, seen: bytearray, pulse: Pulse) -> Iterator[str]:
         """Yield every key, in words, that was not found."""
-        encode = encoder(self.case.load.key_type)
+        encode = encoder(self.case.spec.key_type)
         number = seen.find(0)
         while number >= 0:
             pulse()

@@ -13,12 +13,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings
+from sqlstress.engine.values import Values
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.checks import ReadCheck
 from sqlstress.experiments.kv.keys import drawer, encoder
 from sqlstress.experiments.kv.placement import Placement
-from sqlstress.experiments.kv.values import Values
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -42,7 +42,7 @@ class KeyValueSource:
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
-        load = case.load
+        load = case.spec
         self._open(case, place, worker, salt, words, acks.shape_of(case, load.key_space))
         self.placement = Placement(case, bucket_table, order)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
@@ -54,13 +54,13 @@ class KeyValueSource:
 
     def _open(self, case: Case, place: Place, worker: int, salt: int, words: Any, shape: acks.Shape) -> None:
         self.case, self.worker, self.shape = case, worker, shape
-        self.values = Values(salt, case.load.value_size)
-        self.store = place.keyvalue(worker, case.load.begin, self.values.maker(0)(0))
+        self.values = Values(salt, case.spec.value_size)
+        self.store = place.keyvalue(worker, case.spec.begin, self.values.maker(0)(0))
         self.area = acks.Area(memoryview(words).cast("B").cast("q"), shape, worker)
         self.stamps = self.area.stamps
         self.largest_chunk = shape.operations
         self.proves = case.verify != "none"
-        self.check = ReadCheck(self.values, case.load.batch)
+        self.check = ReadCheck(self.values, case.spec.batch)
         self.sequence = 1
         self._given_up = 0
         self._make_value = self.values.maker(worker)
@@ -81,7 +81,7 @@ class KeyValueSource:
     def _kinds(self, size: int) -> bytearray:
         # One random byte for each operation; where the ratio is no multiple of 1/256, the threshold
         # itself is drawn for each chunk, so that its mean is exact.
-        threshold = int(256 * self.case.load.read_ratio + self.random.random())
+        threshold = int(256 * self.case.spec.read_ratio + self.random.random())
         return bytearray(self.random.randbytes(size).translate(bytes(threshold) + b"\1" * (256 - threshold)))
 
     def _params(self, keys: list[Any], kinds: bytearray, first: int) -> Iterable[Any]:
@@ -162,7 +162,7 @@ class KeyValueSource:
 
 def open_source(case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> KeyValueSource:
     """Open a worker's half of a key-value case."""
-    if case.load.batch > 1 or case.load.update_ratio > 0:
+    if case.spec.batch > 1 or case.spec.update_ratio > 0:
         # Most cases have none, and a worker imports what it needs.
         from sqlstress.experiments.kv.transactions import TransactionSource
 

@@ -16,7 +16,7 @@ from sqlstress.experiments.methods.tables import PATH, PENDING, Pair, pairs
 from sqlstress.targets.sqlite.drivers import Row
 
 if TYPE_CHECKING:
-    from sqlstress.report.parts import Method
+    from sqlstress.experiments.methods.spec import Method
 
 
 class Binding(ABC):

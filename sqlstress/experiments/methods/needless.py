@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlstress.engine.protocols import LIMIT, TIMEOUT
+from sqlstress.experiments.methods.face import tricks_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 
@@ -14,17 +15,17 @@ REASONS = {TIMEOUT: "timed out", LIMIT: "met a limit"}
 
 def needless(case: Case, runs: Sequence[Run]) -> str | None:
     """Return why a cell need not be measured after these runs; None when it must."""
-    assert case.method
+    assert case.spec
     for run in runs:
-        method = run.case.method
-        if method is None or method.scale >= case.method.scale or _series(run.case) != _series(case):
+        method = run.case.spec
+        if method is None or method.scale >= case.spec.scale or _series(run.case) != _series(case):
             continue
         outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
         if outcome:
-            return f"{case.tricks} {REASONS[outcome]} at {method.scale:,} already"
+            return f"{tricks_of(case)} {REASONS[outcome]} at {method.scale:,} already"
     return None
 
 
 def _series(case: Case) -> Case:
     """Return what the cells of a method at all its scales have in common."""
-    return replace(case, method=replace(case.method, scale=0)) if case.method else case
+    return replace(case, spec=replace(case.spec, scale=0)) if case.spec else case

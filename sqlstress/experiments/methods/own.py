@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlstress.experiments.methods.tables import Pair, places_before
 
 if TYPE_CHECKING:
+    from sqlstress.experiments.methods.spec import Method
     from sqlstress.report.case import Case
-    from sqlstress.report.parts import Method
 
 
 class Own(NamedTuple):

@@ -33,8 +33,8 @@ class MethodsSource(OrderedSource):
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        assert case.method
-        self.case, self.method = case, case.method
+        assert case.spec
+        self.case, self.method = case, case.spec
         self.kinds = (self.method.phase,)
         words, told = shared
         self._client = place.client(worker)

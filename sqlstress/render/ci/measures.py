@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from sqlstress.analysis.wording import finite
+from sqlstress.experiment import face_of
 from sqlstress.report import Run
 
 
@@ -29,14 +30,12 @@ class Measure:
 
 def rates(run: Run) -> Iterator[float | None]:
     """Yield what each trial did a second: transactions, or the rows of a method where it was done."""
-    if run.case.method:
-        return (trial.rows_per_s for trial in run.valid if trial.outcome == "done")
-    return (trial.tps for trial in run.valid)
+    return face_of(run.case).show().tracked(run)
 
 
 def unit(run: Run) -> str:
     """Return what the rates count, in the plural."""
-    return "rows" if run.case.method else f"{run.case.unit}s"
+    return face_of(run.case).show().tracked_unit(run.case)
 
 
 def throughput(run: Run) -> Measure | None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from collections.abc import Collection, Iterator
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from sqlstress.display.clean import clean
+from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report
 from sqlstress.report.case import Case
 
-_PARTS = ("load", "settings", "checkpointing", "picks", "cycling")
-_IN_LABEL = frozenset({"made_by", "transaction"})
 _LONGEST = 200
 
 
@@ -43,15 +42,21 @@ def _particulars(case: Case) -> Iterator[str]:
         yield f"driver={case.driver}"
     if case.ops is not None:
         yield f"ops={case.ops}"
-    for part in _PARTS:
-        yield from _changed(getattr(case, part))
+    spec, experiment = case.spec, face_of(case)
+    parts = [one.name for one in fields(spec) if is_dataclass(getattr(spec, one.name))]
+    own = [*_changed(spec, {*experiment.in_label, *parts})]
+    settings = [*_changed(case.settings, ())]
+    # Trackers know a case by its name: the order is what it was when each of them came.
+    yield from (*own, *settings) if experiment.sweeps else (*settings, *own)
+    for part in parts:
+        yield from _changed(getattr(spec, part), experiment.in_label)
 
 
-def _changed(part: Any) -> Iterator[str]:
+def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
     """Yield the fields of a part of a case that are not as they are by default."""
-    for field in fields(part) if part else ():
+    for field in fields(part):
         value = getattr(part, field.name)
-        if field.default is MISSING or value == field.default or field.name in _IN_LABEL:
+        if field.default is MISSING or value == field.default or field.name in said:
             continue
         if field.name == "pragmas":
             yield from (f"{name}={setting}" for name, setting in value)

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.ab_wording import found_change
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
-from sqlstress.analysis.rate import counted, rate_of
+from sqlstress.analysis.rate import rate_of
 from sqlstress.analysis.wording import place, rounded, whole
+from sqlstress.experiment import face_of
 from sqlstress.experiments.crash.shown.findings import kill_verdict
 from sqlstress.experiments.power_loss.shown.findings import name, power_verdict, safest
 from sqlstress.render.page.markup import element, text
-from sqlstress.report import AbTest, Crash, Report
+from sqlstress.report import AbTest, Crash, Report, Run
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
 from sqlstress.statistics.units import format_ms
 
@@ -80,10 +81,14 @@ def _came_of(verdict: Finding, proved: str, what: str) -> Tile:
 def _best(report: Report) -> Iterator[Tile]:
     """Yield the highest rate of the report's first experiment: those of others count something else."""
     found = [(rate, run) for run in report.runs if (rate := rate_of(run))]
-    own = [one for one in found if counted(one[1].case) == counted(found[0][1].case)]
+    own = [one for one in found if _counted(one[1]) == _counted(found[0][1])]
     if own:
         rate, best = max(own, key=lambda one: one[0])
-        yield rounded(rate), f"{counted(best.case)} a second at most: {place(best.case)}", ""
+        yield rounded(rate), f"{_counted(best)} a second at most: {place(best.case)}", ""
+
+
+def _counted(run: Run) -> str:
+    return face_of(run.case).rate_counts
 
 
 def _trust(report: Report) -> Iterator[Tile]:

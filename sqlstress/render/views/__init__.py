@@ -4,39 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Protocol, cast
 
 from sqlstress.analysis.advice import advise_group, missing
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
+from sqlstress.experiment import face_of
 from sqlstress.experiments.crash.shown.view import crash_blocks
 from sqlstress.render.views.ab import ab_blocks
 from sqlstress.report import Report
-
-VIEWS = {
-    "kv": "sqlstress.experiments.kv.shown.view",
-    "methods": "sqlstress.experiments.methods.shown.view",
-    "keys": "sqlstress.experiments.keys.shown.view",
-    "cycles": "sqlstress.experiments.cycles.shown.view",
-}
-"""Experiment → the module that is its View."""
-
-
-class View(Protocol):
-    """A module that shows an experiment."""
-
-    def what(self, group: Group) -> str:
-        """Return what the processes did, as the beginning of a sentence."""
-
-    def blocks(self, group: Group) -> Iterator[Block]:
-        """Yield the tables and pictures, each with a sentence that says what it means."""
-
-
-def view_of(experiment: str) -> View:
-    """Return the View of an experiment."""
-    return cast(View, import_module(VIEWS[experiment]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +48,15 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 
 def _group(group: Group, report: Report) -> Iterator[Block]:
-    view = view_of(group.case.experiment)
+    shown = face_of(group.case).show()
     environment, findings = report.environment, advise_group(group)
     yield Lines(
         (
-            heading.describe(view.what(group), group, report),
+            heading.describe(shown.what(group), group, report),
             *heading.durability(group, environment),
             *heading.warnings(group, environment, findings),
         )
     )
-    yield from view.blocks(group)
+    yield from shown.blocks(group)
     if findings:
         yield Bullets(tuple(finding.text for finding in findings))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlstress.analysis.comparison import LETTERS, Compared, Comparison, Difference, Part, conclude
 from sqlstress.analysis.wording import listing, whole
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
-from sqlstress.render.views import view_of
+from sqlstress.experiment import face_of
 from sqlstress.render.views.comparison_tables import legend, surroundings, tables
 
 NOT_COMPARABLE = "NOT COMPARABLE"
@@ -82,7 +82,7 @@ def _before(compared: Compared) -> Iterator[Block]:
 
 def _work(compared: Compared) -> Iterator[str]:
     """Yield what the processes of each report did; the same work is told once."""
-    what = view_of(compared.table.experiment).what
+    what = face_of(compared.table.parts[0].case).show().what
     letters: dict[str, list[str]] = {}
     for part in compared.table.parts:
         letters.setdefault(what(part.group), []).append(part.letter)

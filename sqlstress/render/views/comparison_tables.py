@@ -10,12 +10,12 @@ from sqlstress.display.blocks import Column, Table
 from sqlstress.display.clean import clean, shortened
 from sqlstress.display.columns import Figure, table_of
 from sqlstress.display.figures import count_cell, ms_cell, whole_cell
-from sqlstress.render.views.comparison_measures import MEASURES, SYSTEMS, Measure
+from sqlstress.display.measures import SYSTEMS, Measure
+from sqlstress.display.shown import Shown
+from sqlstress.experiment import face_of
 from sqlstress.report import Report
 
 UNKNOWN = "unknown"
-_TOGETHER = {"kv": 3}
-"""How many reports stand beside the first one in 80 columns; one where a case has a long name."""
 _LONGEST_CASE = 42
 WIDTH, GAP = 80, 2
 """Of a terminal, and between the columns of a table."""
@@ -61,7 +61,7 @@ def _surroundings(report: Report) -> Iterator[str | None]:
 def tables(compared: Compared) -> Iterator[Table]:
     """Yield the tables of figures, each with so many reports as fit; the first report is in all of them."""
     others = range(1, len(compared.table.parts))
-    together = _TOGETHER.get(compared.table.experiment, 1)
+    together = _shown(compared).together
     for begin in range(0, len(others), together):
         yield from _fitted(compared, (0, *others[begin : begin + together]))
 
@@ -72,7 +72,7 @@ def _fitted(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
     labels = _labels(compared)
     table = table_of(rows, labels)
     figures = labels
-    for measures in MEASURES[compared.table.experiment]:
+    for measures in _shown(compared).measures:
         more = [_figure(compared, measure, place) for measure in measures for place in places]
         wider = table_of(rows, [*figures, *more])
         if _width(wider) > WIDTH and len(table.columns) > len(labels):
@@ -81,6 +81,10 @@ def _fitted(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
         figures, table = [*figures, *more], wider
     if len(table.columns) > len(labels):
         yield table
+
+
+def _shown(compared: Compared) -> Shown:
+    return face_of(compared.table.parts[0].case).show()
 
 
 def _width(table: Table) -> int:
@@ -94,10 +98,10 @@ def _width(table: Table) -> int:
 
 def legend(compared: Compared) -> str:
     """Return what the columns of the tables mean, in a sentence."""
-    units = " or ".join(dict.fromkeys(f"{part.case.unit}s" for part in compared.table.parts))
+    units = " or ".join(dict.fromkeys(face_of(part.case).units for part in compared.table.parts))
     meanings = [
         measure.meaning.format(units=units)
-        for measures in MEASURES[compared.table.experiment]
+        for measures in _shown(compared).measures
         for measure in measures
         if _has_any(compared, measure)
     ]
@@ -121,7 +125,7 @@ def _figure(compared: Compared, measure: Measure, place: int) -> Figure[int]:
 def _labels(compared: Compared) -> list[Figure[int]]:
     """Return the columns that say which case a row is."""
     case = compared.table.case
-    if compared.table.experiment != "kv":
+    if not compared.table.sweeps:
         return [_case(compared)]
     files = Figure[int](Column("files", ("", "files")), lambda row: whole_cell(case(row).buckets))
     processes = Figure[int](
@@ -138,7 +142,9 @@ def _case(compared: Compared) -> Figure[int]:
         return Figure(Column("case", ("", "case"), "left"), lambda row: _short(case(row).label))
     by = f"by {processes(counts.pop())}" if counts and 0 not in counts else ""
     name = ", ".join(filter(None, ("case", by)))
-    return Figure(Column(name, (by, "case"), "left"), lambda row: _short(case(row).work))
+    return Figure(
+        Column(name, (by, "case"), "left"), lambda row: _short(face_of(case(row)).work_of(case(row)))
+    )
 
 
 def _short(words: str) -> str:

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from sqlstress.report import Report, SyncCost, Warning
-from sqlstress.report.case import Case, Load
-from sqlstress.report.parts import Checkpointing, Method, Picks
+from sqlstress.report.case import Case
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.spec import Checkpointing
+from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.keys.spec import Picks
 from tests.analysis.comparison.sides import (
     LINUX,
     MACOS,
@@ -125,7 +128,7 @@ def test_other_work_and_another_unit_bar_a_ratio() -> None:
 
 
 def test_another_load_bars_a_ratio_and_only_what_differs_is_named() -> None:
-    gets = of_case(Case(load=Load(read_ratio=0.9, value_size=100)))
+    gets = of_case(Case(spec=Load(read_ratio=0.9, value_size=100)))
     assert reasons(of_case(Case()), gets) == ("the load differs",)
     assert values(side_by_side(of_case(Case()), gets))["load"] == (
         "read ratio 0.5, value size 8",
@@ -143,7 +146,7 @@ def test_processes_beside_the_load_are_part_of_it() -> None:
 
 
 def test_a_number_of_processes_that_is_not_known_bars_a_ratio() -> None:
-    case = Case(workload="keys", picks=Picks("no-key", "ulid"))
+    case = Case(workload="keys", spec=Picks("no-key", "ulid"))
     known, unknown = (
         report(run(1, count, trial(5, effective=settings_read_back()), case=case)) for count in (4, 0)
     )
@@ -155,7 +158,7 @@ def test_a_number_of_processes_that_is_not_known_bars_a_ratio() -> None:
 def test_the_size_of_a_queried_table_that_is_not_known_bars_a_ratio() -> None:
     def queries(samples: int) -> Report:
         return of_case(
-            Case(workload="methods", method=Method("query", "1b1", True, 10, 1.0, samples=samples))
+            Case(workload="methods", spec=Method("query", "1b1", True, 10, 1.0, samples=samples))
         )
 
     assert reasons(queries(0), queries(500)) == ("the size of the table that is queried is not known of A",)

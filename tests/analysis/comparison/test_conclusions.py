@@ -10,7 +10,8 @@ import pytest
 from sqlstress.analysis.comparison import Compared, conclude
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Cycling, Method
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.series_names import STATEMENTS
 from sqlstress.statistics.units import NS_PER_MS
@@ -133,7 +134,7 @@ def fixed(case: Case, **fields: Any) -> Run:
 def test_methods_are_compared_by_their_rows_a_second() -> None:
     def methods(*rates: float) -> Report:
         cases = [
-            Case(workload="methods", method=Method("insert", name, True, 10, 1.0)) for name in ("BLK", "JSON")
+            Case(workload="methods", spec=Method("insert", name, True, 10, 1.0)) for name in ("BLK", "JSON")
         ]
         return report(*(fixed(case, rows_per_s=rate) for rate, case in zip(rates, cases, strict=False)))
 
@@ -150,7 +151,7 @@ def test_methods_are_compared_by_their_rows_a_second() -> None:
 def test_cycles_are_compared_by_their_sum_and_not_by_the_time_in_which_the_wal_was_looked_at() -> None:
     def cycles(ms: int, seconds: float) -> Report:
         series = Series(STATEMENTS, "ns", (ms * NS_PER_MS,) * 100, worker=1)
-        return report(fixed(Case(workload="cycles", cycling=Cycling()), series=(series,), seconds=seconds))
+        return report(fixed(Case(workload="cycles", spec=Cycling()), series=(series,), seconds=seconds))
 
     compared = side_by_side(cycles(1, 3.0), cycles(2, 0.3))
     assert compared.rate(0, 0) == pytest.approx(1000) and ratios(compared) == [0.5]
@@ -160,5 +161,5 @@ def test_cycles_are_compared_by_their_sum_and_not_by_the_time_in_which_the_wal_w
 
 
 def test_cycles_whose_sum_is_not_known_are_compared_by_their_time() -> None:
-    one = report(fixed(Case(workload="cycles", cycling=Cycling()), seconds=2.0))
+    one = report(fixed(Case(workload="cycles", spec=Cycling()), seconds=2.0))
     assert side_by_side(one, one).rate(0, 0) == 50

@@ -9,8 +9,11 @@ import pytest
 from sqlstress.analysis.comparison import Table, compare, match
 from sqlstress.errors import UsageError
 from sqlstress.report import Report
-from sqlstress.report.case import Case, Load, Settings
-from sqlstress.report.parts import Cycling, Method, Picks
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.keys.spec import Picks
 from tests.analysis.comparison.sides import report, sweep
 from tests.analysis.hand_made import run, trial
 
@@ -59,7 +62,7 @@ def test_a_layout_that_both_reports_have_is_what_is_compared_even_if_one_has_ano
 
 
 def test_a_number_of_processes_that_is_not_known_matches_any() -> None:
-    case = Case(workload="keys", picks=Picks("no-key", "ulid"))
+    case = Case(workload="keys", spec=Picks("no-key", "ulid"))
     ours, other = (report(run(1, count, trial(count), case=case)) for count in (4, 1))
     unknown = report(run(1, 0, trial(9), case=case))
     assert totals(one_table(unknown, ours)) == [[9, 4]]
@@ -70,7 +73,7 @@ def test_a_number_of_processes_that_is_not_known_matches_any() -> None:
 def test_the_size_of_a_queried_table_that_is_not_known_matches_any_and_another_one_does_not() -> None:
     def queries(samples: int, phase: str = "query") -> Report:
         method = Method(phase, "1b1", True, 10, 1.0, samples=samples)
-        return report(*sweep(samples, case=Case(workload="methods", method=method)))
+        return report(*sweep(samples, case=Case(workload="methods", spec=method)))
 
     assert totals(one_table(queries(0), queries(500))) == [[0, 500]]
     assert list(match([queries(400), queries(500)])) == []
@@ -78,23 +81,23 @@ def test_the_size_of_a_queried_table_that_is_not_known_matches_any_and_another_o
 
 
 def test_when_work_would_have_been_given_up_does_not_matter() -> None:
-    cases = [Case(workload="cycles", cycling=Cycling(timeout_s=limit)) for limit in (None, 60.0)]
+    cases = [Case(workload="cycles", spec=Cycling(timeout_s=limit)) for limit in (None, 60.0)]
     assert totals(one_table(*(report(*sweep(1, case=case)) for case in cases))) == [[1, 1]]
     methods = [
-        Case(workload="methods", method=Method("query", "1b1", True, 10, limit)) for limit in (1.0, 2.0)
+        Case(workload="methods", spec=Method("query", "1b1", True, 10, limit)) for limit in (1.0, 2.0)
     ]
     assert totals(one_table(*(report(*sweep(1, case=case)) for case in methods))) == [[1, 1]]
 
 
 def test_of_two_loads_the_one_that_is_the_same_is_compared() -> None:
-    small, large = (Case(workload="keys", picks=Picks("no-key", "ulid", users=n)) for n in (10, 20))
-    other = Case(workload="keys", picks=Picks("id-rowid", "int", users=20))
+    small, large = (Case(workload="keys", spec=Picks("no-key", "ulid", users=n)) for n in (10, 20))
+    other = Case(workload="keys", spec=Picks("id-rowid", "int", users=20))
     one = report(*sweep(1, case=other), *sweep(2, case=large))
     assert totals(one_table(one, report(*sweep(10, case=small), *sweep(20, case=large)))) == [[2, 20]]
 
 
 def test_reports_with_nothing_in_common_have_no_table() -> None:
-    cycles = run(1, 1, case=Case(workload="cycles", cycling=Cycling()))
+    cycles = run(1, 1, case=Case(workload="cycles", spec=Cycling()))
     assert list(match([report(run(1, 1)), report(run(1, 2))])) == []
     assert list(match([report(run(1, 1)), report(cycles)])) == []
     assert list(match([report(), report(run(1, 1))])) == []
@@ -106,7 +109,7 @@ def test_what_only_others_have_in_common_is_no_table_of_the_first_report() -> No
 
 def test_tables_that_differ_least_belong_together() -> None:
     full, normal = Case(), Case(settings=Settings(synchronous="normal"))
-    batches = Case(settings=Settings(synchronous="normal"), load=Load(batch=10))
+    batches = Case(settings=Settings(synchronous="normal"), spec=Load(batch=10))
     one = report(*sweep(1, case=full), *sweep(2, case=normal), *sweep(3, case=batches))
     other = report(*sweep(30, case=batches), *sweep(20, case=normal), *sweep(10, case=full))
     assert [totals(table) for table in match([one, other])] == [[[1, 10]], [[2, 20]], [[3, 30]]]
@@ -131,7 +134,7 @@ def test_the_seed_keeps_no_case_from_being_the_same() -> None:
 
 def test_fixed_work_is_matched_by_all_that_says_what_it_is() -> None:
     def cycles(rows: int) -> Report:
-        return report(run(1, 1, case=Case(workload="cycles", cycling=Cycling(rows=rows))))
+        return report(run(1, 1, case=Case(workload="cycles", spec=Cycling(rows=rows))))
 
     assert len(one_table(cycles(5), cycles(5)).keys) == 1
     assert list(match([cycles(5), cycles(6)])) == []
@@ -144,7 +147,7 @@ def test_it_is_counted_how_many_cases_of_each_report_are_shown() -> None:
 
 
 def test_more_settings_than_can_be_held_against_each_other_are_refused() -> None:
-    runs = [run(1, 1, trial(1), case=Case(load=Load(key_space=keys))) for keys in range(1, 202)]
+    runs = [run(1, 1, trial(1), case=Case(spec=Load(key_space=keys))) for keys in range(1, 202)]
     with pytest.raises(UsageError, match="201 and 201 tables, too many to match"):
         list(match([report(*runs), report(*runs)]))
     assert len(list(match([report(*runs[:9]), report(*runs[:9])]))) == 9

@@ -24,7 +24,8 @@ from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.proof import Told
 from sqlstress.experiments.crash.records import LOG, PUT, Entry, Records, transactions, writing
 from sqlstress.report import Verdict
-from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
@@ -33,7 +34,7 @@ CASE = Case(
     workload="crash",
     seed=3,
     settings=Settings(synchronous="off", wal_autocheckpoint=0, cache_size=10),
-    load=Load(batch=8, value_size=2000),
+    spec=Load(batch=8, value_size=2000),
 )
 """The cache is so small that a transaction is written to the file before its end."""
 NOTHING = Remains(0, 0, 0)

@@ -22,11 +22,12 @@ from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.strikes import Strike
 from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.report import Kills
-from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.system.interrupt import StopSignals
 
 CASE = Case(
-    workload="crash", concurrency=2, seed=1, settings=Settings(wal_autocheckpoint=100), load=Load(batch=4)
+    workload="crash", concurrency=2, seed=1, settings=Settings(wal_autocheckpoint=100), spec=Load(batch=4)
 )
 TOGETHER = Strike(opening=False, after_s=0.01, order=(2, 1), alone=False, then_s=0.0, held=False)
 ALONE = TOGETHER._replace(alone=True, then_s=0.01)

@@ -17,7 +17,7 @@ from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.experiment import open_work
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import Cycling
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.statistics.series import Series
 from sqlstress.targets.sqlite import files
 
@@ -73,7 +73,7 @@ def case_of(
         duration_s=0,
         warmup_s=0,
         settings=settings or Settings(synchronous="off"),
-        cycling=Cycling(**{"cycles": 6, "rows": 3, **cycling}),
+        spec=Cycling(**{"cycles": 6, "rows": 3, **cycling}),
     )
 
 

@@ -13,7 +13,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.cycles.options import SETTINGS
 from sqlstress.plan import from_options, from_toml
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import Cycling
+from sqlstress.experiments.cycles.spec import Cycling
 
 
 def planned(**given_options: Any) -> tuple[Case, ...]:
@@ -29,11 +29,11 @@ def test_without_options_the_published_experiment_is_planned() -> None:
         warmup_s=0.0,
         seed=7,
         settings=Settings(journal_mode="delete", synchronous="full"),
-        cycling=Cycling(cycles=100, rows=5, transaction="none", timeout_s=60.0),
+        spec=Cycling(cycles=100, rows=5, transaction="none", timeout_s=60.0),
     )
     journals = [case.settings.journal_mode for case in (delete_tx, wal, wal_tx, wal_tx_off)]
     assert journals == ["delete", "wal", "wal", "wal"]
-    cyclings = [case.cycling for case in (delete_tx, wal, wal_tx, wal_tx_off)]
+    cyclings = [case.spec for case in (delete_tx, wal, wal_tx, wal_tx_off)]
     assert [cycling and cycling.transaction for cycling in cyclings] == ["run", "none", "run", "run"]
     assert [case.settings.wal_autocheckpoint for case in (wal, wal_tx, wal_tx_off)] == [None, None, 0]
 
@@ -61,8 +61,8 @@ def test_a_checkpoints_frames_are_those_of_the_settings_that_have_checkpoints() 
 def test_checkpoints_can_be_turned_off_row_by_row_too() -> None:
     (case,) = planned(settings="wal-off")
     assert (case.setting, case.settings.wal_autocheckpoint) == ("wal-off", 0)
-    assert case.cycling
-    assert case.cycling.transaction == "none"
+    assert case.spec
+    assert case.spec.transaction == "none"
 
 
 def test_every_option_arrives_where_it_belongs() -> None:
@@ -84,7 +84,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
         settings=Settings(
             "wal", "normal", True, 9, 8192, -4000, 65536, (("temp_store", "memory"),), 1000, "fair"
         ),
-        cycling=Cycling(7, 3, "cycle", 5.0),
+        spec=Cycling(7, 3, "cycle", 5.0),
     )
 
 

@@ -21,7 +21,7 @@ from sqlstress.experiments.cycles.moves import (
     moves_of,
     table,
 )
-from sqlstress.report.parts import Cycling
+from sqlstress.experiments.cycles.spec import Cycling
 
 SALT = 7
 

@@ -16,7 +16,7 @@ from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.experiment import open_work
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import Picks
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.targets.sqlite import files
 from tests.pulses import nothing
 

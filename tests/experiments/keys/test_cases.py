@@ -13,7 +13,7 @@ from sqlstress.errors import UsageError
 from sqlstress.options import by_name
 from sqlstress.plan import MOST_CASES, from_options, from_toml
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
 
 WRITTEN: dict[str, list[Any]] = {
     "concurrency": ["1,4", "2"],
@@ -51,19 +51,19 @@ def test_without_options_two_schemas_are_planned_for_every_type_as_the_text_has_
     cases = planned()
     loads = [Picks(schema, id_type) for schema in ("id-rowid", "no-key") for id_type in ID_TYPES]
     settings = Settings(synchronous="normal", pragmas=(("foreign_keys", "on"),))
-    assert [case.picks for case in cases] == loads
+    assert [case.spec for case in cases] == loads
     assert {(case.workload, case.concurrency, case.settings) for case in cases} == {("keys", 4, settings)}
     assert loads[0] == Picks("id-rowid", "int", "python", 1000, 100, 10_000, "deferred")
 
 
 def test_full_is_every_schema_for_every_type() -> None:
-    loads = [case.picks for case in planned(full=True)]
+    loads = [case.spec for case in planned(full=True)]
     assert loads == [Picks(schema, id_type) for schema in SCHEMAS for id_type in ID_TYPES]
 
 
 def test_schemas_are_outside_then_concurrencies_then_makers_and_types_inside() -> None:
     cases = planned(schema="id-norowid", id_type="ulid,int", made_by="python,sqlite", concurrency="1,2")
-    assert [(case.concurrency, one.made_by, one.id_type) for case in cases if (one := case.picks)] == [
+    assert [(case.concurrency, one.made_by, one.id_type) for case in cases if (one := case.spec)] == [
         (processes, maker, id_type)
         for processes in (1, 2)
         for maker in ("python", "sqlite")
@@ -73,7 +73,7 @@ def test_schemas_are_outside_then_concurrencies_then_makers_and_types_inside() -
 
 def test_where_picks_have_no_id_of_their_own_nobody_makes_it() -> None:
     cases = planned(schema="id-rowid,no-key", id_type="ulid", made_by="sqlite,python")
-    assert [(one.schema, one.made_by) for case in cases if (one := case.picks)] == [
+    assert [(one.schema, one.made_by) for case in cases if (one := case.spec)] == [
         ("id-rowid", "sqlite"),
         ("id-rowid", "python"),
         ("no-key", "python"),
@@ -82,7 +82,7 @@ def test_where_picks_have_no_id_of_their_own_nobody_makes_it() -> None:
 
 def test_the_published_larger_load_is_planned() -> None:
     case = planned(users="2000", picks="200", id_type="ulid", schema="no-key")[0]
-    assert case.picks == Picks("no-key", "ulid", users=2000, picks=200)
+    assert case.spec == Picks("no-key", "ulid", users=2000, picks=200)
 
 
 def test_foreign_keys_are_enforced_unless_it_is_said_otherwise() -> None:
@@ -119,10 +119,10 @@ def test_any_command_line_is_a_plan_or_refused_in_a_line(options: dict[str, Any]
     assert 1 <= len(cases) <= MOST_CASES
     assert len(set(cases)) == len(cases)
     for case in cases:
-        assert case.picks
-        assert case.picks.most_picks <= case.picks.items
-        assert case.concurrency <= case.picks.users
-        assert case.picks.own_id or case.picks.made_by == "python"
+        assert case.spec
+        assert case.spec.most_picks <= case.spec.items
+        assert case.concurrency <= case.spec.users
+        assert case.spec.own_id or case.spec.made_by == "python"
 
 
 def test_a_plan_names_it_as_its_workload(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_plan_names_it_as_its_workload(tmp_path: Path) -> None:
         'seed = 4\n[[case]]\nworkload = "keys"\nschema = ["no-key"]\nid-type = ["ulid", "int"]\nusers = 50\n',
         encoding="utf-8",
     )
-    assert [case.picks for case in from_toml(path)] == [
+    assert [case.spec for case in from_toml(path)] == [
         Picks("no-key", id_type, users=50) for id_type in ("ulid", "int")
     ]
 

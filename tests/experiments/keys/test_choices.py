@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.keys.choices import first_number, picked_by, users_of
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Picks
+from sqlstress.experiments.keys.spec import Picks
 
 loads = st.builds(
     lambda users, picks, more: Picks(
@@ -22,7 +22,7 @@ loads = st.builds(
 
 
 def case_of(load: Picks, seed: int = 5, concurrency: int = 1) -> Case:
-    return Case(workload="keys", seed=seed, concurrency=concurrency, picks=load)
+    return Case(workload="keys", seed=seed, concurrency=concurrency, spec=load)
 
 
 @given(loads, st.integers(1, 9))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.keys import ids
-from sqlstress.report.parts import ID_TYPES
+from sqlstress.experiments.keys.spec import ID_TYPES
 
 MANY = 1_000_000
 BLOBS = [id_type for id_type in ID_TYPES if id_type != "int"]

@@ -17,7 +17,7 @@ from sqlstress.engine.trial import outcomes
 from sqlstress.engine.worker import SLOT_WORDS
 from sqlstress.experiments.keys.choices import picked_by, users_of
 from sqlstress.report.case import Settings
-from sqlstress.report.parts import Picks
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.targets.sqlite import files
 from tests.experiments.keys.measured import Measured, case_of, measure, rejected, statuses
 
@@ -153,7 +153,7 @@ def test_what_a_killed_worker_was_told_still_counts_and_its_last_transaction_is_
 ) -> None:
     load = Picks("id-rowid", "ulid-monotonic", users=20_000, picks=10, items=60)
     # Fair waits, so that each worker gets to write at all.
-    case = case_of("", "", picks=load, settings=Settings(synchronous="off", busy="fair"))
+    case = case_of("", "", spec=load, settings=Settings(synchronous="off", busy="fair"))
 
     def kill(pool: Pool) -> None:
         end = time.monotonic() + 60

@@ -15,7 +15,7 @@ from sqlstress.experiment import open_work
 from sqlstress.experiments.keys import ids
 from sqlstress.experiments.keys import worker as source
 from sqlstress.experiments.keys.choices import picked_by, users_of
-from sqlstress.report.parts import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
 from sqlstress.targets.sqlite.connecting import waiting_of
 from tests.example_report import example_report
 from tests.experiments.keys.measured import SALT, Measured, case_of, measure, statuses
@@ -110,7 +110,7 @@ class Written:
 @pytest.mark.parametrize("begin", ["deferred", "immediate"])
 def test_a_users_picks_are_one_transaction_that_begins_as_it_was_asked_to(begin: str) -> None:
     load = Picks("no-key", "int", begin=begin)
-    case = case_of("", "", picks=load)
+    case = case_of("", "", spec=load)
     written: Any = Written()
     insert = source.insertion(case, written, waiting_of(case, 1), source.rows_of(case))
     insert(source.UserPicks(7, [1, 2, 3], 1))
@@ -145,7 +145,7 @@ def test_the_space_is_measured_of_a_file_that_is_right_and_of_no_other(tmp_path:
 
 def test_preparing_and_proving_can_be_stopped_anywhere_and_begun_again(tmp_path: Path) -> None:
     load = Picks("id-rowid", "uuid7", users=300, picks=10, items=600)
-    case = case_of("", "", picks=load)
+    case = case_of("", "", spec=load)
     work = open_work(case, tmp_path, SALT, {})
     # Ids are made and written: of 300 users and of 600 items, with a pulse for each 256.
     assert stopped_everywhere(work.prepare) >= 2 * (2 + 3)

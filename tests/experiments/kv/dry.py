@@ -11,8 +11,9 @@ from sqlstress.engine.protocols import Chunk, Source
 from sqlstress.experiment import open_source, open_work
 from sqlstress.experiments.kv.acks import Area, shape_of
 from sqlstress.experiments.kv.worker import KINDS
-from sqlstress.experiments.kv.values import Stamp, Values
-from sqlstress.report.case import Case, Load
+from sqlstress.engine.values import Stamp, Values
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case
 from sqlstress.targets import DRY
 
 NOWHERE = Path("nowhere")
@@ -36,7 +37,7 @@ class Recorder:
     def __init__(
         self, load: Load, buckets: int = 1, worker: int = 1, concurrency: int = 1, **more: Any
     ) -> None:
-        self.case = Case(driver=DRY, load=load, buckets=buckets, concurrency=concurrency, **more)
+        self.case = Case(driver=DRY, spec=load, buckets=buckets, concurrency=concurrency, **more)
         self.work: Any = open_work(self.case, NOWHERE, SALT, {})
         self.work.prepare(lambda: None)
         self.source: Any = open_source(self.case, NOWHERE, worker, SALT, self.work.shared)
@@ -71,7 +72,7 @@ class Recorder:
     def area(self, worker: int = 1) -> Area:
         """Return a worker's area as the parent sees it."""
         words = memoryview(self.work.shared[0]).cast("B").cast("q")
-        return Area(words, shape_of(self.case, self.case.load.key_space), worker)
+        return Area(words, shape_of(self.case, self.case.spec.key_space), worker)
 
 
 def rows_of(call: Call) -> list[tuple[Any, Any]]:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sqlstress.errors import Interrupted
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.acks import UNTRACKED, Area, Shape, Slots, latest_begins, tracked
-from sqlstress.report.case import Case, Load
+from sqlstress.report.case import Case
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.targets import COUNTERS
 from tests.experiments.kv.mortal import Killed, MortalWords, shared_words
 from tests.pulses import Pulses, nothing
@@ -208,13 +209,13 @@ def test_the_memory_of_all_workers_stays_within_the_budget(concurrency: int, key
 
 @pytest.mark.parametrize(("batch", "operations"), [(1, 1024), (3, 341), (100, 10), (10_000, 8)])
 def test_a_chunk_has_as_many_rows_with_batches_as_without(batch: int, operations: int) -> None:
-    shape = acks.shape_of(Case(load=Load(batch=batch)), 100_000)
+    shape = acks.shape_of(Case(spec=Load(batch=batch)), 100_000)
     assert (shape.width, shape.operations) == (batch, operations)
 
 
 @pytest.mark.parametrize(("update_ratio", "counters"), [(0.0, 0), (0.5, 5 * COUNTERS)])
 def test_counters_have_words_only_where_there_are_updates(update_ratio: float, counters: int) -> None:
-    shape = acks.shape_of(Case(buckets=5, load=Load(update_ratio=update_ratio)), 10)
+    shape = acks.shape_of(Case(buckets=5, spec=Load(update_ratio=update_ratio)), 10)
     assert shape.counters == counters
     assert len(Area(shared_words(shape.words), shape, 1).counts) == counters
 

@@ -13,8 +13,9 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.kv.cases import CLASSIC
 from sqlstress.options import OPTIONS, by_name
 from sqlstress.plan import MOST_CASES, from_options, from_toml
-from sqlstress.report.case import Case, Load, Settings
-from sqlstress.report.parts import Checkpointing
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.spec import Checkpointing
 from tests.options.test_options import anything
 
 KNOWN = ", ".join(OPTIONS)
@@ -73,8 +74,8 @@ def refused(given: dict[str, Any]) -> str:
 
 
 def assert_can_be_carried_out(case: Case) -> None:
-    assert case.load.read_ratio + case.load.update_ratio <= 1 + 1e-9
-    assert case.workload == "classic" or case.load.batch <= case.load.key_space
+    assert case.spec.read_ratio + case.spec.update_ratio <= 1 + 1e-9
+    assert case.workload == "classic" or case.spec.batch <= case.spec.key_space
     assert case.ops is not None or case.duration_s > 0
     assert case.warmup_s >= 0
     hash(case)
@@ -120,7 +121,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
             busy_timeout_ms=1500,
             busy="fair",
         ),
-        load=Load(0.25, 0.125, 5000, "zipfian", "blob", 64, 5, "deferred"),
+        spec=Load(0.25, 0.125, 5000, "zipfian", "blob", 64, 5, "deferred"),
     )
 
 
@@ -138,13 +139,13 @@ def test_every_option_has_an_effect_of_its_own() -> None:
 
 def test_a_checkpointer_takes_the_checkpoints_from_the_workers() -> None:
     case = one(checkpointer="restart", checkpoint_interval="50ms")
-    assert case.checkpointing == Checkpointing("restart", 0.05, False)
+    assert case.spec.checkpointing == Checkpointing("restart", 0.05, False)
     assert case.settings.wal_autocheckpoint == 0
 
 
 def test_a_pinned_reader_leaves_the_checkpoints_to_the_workers() -> None:
     case = one(pinned_reader=True)
-    assert case.checkpointing == Checkpointing("none", 0.02, True)
+    assert case.spec.checkpointing == Checkpointing("none", 0.02, True)
     assert case.settings.wal_autocheckpoint is None
 
 
@@ -216,7 +217,7 @@ def test_the_published_script_is_reproduced() -> None:
     assert (case.workload, case.unit, case.concurrency, case.buckets) == ("classic", "pair", 8, 20)
     assert (case.ops, case.warmup_s, case.settings.synchronous) == (5000, 0.0, None)
     assert (case.settings.journal_mode, case.settings.busy_timeout_ms) == ("wal", 60_000)
-    assert case.load.begin == "deferred"
+    assert case.spec.begin == "deferred"
 
 
 @pytest.mark.parametrize("name", sorted(CLASSIC))
@@ -296,7 +297,7 @@ def test_a_plan_has_defaults_and_cases(tmp_path: Path) -> None:
             buckets=20,
             seed=3,
             settings=Settings(fullfsync=True, pragmas=(("temp_store", "memory"),)),
-            load=Load(read_ratio=0.9),
+            spec=Load(read_ratio=0.9),
         ),
     )
 

@@ -19,7 +19,7 @@ from sqlstress.experiments.kv import classic_work
 from sqlstress.experiments.kv.acks import Area
 from sqlstress.experiments.kv.classic import LARGEST_KEY, drawn_keys, shape_of
 from sqlstress.experiments.kv.worker import KINDS
-from sqlstress.experiments.kv.values import Stamp, Values
+from sqlstress.engine.values import Stamp, Values
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
@@ -99,7 +99,7 @@ def test_every_value_names_its_set() -> None:
 
 def test_each_set_is_a_deferred_transaction(tmp_path: Path) -> None:
     case = classic()
-    assert case.load.begin == "deferred"
+    assert case.spec.begin == "deferred"
     work = open_work(case, tmp_path, 3, {})
     work.prepare(nothing)
     source: Any = open_source(case, tmp_path, 1, 3, work.shared)

@@ -12,12 +12,13 @@ from sqlstress.errors import Interrupted, UsageError
 from sqlstress.experiments.kv.keys import encoder
 from sqlstress.experiments.kv.partition import bucket_of, by_bucket, shared_arrays
 from sqlstress.experiments.kv.placement import Placement, check_room
-from sqlstress.report.case import KEY_TYPES, Case, Load
+from sqlstress.experiments.kv.spec import KEY_TYPES, Load
+from sqlstress.report.case import Case
 from tests.pulses import Pulses, nothing
 
 
 def case_of(key_space: int, buckets: int, batch: int = 1, key_type: str = "int") -> Case:
-    return Case(buckets=buckets, load=Load(key_space=key_space, batch=batch, key_type=key_type))
+    return Case(buckets=buckets, spec=Load(key_space=key_space, batch=batch, key_type=key_type))
 
 
 def placed(case: Case) -> Placement:
@@ -32,8 +33,8 @@ cases = st.builds(
 @settings(deadline=None)
 @given(cases)
 def test_every_key_lies_in_the_bucket_that_the_partition_says(case: Case) -> None:
-    placement, encode = placed(case), encoder(case.load.key_type)
-    for number in range(case.load.key_space):
+    placement, encode = placed(case), encoder(case.spec.key_type)
+    for number in range(case.spec.key_space):
         assert placement.bucket(number) == bucket_of(encode(number), case.buckets)
 
 
@@ -43,7 +44,7 @@ def test_the_buckets_together_hold_every_key_once(case: Case) -> None:
     placement = placed(case)
     by_bucket = by_bucket(placement, nothing)
     assert len(by_bucket) == case.buckets
-    assert sorted(number for numbers in by_bucket for number in numbers) == list(range(case.load.key_space))
+    assert sorted(number for numbers in by_bucket for number in numbers) == list(range(case.spec.key_space))
     for bucket, numbers in enumerate(by_bucket):
         assert list(numbers) == sorted(numbers)
         assert {placement.bucket(number) for number in numbers} <= {bucket}
@@ -53,7 +54,7 @@ def test_the_buckets_together_hold_every_key_once(case: Case) -> None:
 @given(cases)
 def test_the_members_of_a_bucket_are_its_keys(case: Case) -> None:
     placement = placed(case)
-    if case.load.batch == 1 and case.buckets > 1:
+    if case.spec.batch == 1 and case.buckets > 1:
         assert placement.starts == placement.pairs == []  # single replaces never ask for members
         return
     for bucket, numbers in enumerate(by_bucket(placement, nothing)):
@@ -66,7 +67,7 @@ def test_the_members_of_a_bucket_are_its_keys(case: Case) -> None:
 @settings(deadline=None)
 @given(cases)
 def test_pairs_leave_single_keys_for_odd_batches_alone(case: Case) -> None:
-    placement, batch = placed(case), case.load.batch
+    placement, batch = placed(case), case.spec.batch
     for bucket in range(len(placement.pairs)):
         singles = placement.size(bucket) - 2 * placement.pairs[bucket]
         if batch % 2:
@@ -94,7 +95,7 @@ several = st.builds(
 @settings(deadline=None)
 @given(several)
 def test_room_is_missing_exactly_where_a_transaction_has_too_few_keys(case: Case) -> None:
-    placement, batch = placed(case), case.load.batch
+    placement, batch = placed(case), case.spec.batch
     enough = all(
         placement.pairs[bucket] >= batch // 2
         and placement.size(bucket) - 2 * placement.pairs[bucket] >= batch % 2
@@ -122,7 +123,7 @@ def test_who_stops_it_need_not_wait_until_every_key_has_its_file(batch: int) -> 
     with pytest.raises(Interrupted):
         shared_arrays(case, Pulses(stop_at=whole.count))
     with pytest.raises(Interrupted):
-        shared_arrays(replace(case, load=replace(case.load, key_space=10**8)), Pulses(stop_at=3))
+        shared_arrays(replace(case, spec=replace(case.spec, key_space=10**8)), Pulses(stop_at=3))
 
 
 def test_who_stops_it_need_not_wait_until_the_keys_are_grouped() -> None:

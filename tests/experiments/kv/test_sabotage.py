@@ -17,9 +17,10 @@ from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.experiment import open_work
-from sqlstress.experiments.kv.values import Values
+from sqlstress.engine.values import Values
 from sqlstress.report import Verdict
-from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.targets.sqlite import files
 
 KEYS = 120
@@ -78,7 +79,7 @@ def case_of(load: Load, concurrency: int = 2, buckets: int = 1, duration_s: floa
         duration_s=duration_s,
         warmup_s=0.05,
         settings=FAST,
-        load=load,
+        spec=load,
     )
 
 
@@ -254,7 +255,7 @@ def test_the_published_script_leaves_what_it_was_told(tmp_path: Path) -> None:
         ops=300,
         warmup_s=0,
         settings=Settings(synchronous="off"),
-        load=Load(key_space=(1 << 31) + 1, begin="deferred"),
+        spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
     )
     carry: dict[object, object] = {}
     for salt in (SALT, SALT + 1):

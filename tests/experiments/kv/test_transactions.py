@@ -13,7 +13,8 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.kv.keys import number_of
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.experiments.kv.transactions import PAIRS_AMONG_GETS, TransactionSource
-from sqlstress.report.case import DISTRIBUTIONS, KEY_TYPES, Case, Load
+from sqlstress.report.case import Case
+from sqlstress.experiments.kv.spec import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.targets import COUNTERS
 from sqlstress.experiments.kv.partition import bucket_of
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, UPDATE, Call, Recorder, rows_of

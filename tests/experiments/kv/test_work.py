@@ -10,7 +10,8 @@ import pytest
 from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.experiments.kv.work import KeyValueWork
 from sqlstress.report import Verdict
-from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import load_driver
@@ -29,7 +30,7 @@ def wal_bytes(folder: Path, name: str = "kv.db-wal") -> int:
 def test_workers_find_a_wal_of_its_working_size(
     tmp_path: Path, autocheckpoint: int | None, frames: int
 ) -> None:
-    case = Case(load=SMALL, settings=Settings(wal_autocheckpoint=autocheckpoint, page_size=4096))
+    case = Case(spec=SMALL, settings=Settings(wal_autocheckpoint=autocheckpoint, page_size=4096))
     work = KeyValueWork(case, tmp_path, 1, {})
     work.prepare(nothing)
     assert wal_bytes(tmp_path) >= frames * FRAME
@@ -46,7 +47,7 @@ def test_workers_find_a_wal_of_its_working_size(
 
 
 def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> None:
-    case = Case(load=SMALL, buckets=2, settings=Settings(journal_mode="delete", synchronous="off"))
+    case = Case(spec=SMALL, buckets=2, settings=Settings(journal_mode="delete", synchronous="off"))
     work = KeyValueWork(case, tmp_path, 1, {})
     work.prepare(nothing)
     worker = load_driver("sqlite3").connect(tmp_path / "kv_1.db", 0, None)
@@ -64,7 +65,7 @@ def all_alive(case: Case) -> list[Outcome]:
 
 @pytest.mark.parametrize("buckets", [1, 3])
 def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Path, buckets: int) -> None:
-    case = Case(buckets=buckets, load=Load(key_space=2000), settings=Settings(synchronous="off"))
+    case = Case(buckets=buckets, spec=Load(key_space=2000), settings=Settings(synchronous="off"))
     verdicts: list[Verdict] = []
 
     def prepare(pulse: Pulse) -> None:
@@ -87,7 +88,7 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
 
 def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
     """Neither where they are written, nor where they are read, nor where they are missed."""
-    case = Case(load=Load(key_space=20_000), settings=Settings(synchronous="off"))
+    case = Case(spec=Load(key_space=20_000), settings=Settings(synchronous="off"))
     work, preparing, verifying, missing = KeyValueWork(case, tmp_path, 1, {}), Pulses(), Pulses(), Pulses()
     work.prepare(preparing)
     work.connected()
@@ -100,7 +101,7 @@ def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
 
 
 def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None:
-    case = Case(buckets=3, load=SMALL, settings=Settings(synchronous="off"))
+    case = Case(buckets=3, spec=SMALL, settings=Settings(synchronous="off"))
     work = KeyValueWork(case, tmp_path, 1, {})
     work.prepare(nothing)
     work.connected()
@@ -113,7 +114,7 @@ def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None
 
 
 def test_judging_many_workers_takes_little_memory_beside_what_they_share(tmp_path: Path) -> None:
-    case = Case(concurrency=64, load=Load(key_space=10_000), settings=Settings(synchronous="off"))
+    case = Case(concurrency=64, spec=Load(key_space=10_000), settings=Settings(synchronous="off"))
     work = KeyValueWork(case, tmp_path, 1, {})
     work.prepare(nothing)
     work.connected()

@@ -15,7 +15,7 @@ from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiment import open_source, open_work
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import Method
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.system.plain import plain
 from sqlstress.targets.sqlite import files
 from tests.pulses import nothing
@@ -38,7 +38,7 @@ def cell(
 ) -> Case:
     """Return a case that syncs nothing."""
     method = Method(phase, name, transaction, scale, timeout_s, samples, chunk)
-    return replace(Case(workload="methods", settings=FAST, method=method), **fields)
+    return replace(Case(workload="methods", settings=FAST, spec=method), **fields)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from sqlstress.errors import UsageError
 from sqlstress.options import by_name
 from sqlstress.plan import from_options, from_toml
 from sqlstress.report.case import Case
-from sqlstress.report.parts import METHODS, PHASES
+from sqlstress.experiments.methods.spec import METHODS, PHASES
 from tests.options.test_options import anything
 
 SEED_TABLES = {
@@ -30,9 +30,9 @@ def planned(**given: Any) -> tuple[Case, ...]:
 
 def scales(cases: tuple[Case, ...], phase: str, tricks: str) -> list[int]:
     return [
-        case.method.scale
+        case.spec.scale
         for case in cases
-        if case.method and case.method.phase == phase and case.tricks == tricks
+        if case.spec and case.spec.phase == phase and case.tricks == tricks
     ]
 
 
@@ -64,7 +64,7 @@ def test_full_has_the_published_scales() -> None:
 def test_the_default_is_a_part_of_full() -> None:
     def cells(cases: tuple[Case, ...]) -> set[tuple[object, ...]]:
         return {
-            (case.driver, case.tricks, case.method.phase, case.method.scale) for case in cases if case.method
+            (case.driver, case.tricks, case.spec.phase, case.spec.scale) for case in cases if case.spec
         }
 
     assert cells(planned()) < cells(planned(full=True))
@@ -73,9 +73,9 @@ def test_the_default_is_a_part_of_full() -> None:
 
 def test_the_time_outs_are_the_published_ones_unless_one_is_given() -> None:
     times = {
-        (case.method.phase, case.method.name == "SPC", case.method.timeout_s)
+        (case.spec.phase, case.spec.name == "SPC", case.spec.timeout_s)
         for case in planned()
-        if case.method
+        if case.spec
     }
     assert times == {
         ("insert", False, 2.6),
@@ -84,7 +84,7 @@ def test_the_time_outs_are_the_published_ones_unless_one_is_given() -> None:
         ("query", False, 10.0),
         ("query", True, 10.0),
     }
-    assert {case.method.timeout_s for case in planned(timeout="500ms") if case.method} == {0.5}
+    assert {case.spec.timeout_s for case in planned(timeout="500ms") if case.spec} == {0.5}
 
 
 def test_wal_is_the_journal_mode_and_the_rest_has_sqlites_default() -> None:
@@ -92,12 +92,12 @@ def test_wal_is_the_journal_mode_and_the_rest_has_sqlites_default() -> None:
         assert case.settings.journal_mode == ("wal" if "WAL" in case.tricks else "delete")
         assert case.settings.synchronous == "full"
         assert case.settings.busy_timeout_ms == 60_000
-        assert case.method and case.method.transaction == ("TSC" in case.tricks)
+        assert case.spec and case.spec.transaction == ("TSC" in case.tricks)
 
 
 def test_phases_methods_drivers_scales_and_processes_are_chosen() -> None:
     cases = planned(phase="query", method="json,SPC", driver="apsw", scale="200,100", concurrency="1,2")
-    told = [(case.concurrency, case.tricks, case.method.scale) for case in cases if case.method]
+    told = [(case.concurrency, case.tricks, case.spec.scale) for case in cases if case.spec]
     columns = ("JSON", "SPC", "JSON + WAL", "SPC + WAL")
     assert told == [(n, tricks, scale) for n in (1, 2) for tricks in columns for scale in (100, 200)]
     assert {case.driver for case in cases} == {"apsw"}
@@ -106,10 +106,10 @@ def test_phases_methods_drivers_scales_and_processes_are_chosen() -> None:
 def test_the_larger_scales_of_a_method_come_after_its_smaller_ones() -> None:
     last: dict[tuple[object, ...], int] = {}
     for case in planned(full=True):
-        assert case.method
-        series = (case.driver, case.method.phase, case.tricks)
-        assert case.method.scale > last.get(series, 0)
-        last[series] = case.method.scale
+        assert case.spec
+        series = (case.driver, case.spec.phase, case.tricks)
+        assert case.spec.scale > last.get(series, 0)
+        last[series] = case.spec.scale
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_whatever_is_given_is_planned_or_refused_in_a_line(given: dict[str, Any]
         assert "\n" not in str(error)
         return
     for case in cases:
-        assert case.method and case.method.phase in PHASES and case.method.name in METHODS
+        assert case.spec and case.spec.phase in PHASES and case.spec.name in METHODS
         assert case.experiment == case.workload == "methods"
 
 

@@ -48,16 +48,16 @@ def test_every_method_does_its_work(
     tricks: tuple[str, ...], concurrency: int, driver: str, tmp_path: Path
 ) -> None:
     case = replace(planned(*tricks), driver=driver, concurrency=concurrency)
-    assert case.method
+    assert case.spec
     ran = run(case, tmp_path)
     verdict = ran.verdict()
     assert [found.outcome for found in ran.findings] == [DONE] * concurrency
     assert verdict.status == "ok", verdict
-    assert sum(totals.rows for totals in ran.totals) == case.method.rows
-    assert [totals.operations for totals in ran.totals] == [{case.method.phase: 1}] * concurrency
+    assert sum(totals.rows for totals in ran.totals) == case.spec.rows
+    assert [totals.operations for totals in ran.totals] == [{case.spec.phase: 1}] * concurrency
     assert {found.effective["journal_mode"] for found in ran.findings} == {case.settings.journal_mode}
-    counted = {"insert": "samples", "allocate": "results", "query": "values read"}[case.method.phase]
-    assert {check.name: check.checked for check in verdict.checks}[counted] == case.method.rows
+    counted = {"insert": "samples", "allocate": "results", "query": "values read"}[case.spec.phase]
+    assert {check.name: check.checked for check in verdict.checks}[counted] == case.spec.rows
 
 
 def test_more_workers_than_rows_leave_some_without_work(driver: str, tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_more_workers_than_rows_leave_some_without_work(driver: str, tmp_path: P
 def test_the_bare_queries_are_those_that_peewee_writes() -> None:
     peewee.SqliteDatabase(":memory:").bind(MODELS)
     case = cell("query", "BLK", 12)
-    assert case.method
-    pairs = own(case, case.method, 1).pairs
+    assert case.spec
+    pairs = own(case, case.spec, 1).pairs
     for name, query in orm.FORMS.items():
         text, params = query(pairs).sql()
         assert sql.FORMS[name](len(pairs)) == text
@@ -247,9 +247,9 @@ def test_any_other_error_of_sqlite_ends_the_worker(driver: str, tmp_path: Path) 
 
 
 def written_rows(ran: Ran) -> int:
-    assert ran.case.method
+    assert ran.case.spec
     table = {"insert": "sample", "allocate": "result", "query": "result WHERE val = -1"}[
-        ran.case.method.phase
+        ran.case.spec.phase
     ]
     return int(ran.rows(f"SELECT count(*) FROM {table}")[0][0])
 

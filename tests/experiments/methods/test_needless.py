@@ -22,7 +22,7 @@ def ran(case: Case, outcome: str = "timeout") -> Run:
 
 def at(scale: int, **fields: Any) -> Case:
     assert CASE.method
-    return replace(CASE, method=replace(CASE.method, scale=scale, **fields))
+    return replace(CASE, spec=replace(CASE.method, scale=scale, **fields))
 
 
 @pytest.mark.parametrize(("outcome", "reason"), [("timeout", "timed out"), ("limit", "met a limit")])

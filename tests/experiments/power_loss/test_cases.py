@@ -8,7 +8,8 @@ import pytest
 
 from sqlstress.errors import UsageError
 from sqlstress.plan import from_options
-from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Load, Settings
+from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
+from sqlstress.experiments.kv.spec import Load
 
 
 def planned(**given: Any) -> tuple[Case, ...]:
@@ -26,7 +27,7 @@ def test_one_configuration_is_planned_with_a_checkpoint_every_few_frames() -> No
         seed=7,
         verify="full",
         settings=Settings(wal_autocheckpoint=20, busy_timeout_ms=0),
-        load=Load(read_ratio=0.0),
+        spec=Load(read_ratio=0.0),
     )
     (other,) = planned(power=True, seed=7, wal_autocheckpoint="1000", buckets="4")
     assert (other.settings.wal_autocheckpoint, other.buckets) == (1000, 4)

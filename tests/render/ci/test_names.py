@@ -9,8 +9,10 @@ from hypothesis import given
 
 from sqlstress.render.ci.names import case_names, surroundings
 from sqlstress.report import Report, Run
-from sqlstress.report.case import Case, Load, Settings
-from sqlstress.report.parts import Checkpointing, Picks
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.spec import Checkpointing
+from sqlstress.experiments.keys.spec import Picks
 from tests.render.hostile import hostile_report
 from tests.render.variants import EXAMPLE, UNKNOWN
 from tests.strategies import reports
@@ -30,14 +32,14 @@ def test_a_case_of_defaults_is_named_by_its_layout() -> None:
 @pytest.mark.parametrize(
     ("case", "ending"),
     [
-        (Case(load=Load(read_ratio=0.9, batch=10)), "read-ratio=0.9, batch=10"),
+        (Case(spec=Load(read_ratio=0.9, batch=10)), "read-ratio=0.9, batch=10"),
         (Case(settings=Settings(synchronous="normal")), "synchronous=normal"),
         (Case(settings=Settings(synchronous=None, fullfsync=True)), "synchronous=unset, fullfsync=on"),
         (Case(settings=Settings(pragmas=(("temp_store", "memory"),))), "temp_store=memory"),
         (Case(driver="apsw", ops=500), "driver=apsw, ops=500"),
         (Case(checkpointing=Checkpointing("passive")), "mode=passive"),
         (
-            Case(workload="keys", picks=Picks("no-key", "uuid7", users=50)),
+            Case(workload="keys", spec=Picks("no-key", "uuid7", users=50)),
             "no-key, uuid7, 1 process, users=50",
         ),
     ],

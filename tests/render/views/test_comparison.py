@@ -17,7 +17,8 @@ from sqlstress.render.text import WIDTH, comparison_text
 from sqlstress.render.views.comparison_tables import tables
 from sqlstress.report import Check, Latency, Report, Run, Space, Verdict, Warning
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Method, Picks
+from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.keys.spec import Picks
 from tests import strategies
 from tests.analysis.comparison.sides import LINUX, WINDOWS, library, report, settings_read_back, sweep
 from tests.analysis.hand_made import run, trial
@@ -30,7 +31,7 @@ MACOS, WINDOWS_1 = REPORTS["003-macos-1-file"], REPORTS["003-windows-1-file"]
 FILES_20 = REPORTS["003-macos-20-files"]
 
 
-CLASSIC = with_case(classic_report(), load=MACOS.runs[0].case.load)
+CLASSIC = with_case(classic_report(), spec=MACOS.runs[0].case.spec)
 
 
 def side_by_side(*reports: Report, anyway: bool = False) -> Comparison:
@@ -150,8 +151,8 @@ def test_the_widest_figures_of_four_reports_fit() -> None:
 def test_fixed_work_is_shown_with_its_rows_a_second_its_time_and_its_space() -> None:
     method = Method("insert", "BLK", True, 1_000_000, 60.0)
     work = [
-        Case(workload="methods", method=method),
-        Case(workload="keys", picks=Picks("no-key", "uuid7")),
+        Case(workload="methods", spec=method),
+        Case(workload="keys", spec=Picks("no-key", "uuid7")),
     ]
     space = Space(17_000_000, 4096, 4150, 0, ())
     sweeps = [sweep(1.0, case=case, effective=settings_read_back(), space=space) for case in work]
@@ -182,7 +183,7 @@ def test_cycles_are_shown_with_their_total_and_the_slowest_of_them() -> None:
 def test_the_number_of_processes_is_told_once_where_it_is_one(
     ours: list[int], others: list[int], heading: str, case: str
 ) -> None:
-    work = Case(workload="keys", picks=Picks("no-key", "ulid"))
+    work = Case(workload="keys", spec=Picks("no-key", "ulid"))
     one, other = (
         report(*(run(1, count, trial(5), case=work) for count in counts)) for counts in (ours, others)
     )

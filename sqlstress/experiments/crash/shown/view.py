@@ -54,7 +54,7 @@ def _kill_blocks(report: Report, kills: Kills) -> Iterator[Block]:
 
 
 def _what(kills: Kills) -> str:
-    case, load = kills.case, kills.case.load
+    case, load = kills.case, kills.case.spec
     return (
         f"Process death. {plural(case.concurrency, 'writer')} on {files(case.buckets)}, killed at random "
         f"moments; transactions of {plural(load.batch + 1, 'row')}, {whole(load.value_size)}-byte values, "

@@ -9,10 +9,11 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, listing, percent, processes, rounded, whole
 from sqlstress.analysis.wording import times as times_more
+from sqlstress.experiments.cycles.face import setting_of
 from sqlstress.experiments.cycles.shown.times import Process, Times, times_of
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Cycling
 from sqlstress.statistics.units import NS_PER_S
 
 Measured = tuple[Run, Trial, Times]
@@ -26,7 +27,7 @@ def cycles(group: Group) -> Iterator[Finding]:
     measured = [
         (run, trial, times)
         for run, trial in group.measured()
-        if run.case.cycling and (times := times_of(run.case, trial))
+        if run.case.spec and (times := times_of(run.case, trial))
     ]
     yield from _given_up(group)
     fewest = min((run.case.concurrency for run, _, _ in measured), default=1)
@@ -46,14 +47,14 @@ def _can_be_compared(measured: Measured, concurrency: int) -> bool:
 
 def called(case: Case) -> str:
     """Name a setting; and the number of processes, if there are several."""
-    name = case.setting[:_LONGEST_NAME]
+    name = setting_of(case)[:_LONGEST_NAME]
     return name if case.concurrency == 1 else f"{name}, {processes(case.concurrency)}"
 
 
 def _given_up(group: Group) -> Iterator[Finding]:
     for run, trial in group.measured():
         if trial.outcome != "done":
-            after = run.case.cycling and run.case.cycling.timeout_s
+            after = run.case.spec and run.case.spec.timeout_s
             limit = f" after {duration(after * NS_PER_S)}" if after else ""
             yield Finding("timeout", f"TIMEOUT at {called(run.case)}{limit}: {trial.note}.")
 
@@ -107,7 +108,7 @@ def _never_checkpoints(measured: Measured) -> bool:
 
 
 def _transaction(run: Run) -> tuple[str, str]:
-    return run.case.settings.journal_mode, run.case.cycling.transaction if run.case.cycling else ""
+    return run.case.settings.journal_mode, run.case.spec.transaction if run.case.spec else ""
 
 
 def _worth(name: str, both: str, on: Times, frames: int) -> str:
@@ -127,7 +128,7 @@ def _autocheckpoint(trial: Trial) -> int | None:
 
 def _checkpoints(case: Case, trial: Trial, times: Times) -> Iterator[Finding]:
     """Say when a checkpoint was due, when it was seen, and whether the spike was it."""
-    cycling, frames, slowest = case.cycling or Cycling(), _autocheckpoint(trial), times.slowest
+    cycling, frames, slowest = case.spec or Cycling(), _autocheckpoint(trial), times.slowest
     if case.settings.journal_mode != "wal" or not frames or not slowest or cycling.transaction == "run":
         return
     commits = 2 * cycling.rows + 1 if cycling.transaction == "none" else 1

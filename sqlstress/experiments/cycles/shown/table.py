@@ -10,6 +10,7 @@ from sqlstress.display.columns import Figure, table_of
 from sqlstress.display.figures import ms_cell, share_cell, whole_cell
 from sqlstress.display.verified import COLUMN as VERIFIED
 from sqlstress.display.verified import verified_cell
+from sqlstress.experiments.cycles.face import setting_of
 from sqlstress.experiments.cycles.shown.times import Times, total_ns
 from sqlstress.report import Run, Trial
 
@@ -63,7 +64,7 @@ def _which(row: Row) -> str | None:
 
 
 FIGURES: tuple[Figure[Row], ...] = (
-    Figure(Column("setting", ("", "setting"), align="left"), lambda row: row.run.case.setting[:24]),
+    Figure(Column("setting", ("", "setting"), align="left"), lambda row: setting_of(row.run.case)[:24]),
     Figure(Column("processes", ("proc-", "esses")), lambda row: whole_cell(row.run.case.concurrency)),
     Figure(Column("cycles done", ("cycles", "done")), _done),
     Figure(Column("statements ms", ("state-", "ments ms")), _ms(lambda times: times.statements)),

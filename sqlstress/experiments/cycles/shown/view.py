@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Block, Paragraph, Picture, Table
 from sqlstress.display.verified import verified_legend
+from sqlstress.experiments.cycles.face import setting_of
 from sqlstress.experiments.cycles.shown.findings import called
 from sqlstress.experiments.cycles.shown.picture import Line, picture
 from sqlstress.experiments.cycles.shown.table import Row, processes_table, settings_table
 from sqlstress.experiments.cycles.shown.times import times_of
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Run
-from sqlstress.report.parts import Cycling
 from sqlstress.statistics.units import format_count, format_duration
 
 _NAMES = {
@@ -32,7 +33,7 @@ _MEANINGS = {
 
 def what(group: Group) -> str:
     """Return what the processes did."""
-    works = dict.fromkeys(run.case.cycling or Cycling() for run in group.runs)
+    works = dict.fromkeys(run.case.spec or Cycling() for run in group.runs)
     limits = [work.timeout_s for work in works if work.timeout_s]
     limit = [f"given up after {format_duration(max(limits))}"] if limits else []
     told = dict.fromkeys(map(_work, works))
@@ -68,7 +69,7 @@ def _line(row: Row) -> Line:
 
 
 def _legend(group: Group, table: Table) -> Iterator[str]:
-    parts = {part for run in group.runs for part in run.case.setting.split("-")}
+    parts = {part for run in group.runs for part in setting_of(run.case).split("-")}
     yield from (f"{name}: {text}" for name, text in _NAMES.items() if name in parts)
     if any(part.isdecimal() for part in parts):
         yield "a number: the frames after which a commit checkpoints"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import finite
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.report import Run, Space
-from sqlstress.report.parts import Picks
 
 TABLE = "picks"
 
@@ -66,12 +66,12 @@ class Cells:
 def cell_of(run: Run) -> Cell | None:
     """Return the figures of a run; None where they can't be believed."""
     trial = run.typical()
-    if trial is None or trial.error is not None or run.verdict.status == "failed" or run.case.picks is None:
+    if trial is None or trial.error is not None or run.verdict.status == "failed" or run.case.spec is None:
         return None
     seconds, rows_per_s = finite(trial.seconds), finite(trial.rows_per_s)
     if not seconds or seconds < 0 or rows_per_s is None:
         return None
-    return Cell(run.case.picks, run.case.concurrency, seconds, rows_per_s, trial.space)
+    return Cell(run.case.spec, run.case.concurrency, seconds, rows_per_s, trial.space)
 
 
 def ratio(cell: Cell | None, base: Cell | None, figure: str) -> float | None:

@@ -9,7 +9,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import listing, percent, rounded, times
 from sqlstress.experiments.keys.shown.cells import Cell, Cells, ratio
-from sqlstress.report.parts import ID_TYPES, SCHEMAS
+from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS
 
 NEAR = 1 / 3
 """Times that differ by less are as good as each other: on a busy machine trials of one case do. With 0.2 the

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group
 from sqlstress.experiments.keys.shown.cells import Cell, Cells, ratio
-from sqlstress.report.parts import Picks
+from sqlstress.experiments.keys.spec import Picks
 
 SOURCE = "A One-Part Serialized Mystery, Part 2: The Benchmarks, 2023-07-21"
 WRITERS = 4
@@ -76,7 +76,7 @@ class Beside:
 
 def beside_published(group: Group) -> Iterator[Beside]:
     """Yield the published figures for which the group has one of its own; none beside themselves."""
-    picks = group.case.picks
+    picks = group.case.spec
     if picks is None or picks.items != Picks("", "").items:
         return
     cells = Cells(group)

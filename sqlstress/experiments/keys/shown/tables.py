@@ -12,8 +12,8 @@ from sqlstress.display.columns import Figure, table_of
 from sqlstress.display.figures import count_cell, ms_cell, seconds_cell, share_cell, whole_cell
 from sqlstress.experiments.keys.shown.cells import Cell, Cells, cell_of, ratio
 from sqlstress.experiments.keys.shown.published import Beside, Published
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.report import Latency, Run, Trial
-from sqlstress.report.parts import Picks
 
 BASE = "uuid4"
 FAILED = "failed"
@@ -38,7 +38,7 @@ class Row:
 def rows_of(group: Group) -> list[Row]:
     """Return the rows of a group, in the order of its runs."""
     cells = Cells(group)
-    return [_row(run, run.case.picks, cells) for run in group.runs if run.case.picks]
+    return [_row(run, run.case.spec, cells) for run in group.runs if run.case.spec]
 
 
 def _row(run: Run, picks: Picks, cells: Cells) -> Row:

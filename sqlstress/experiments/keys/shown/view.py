@@ -21,7 +21,7 @@ _PAGES = (
 
 def what(group: Group) -> str:
     """Return what the processes did."""
-    picks = group.case.picks
+    picks = group.case.spec
     if picks is None:
         return "Users pick items"
     return (

@@ -11,7 +11,7 @@ WAL_WATCHER = "WAL watcher"
 
 def names(case: Case) -> tuple[str, ...]:
     """Return which of them a case has."""
-    beside = case.checkpointing
+    beside = case.spec.checkpointing
     if beside is None:
         return ()
     checkpointer = () if beside.mode == "none" else (CHECKPOINTER,)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqlstress.engine.tally import Window
 from sqlstress.experiments.kv.beside.stretches import largest, summed
 from sqlstress.experiments.kv.beside.timing import Timing
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Checkpointing
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,
@@ -33,15 +34,15 @@ class Checkpointer:
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case = case
-        self._sql = f"PRAGMA wal_checkpoint({(case.checkpointing or Checkpointing()).mode.upper()})"
+        self._sql = f"PRAGMA wal_checkpoint({(case.spec.checkpointing or Checkpointing()).mode.upper()})"
         patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)
         own = replace(case, settings=replace(case.settings, busy="default", busy_timeout_ms=patience_ms))
         self._client = Client(own, place.paths, 0)
         self._files = self._client.connect_all()
 
-    def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
+    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Checkpoint from the common start on; the checkpoints that end within the window are told."""
-        timing = Timing(self._case, opens_ns, ended)
+        timing = Timing(self._case, window, ended)
         answers = Answers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
             for number, connection in enumerate(self._files):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.engine.tally import Window
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 
@@ -25,7 +26,7 @@ class PinnedReader:
             # A transaction has no snapshot until it reads.
             connection.rows("SELECT count(*) FROM sqlite_schema")
 
-    def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
+    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Do nothing until the trial is over."""
         while not ended():
             time.sleep(_TICK_S)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from math import inf
 
+from sqlstress.engine.tally import Window
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Checkpointing
 from sqlstress.statistics.units import NS_PER_S
 
 _TICK_S = 0.02
@@ -17,11 +17,11 @@ _TICK_S = 0.02
 class Timing:
     """The interval of a case, and its window; times are in perf_counter_ns."""
 
-    def __init__(self, case: Case, opens_ns: int, ended: Callable[[], bool]) -> None:
-        beside = case.checkpointing or Checkpointing()
+    def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
+        beside = case.spec.checkpointing or Checkpointing()
         self.interval_ns = round(beside.interval_s * NS_PER_S)
-        self._opens_ns, self._ended = opens_ns, ended
-        self._closes_ns = opens_ns + (case.duration_s * NS_PER_S if case.has_window else inf)
+        self._opens_ns, self._ended = window.opens_ns, ended
+        self._closes_ns = window.closes_ns
 
     def rounds(self) -> Iterator[None]:
         """Yield again and again, with a pause of the interval in between, until it is over.

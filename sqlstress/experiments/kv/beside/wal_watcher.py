@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.engine.tally import Window
 from sqlstress.experiments.kv.beside.stretches import largest
 from sqlstress.experiments.kv.beside.timing import Timing
 from sqlstress.report.case import Case
@@ -23,9 +24,9 @@ class WalWatcher:
         self._case = case
         self._files = place.paths
 
-    def run(self, opens_ns: int, ended: Callable[[], bool]) -> list[Series]:
+    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Look at all files, again and again, while the window is open."""
-        timing = Timing(self._case, opens_ns, ended)
+        timing = Timing(self._case, window, ended)
         frames, checkpointed, size, of_one = (
             largest(name, unit, timing.interval_ns)
             for name, unit in (

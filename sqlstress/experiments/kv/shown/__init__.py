@@ -1,1 +1,90 @@
-"""How it is shown: what its tables, sentences and plots say; pure functions of a report."""
+"""How the main job is shown: what its tables, sentences and plots say; pure functions of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from sqlstress.analysis.comparison.matching import differing
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.proof import partial_proofs
+from sqlstress.analysis.trust import trust
+from sqlstress.display.blocks import Block
+from sqlstress.display.figures import share_cell
+from sqlstress.display.measures import RATIO, TPS, Measure, of_trial, p99, shape_cell
+from sqlstress.display.plot import Plot
+from sqlstress.display.shown import Shown, Value
+from sqlstress.experiments.kv.shown import columns, plots, view
+from sqlstress.experiments.kv.shown.checkpoints import checkpoints
+from sqlstress.experiments.kv.shown.throughput import throughput
+from sqlstress.experiments.kv.shown.waiting import waiting
+from sqlstress.report import Run, Trial
+from sqlstress.report.case import Case
+
+
+class KeyValueShown(Shown):
+    """Layouts with numbers of processes."""
+
+    topics = (throughput, checkpoints, waiting, partial_proofs, trust)
+    together = 3
+    measures = (
+        (TPS, RATIO),
+        (
+            Measure(
+                "{letter} shape",
+                ("{letter}", "shape"),
+                "shape: TPS over that of 1 process, which can be compared where TPS can't",
+                shape_cell,
+            ),
+            Measure(
+                "{letter} fairness",
+                ("{letter} fair-", "ness"),
+                "fairness (Jain's index): 1 when all processes got an equal share",
+                of_trial(lambda trial: share_cell(trial.fairness)),
+            ),
+        ),
+        (
+            Measure(
+                "{letter} replace p99 ms",
+                ("{letter} repl.", "p99 ms"),
+                "p99: 99% of the replaces or gets were as fast or faster",
+                p99("replace"),
+            ),
+            Measure("{letter} get p99 ms", ("{letter} get", "p99 ms"), "", p99("get")),
+        ),
+    )
+
+    def what(self, group: Group) -> str:
+        return view.what(group)
+
+    def blocks(self, group: Group) -> Iterator[Block]:
+        return view.blocks(group)
+
+    def plots(self, group: Group) -> Iterator[Plot]:
+        return plots.plots(group)
+
+    def rate(self, run: Run) -> float | None:
+        return run.median_tps()
+
+    def loads(self, cases: Sequence[Case]) -> list[str]:
+        names = dict.fromkeys(name for case in cases for name in differing(cases[0].spec, case.spec))
+        beside = names.pop("checkpointing", names) is None
+        told = [[f"{name.replace('_', ' ')} {getattr(case.spec, name)}" for name in names] for case in cases]
+        if beside:
+            for own, case in zip(told, cases, strict=True):
+                own.append(_beside(case))
+        return [", ".join(own) for own in told]
+
+    def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
+        return columns.CASE
+
+    def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
+        return columns.TRIAL
+
+
+def _beside(case: Case) -> str:
+    """Return what runs beside the load of a case."""
+    beside = case.spec.checkpointing
+    if beside is None:
+        return "no process beside the load"
+    pinned = ", a pinned reader" if beside.pinned_reader else ""
+    return f"checkpointer {beside.mode} every {beside.interval_s:g} s{pinned}"

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Block, Column, Paragraph, Picture
+from sqlstress.display.case_table import FILES, PROCESSES, Cell, Row, rows_of
 from sqlstress.display.columns import Figure, table_of
 from sqlstress.display.figures import MISSING, count_cell, ms_cell, share_cell
-from sqlstress.experiments.kv.shown.table import FILES, PROCESSES, Cell, Row, rows_of
 from sqlstress.experiments.kv.shown.wal import Wal, wal_of
 from sqlstress.experiments.kv.shown.wal_picture import picture
-from sqlstress.report.parts import Checkpointing
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.statistics.units import format_duration
 
 _MEANINGS = {
@@ -36,7 +36,7 @@ def words(asked: Checkpointing) -> str:
 
 def blocks(group: Group) -> Iterator[Block]:
     """Yield what the checkpoints and the WALs did; nothing where nobody looked."""
-    if group.case.checkpointing and any(group.measured()):
+    if group.case.spec.checkpointing and any(group.measured()):
         table = table_of(rows_of(group), _FIGURES)
         yield table
         yield Paragraph(f"{'; '.join(text for name, text in _MEANINGS.items() if name in table.headers)}.")

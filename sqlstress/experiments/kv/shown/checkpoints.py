@@ -9,8 +9,8 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, places, size, whole
 from sqlstress.experiments.kv.shown.wal import LARGE, Wal, autocheckpoint, wal_of
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Checkpointing
 
 STARVED = 3
 """So many checkpoints in a row that got no further are no accident."""
@@ -18,7 +18,7 @@ STARVED = 3
 
 def checkpoints(group: Group) -> Iterator[Finding]:
     """Yield what became of the WALs of a group, where somebody watched them."""
-    asked = group.case.checkpointing
+    asked = group.case.spec.checkpointing
     seen = [_Seen(run.case, wal) for run, trial in group.measured() if (wal := wal_of(run.case, trial))]
     if asked is None or not seen:
         return

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Table
 from sqlstress.display.verified import verified_legend
+from sqlstress.experiment import face_of
 
 
 def legend(group: Group, table: Table) -> str:
@@ -15,7 +16,7 @@ def legend(group: Group, table: Table) -> str:
 
 
 def _parts(group: Group, table: Table) -> Iterator[str]:
-    if group.case.unit == "pair":
+    if face_of(group.case).whole_script:
         yield "TPS: pairs a second, each a set and a get of the same key"
     else:
         yield "TPS: transactions a second, each a get or a commit"

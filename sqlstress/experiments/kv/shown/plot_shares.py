@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sqlstress.analysis.group import Group, by_files
 from sqlstress.analysis.wording import files, processes
 from sqlstress.display.plot import Plain, Plot, View, axis, colour, counts_axis, level
+from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 
 APART = 0.14
@@ -38,7 +39,7 @@ def _marks(layout: int, measured: list[tuple[Run, Trial]], number: int, layouts:
             y.append(worker.transactions * len(trial.workers) / total if total else 0)
             told.append(
                 f"process {worker.worker} of {processes(run.case.concurrency)} on {files(layout)}: "
-                f"{worker.transactions:,} {run.case.unit}s"
+                f"{worker.transactions:,} {face_of(run.case).units}"
             )
     return {
         "type": "scatter",

@@ -9,7 +9,8 @@ from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.experiments.kv.shown import beside as kv_beside
 from sqlstress.experiments.kv.shown.legend import legend
 from sqlstress.experiments.kv.shown.table import build
-from sqlstress.report.case import Case, Load
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case
 from sqlstress.statistics.units import format_count
 
 
@@ -27,10 +28,10 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _key_value(case: Case) -> str:
-    load = case.load
+    load = case.spec
     keys = f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}"
     values = f"{format_count(load.value_size)}-byte values"
-    others = [kv_beside.words(case.checkpointing)] if case.checkpointing else []
+    others = [kv_beside.words(case.spec.checkpointing)] if case.spec.checkpointing else []
     return "; ".join((_mix(load), keys, values, *others))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.wording import duration, finite, listing, places, rounded, whole
+from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.shown.throughput import NEAR_BEST
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
@@ -28,11 +29,6 @@ def waiting(group: Group) -> Iterator[Finding]:
     yield from _starvation(group)
     yield from _stall(group)
     yield from _snapshots(group)
-
-
-def longest_wait_ns(run: Run) -> int:
-    """Return the longest wait of a run's valid trials, in nanoseconds; 0 where none was observed."""
-    return max((trial.longest_wait_ns or 0 for trial in run.valid), default=0)
 
 
 def _starvation(group: Group) -> Iterator[Finding]:
@@ -68,7 +64,7 @@ def _ways(group: Group, cases: Sequence[Case]) -> list[str]:
     """Return what shortens the waits of the processes of these cases."""
     ways = []
     if group.case.settings.busy != "fair":
-        ways.append(f"--busy fair{' without the preset' * (group.case.workload == 'classic')}")
+        ways.append(f"--busy fair{' without the preset' * face_of(group.case).whole_script}")
     most = max(case.buckets for case in cases)
     files = max(USEFUL_BUCKETS, 2 * most)
     if most < MANY_FILES and not _in_vain(group, cases, files):
@@ -142,7 +138,7 @@ def _given_up(group: Group) -> Iterator[Finding]:
 
 
 def _snapshots(group: Group) -> Iterator[Finding]:
-    if group.case.load.begin != "deferred":
+    if group.case.spec.begin != "deferred":
         return
     number, cases = _tally(group, lambda trial: trial.busy_snapshot)
     if number:

@@ -51,7 +51,7 @@ class Wal:
 
 def wal_of(case: Case, trial: Trial) -> Wal | None:
     """Return the figures of a trial; None if nothing ran beside its load."""
-    if case.checkpointing is None:
+    if case.spec.checkpointing is None:
         return None
     time_ns = total(trial, CHECKPOINT_TIME)
     return Wal(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, processes, size
+from sqlstress.experiment import has_window
 from sqlstress.experiments.kv.shown.wal import series_of
 from sqlstress.statistics.series import WAL_SIZE, Series
 from sqlstress.statistics.units import NS_PER_S
@@ -24,7 +25,7 @@ def picture(group: Group) -> Iterator[str]:
     if lines:
         yield "Size of the WALs over the window, all files together, up to:"
     for name, (case, series) in zip(names, lines, strict=True):
-        window_ns = int(case.duration_s * NS_PER_S) if case.has_window else 0
+        window_ns = int(case.duration_s * NS_PER_S) if has_window(case) else 0
         yield f"{name:<{width}} |{bars(series, window_ns)}| {size(max(series.values))}"
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import finite
+from sqlstress.experiments.methods.face import tricks_of
+from sqlstress.experiments.methods.spec import METHODS, PHASES
 from sqlstress.report import Run
-from sqlstress.report.parts import METHODS, PHASES
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
 """How a cell ended: as its trial did; or it could not be measured; or its data was found wrong."""
@@ -104,10 +105,10 @@ class Cells:
 def _cells(runs: Iterable[Run]) -> Iterator[Cell]:
     failed: dict[Series, str] = {}
     for run in runs:
-        method = run.case.method
+        method = run.case.spec
         if method is None or method.name not in METHODS or method.phase not in PHASES:
             continue  # of another version
-        series = Series(run.case.concurrency, run.case.driver, method.phase, run.case.tricks)
+        series = Series(run.case.concurrency, run.case.driver, method.phase, tricks_of(run.case))
         cell = _cell(run, series, failed.get(series, FAILED))
         if cell.outcome in (TIMEOUT, LIMIT):
             failed[series] = cell.outcome
@@ -116,8 +117,8 @@ def _cells(runs: Iterable[Run]) -> Iterator[Cell]:
 
 def _cell(run: Run, series: Series, before: str) -> Cell:
     """Return the cell of a run; `before` is how the series failed at a smaller scale."""
-    assert run.case.method
-    scale, rows = run.case.method.scale, run.case.method.rows
+    assert run.case.spec
+    scale, rows = run.case.spec.scale, run.case.spec.rows
     if run.skipped is not None:
         return Cell(series, scale, rows, before)
     if run.verdict.status == "failed":

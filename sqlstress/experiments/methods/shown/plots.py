@@ -8,6 +8,7 @@ from math import log10
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import finite, processes, rounded
 from sqlstress.display.plot import Plain, Plot, View, axis, name
+from sqlstress.experiments.methods.face import tricks_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 
@@ -23,8 +24,8 @@ def plots(group: Group) -> Iterator[Plot]:
     parts: dict[str, list[Run]] = {}
     differing = len({run.case.concurrency for run in group.runs}) > 1
     for run in group.runs:
-        if run.case.method:
-            parts.setdefault(f"{run.case.method.phase}, {_by(run.case, differing)}", []).append(run)
+        if run.case.spec:
+            parts.setdefault(f"{run.case.spec.phase}, {_by(run.case, differing)}", []).append(run)
     views = [view for part, runs in parts.items() if (view := _view(part, runs))]
     if views:
         note = "Seconds, by the scale of the job. The bluer, the longer, by the logarithm. Empty: not tried."
@@ -39,7 +40,7 @@ def _by(case: Case, differing: bool) -> str:
 def _view(label: str, runs: list[Run]) -> View | None:
     cells: Matrix = {(_row(run.case), _scale(run.case)): _cell(run) for run in runs}
     rows = list(dict.fromkeys(_row(run.case) for run in runs))
-    sizes = {run.case.method.scale for run in runs if run.case.method}
+    sizes = {run.case.spec.scale for run in runs if run.case.spec}
     scales = [f"{scale:,}" for scale in sorted(sizes)]
     if not any(seconds for seconds, _ in cells.values()):
         return None
@@ -67,12 +68,12 @@ def _view(label: str, runs: list[Run]) -> View | None:
 
 
 def _row(case: Case) -> str:
-    return name(case.tricks)
+    return name(tricks_of(case))
 
 
 def _scale(case: Case) -> str:
-    assert case.method
-    return f"{case.method.scale:,}"
+    assert case.spec
+    return f"{case.spec.scale:,}"
 
 
 def _cell(run: Run) -> tuple[float | None, str]:

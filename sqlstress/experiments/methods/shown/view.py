@@ -36,7 +36,7 @@ def blocks(group: Group) -> Iterator[Block]:
             "in the same phase:"
         )
         yield summary_table(summary(cells, fewest, driver))
-    if group.case.method and any(run.case.method and run.case.method.as_published for run in group.runs):
+    if group.case.spec and any(run.case.spec and run.case.spec.as_published for run in group.runs):
         yield from _as_published(cells, fewest)
     yield from _binding(cells, fewest)
     yield from _contention(cells)
@@ -45,7 +45,7 @@ def blocks(group: Group) -> Iterator[Block]:
 def _legend(group: Group) -> Iterator[str]:
     yield "Rows per second and, in brackets, the time of all rows; the best of each column stands out"
     yield "WAL: journal mode WAL, else DELETE; TSC: all in one transaction"
-    queried = next((run.case.method for run in group.runs if _is_query(run.case)), None)
+    queried = next((run.case.spec for run in group.runs if _is_query(run.case)), None)
     if queried and queried.samples:
         rows = format_count(queried.samples * (queried.samples - 1) // 2)
         yield f"queried is a table of {rows} results: all pairs of {format_count(queried.samples)} samples"
@@ -58,7 +58,7 @@ def _legend(group: Group) -> Iterator[str]:
 
 
 def _is_query(case: Case) -> bool:
-    return case.method is not None and case.method.phase == "query"
+    return case.spec is not None and case.spec.phase == "query"
 
 
 def _matrix(cells: Cells, table: Matrix, fewest: int, driver: str) -> Iterator[Block]:

@@ -1,29 +1,21 @@
-"""The plots of each experiment, as plain data that plotly.js draws."""
+"""The plots of a page, as plain data that plotly.js draws."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
-from typing import cast
 
-from sqlstress.analysis.comparison import Compared
+from sqlstress.analysis.comparison import Compared, Part
 from sqlstress.analysis.group import Group
-from sqlstress.display.plot import Plot
-from sqlstress.render.page.plots import ab, comparison
+from sqlstress.display.measures import SYSTEMS
+from sqlstress.display.plot import Plot, name
+from sqlstress.experiment import face_of
+from sqlstress.render.page.plots import ab
 from sqlstress.report import Report
-
-PLOTS = {
-    "kv": "sqlstress.experiments.kv.shown.plots",
-    "methods": "sqlstress.experiments.methods.shown.plots",
-    "keys": "sqlstress.experiments.keys.shown.plots",
-    "cycles": "sqlstress.experiments.cycles.shown.plots",
-}
-"""Experiment → the module that has its plots."""
 
 
 def report_plots(group: Group) -> Iterator[Plot]:
     """Yield the plots of a group."""
-    yield from cast(Iterator[Plot], import_module(PLOTS[group.case.experiment]).plots(group))
+    yield from face_of(group.case).show().plots(group)
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
@@ -34,4 +26,11 @@ def ab_plots(report: Report) -> Iterator[Plot]:
 
 def comparison_plots(compared: Compared) -> Iterator[Plot]:
     """Yield the plots of a table of several reports side by side."""
-    yield from comparison.plots(compared)
+    names = [_name(part) for part in compared.table.parts]
+    yield from face_of(compared.table.parts[0].case).show().compared_plots(compared, names)
+
+
+def _name(part: Part) -> str:
+    system = part.report.environment.host.system
+    unknown = "published" if part.report.published is not None else "unknown"
+    return name(f"{part.letter} {SYSTEMS.get(system, system) or unknown}")

@@ -9,7 +9,7 @@ import pytest
 
 from sqlstress.analysis import advise_group, group_runs
 from sqlstress.report import Latency, Run
-from sqlstress.report.parts import Cycling
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.series_names import STATEMENTS
 from tests.cycles_report import (

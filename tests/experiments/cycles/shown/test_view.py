@@ -15,7 +15,7 @@ from sqlstress.experiments.cycles.shown.picture import LEVELS, Line, bars, pictu
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Report, Run
-from sqlstress.report.parts import Cycling
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.statistics.series_names import STATEMENTS
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
 from tests.example_report import assert_golden
@@ -131,7 +131,7 @@ def test_any_report_of_cycles_is_shown(report: Report) -> None:
 
 def test_other_rows_or_cycles_stand_in_a_table_of_their_own() -> None:
     usual = published_settings()[2]
-    case = replace(usual.case, cycling=Cycling(cycles=7, rows=2, transaction="none"))
+    case = replace(usual.case, spec=Cycling(cycles=7, rows=2, transaction="none"))
     text = report_text(cycles_report(usual, replace(usual, case=case)))
     assert text.count("setting") == 2
     assert "7 cycles: insert 2 rows one by one" in text

@@ -7,7 +7,7 @@ import pytest
 from sqlstress.analysis import group_runs
 from sqlstress.experiments.keys.shown.published import PUBLISHED, beside_published
 from sqlstress.report import Run
-from sqlstress.report.parts import ID_TYPES, SCHEMAS
+from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS
 from tests.example_keys import keys_report, run
 
 

@@ -17,7 +17,7 @@ from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Run, Space, TreeSpace
 from sqlstress.report.case import Case
-from sqlstress.report.parts import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from tests.example_keys import EXAMPLE, keys_report, run
 from tests.example_report import assert_golden
 from tests.strategies import trials

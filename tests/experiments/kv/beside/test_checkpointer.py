@@ -13,8 +13,9 @@ import pytest
 
 from sqlstress.experiments.kv.beside import checkpointer
 from sqlstress.experiments.kv.beside.checkpointer import Answer, Answers, Checkpointer
-from sqlstress.report.case import Case, Load, Settings
-from sqlstress.report.parts import Checkpointing
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,
@@ -34,7 +35,7 @@ BUCKETS = 3
 def case(request: pytest.FixtureRequest) -> Case:
     pytest.importorskip(request.param)
     settings = Settings(synchronous="off", wal_autocheckpoint=0, busy_timeout_ms=20)
-    return Case(driver=request.param, buckets=BUCKETS, ops=1, settings=settings, load=Load(key_space=9))
+    return Case(driver=request.param, buckets=BUCKETS, ops=1, settings=settings, spec=Load(key_space=9))
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from sqlstress.experiments.kv.beside.pinned_reader import PinnedReader
-from sqlstress.report.case import Case, Load, Settings
-from sqlstress.report.parts import Checkpointing
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS
 
@@ -22,7 +23,7 @@ def test_no_file_can_be_checkpointed_past_its_snapshot_until_it_ends(driver: str
         driver=driver,
         buckets=2,
         settings=Settings(synchronous="off", wal_autocheckpoint=0),
-        load=Load(key_space=9),
+        spec=Load(key_space=9),
         checkpointing=Checkpointing(pinned_reader=True),
     )
     with ExitStack() as opened:

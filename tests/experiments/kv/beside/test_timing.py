@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlstress.experiments.kv.beside.timing import Timing
 from sqlstress.report.case import Case
-from sqlstress.report.parts import Checkpointing
+from sqlstress.experiments.kv.spec import Checkpointing
 from tests.experiments.kv.beside.conftest import Time
 
 MS = 1_000_000

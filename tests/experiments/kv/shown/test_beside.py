@@ -12,7 +12,7 @@ from sqlstress.display.figures import MISSING
 from sqlstress.experiments.kv.shown.beside import blocks, words
 from sqlstress.render.text import report_text
 from sqlstress.report import Report, Trial
-from sqlstress.report.parts import Checkpointing
+from sqlstress.experiments.kv.spec import Checkpointing
 from tests.render.variants import EXAMPLE, beside_report, each_trial, with_case
 
 

@@ -9,7 +9,7 @@ import pytest
 from sqlstress.experiments.kv.shown.wal import wal_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import Checkpointing
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,

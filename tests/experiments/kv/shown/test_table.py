@@ -11,7 +11,7 @@ from sqlstress.display.blocks import Table
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.kv.shown.table import build
 from sqlstress.report import Check, Report, Verdict
-from sqlstress.report.case import Load
+from sqlstress.experiments.kv.spec import Load
 from tests.render.variants import (
     EXAMPLE,
     classic_report,
@@ -87,7 +87,7 @@ def test_updates_have_a_column_when_there_are_any() -> None:
 
 
 def test_rows_a_second_stand_in_the_table_of_batches_only() -> None:
-    assert "rows/s" in table(with_case(load=Load(batch=2))).headers
+    assert "rows/s" in table(with_case(spec=Load(batch=2))).headers
     assert "rows/s" not in table(EXAMPLE).headers
 
 

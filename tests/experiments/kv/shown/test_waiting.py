@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.report import Check, Run, Verdict
-from sqlstress.report.case import Case, Load, Settings
+from sqlstress.report.case import Case, Settings
+from sqlstress.experiments.kv.spec import Load
 from tests.analysis.hand_made import findings, run, trial
 
 UNFAIR = trial(fairness=0.2)
@@ -73,7 +74,7 @@ def test_a_process_alone_does_not_starve_but_stalls() -> None:
             1,
             "Try --busy fair without the preset, more files (--buckets 20) or fewer processes.",
         ),
-        (Case(load=Load(read_ratio=1.0)), 1, "Nothing here waits for the write lock"),
+        (Case(spec=Load(read_ratio=1.0)), 1, "Nothing here waits for the write lock"),
         (Case(driver="dry"), 1, "Nothing here waits for the write lock"),
     ],
 )
@@ -163,7 +164,7 @@ def test_operations_given_up_are_counted_over_all_trials_with_the_time_out() -> 
 
 
 def test_busy_snapshot_under_deferred_advises_begin_immediate() -> None:
-    deferred = Case(load=Load(begin="deferred", update_ratio=0.5))
+    deferred = Case(spec=Load(begin="deferred", update_ratio=0.5))
     told = findings(run(1, 2, trial(busy_snapshot=7), case=deferred))
     assert told["busy-snapshot"].startswith(
         "Transactions begun again after BUSY_SNAPSHOT: 7, at 2 processes on 1 file."
@@ -172,7 +173,7 @@ def test_busy_snapshot_under_deferred_advises_begin_immediate() -> None:
 
 
 def test_deferred_transactions_that_were_never_refused_are_left_alone() -> None:
-    assert "busy-snapshot" not in findings(run(1, 2, case=Case(load=Load(begin="deferred"))))
+    assert "busy-snapshot" not in findings(run(1, 2, case=Case(spec=Load(begin="deferred"))))
 
 
 def test_busy_snapshot_under_immediate_has_no_such_advice() -> None:

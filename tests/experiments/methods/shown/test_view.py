@@ -20,7 +20,7 @@ from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Run
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.parts import METHODS, PHASES, Method
+from sqlstress.experiments.methods.spec import METHODS, PHASES, Method
 from tests.example_methods import EXAMPLE, OK, methods_report, run
 from tests.example_report import assert_golden
 from tests.strategies import trials
@@ -78,9 +78,9 @@ def test_allocations_are_told_by_the_number_of_their_results() -> None:
 def test_every_planned_cell_has_its_place_in_a_matrix() -> None:
     cases = from_options({"full": "on", "driver": "peewee"}, "methods")
     runs = [
-        replace(run(case.method.phase, case.tricks, case.method.scale), case=case)
+        replace(run(case.spec.phase, case.tricks, case.spec.scale), case=case)
         for case in cases
-        if case.method
+        if case.spec
     ]
     cells = [row for table in tables(*runs)[:-1] for row in table.rows]
     assert sum("(" in cell for row in cells for cell in row) == len(cases)
@@ -116,9 +116,9 @@ def test_the_published_summary_mixes_phases_and_is_shown_only_when_it_is_asked_f
     assert len(tables(*runs)) == 5
     assert not any("as published" in title for title in titles(*runs))
     asked = [
-        replace(each, case=replace(each.case, method=replace(each.case.method, as_published=True)))
+        replace(each, case=replace(each.case, spec=replace(each.case.spec, as_published=True)))
         for each in runs
-        if each.case.method
+        if each.case.spec
     ]
     published = tables(*asked)[-1]
     assert any("as published" in title for title in titles(*asked))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.experiments.kv.values import SALTS, SEQUENCE_BITS, WORKER_BITS, Stamp, Values
+from sqlstress.engine.values import SALTS, SEQUENCE_BITS, WORKER_BITS, Stamp, Values
 from sqlstress.report.case import MAX_CONCURRENCY
 
 EIGHT_BYTE_INTEGER = 6

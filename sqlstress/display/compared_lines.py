@@ -1,34 +1,19 @@
-"""Plots of several reports side by side."""
+"""Plots of several reports side by side whose cases are layouts with numbers of processes: lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from sqlstress.analysis.comparison import Compared, Part
+from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.wording import files
-from sqlstress.display.plot import Plain, Plot, View, axis, counts_axis, line, name
-from sqlstress.render.page.plots import comparison_work
-from sqlstress.render.views.comparison_measures import SYSTEMS
+from sqlstress.display.plot import Plain, Plot, View, axis, counts_axis, line
 
 Figure = Callable[[int, int], float | None]
 """Row and part → a figure."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-def plots(compared: Compared) -> Iterator[Plot]:
-    """Yield the plots of a table: of key-value cases lines over the processes, of others bars."""
-    names = [_name(part) for part in compared.table.parts]
-    of_table = _throughput if compared.table.experiment == "kv" else comparison_work.plots
-    yield from of_table(compared, names)
-
-
-def _name(part: Part) -> str:
-    system = part.report.environment.host.system
-    unknown = "published" if part.report.published is not None else "unknown"
-    return name(f"{part.letter} {SYSTEMS.get(system, system) or unknown}")
-
-
-def _throughput(compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
+def plots(compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
     """Yield the throughput, a line for each report and layout; and its shape."""
     views = [
         View(label, data, axes)

@@ -1,0 +1,103 @@
+"""The columns that a table of cases has whatever the experiment: a row for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlstress.analysis.group import Group, longest_wait_ns
+from sqlstress.analysis.wording import finite
+from sqlstress.display import verified
+from sqlstress.display.blocks import Column, Table
+from sqlstress.display.clean import shortened
+from sqlstress.display.columns import Figure, table_of
+from sqlstress.display.figures import count_cell, ms_cell, seconds_cell, share_cell, whole_cell
+from sqlstress.experiment import face_of
+from sqlstress.report import Run, Trial
+
+FAILED = "failed"
+_LONGEST_CASE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A case and the trial that stands for it."""
+
+    run: Run
+    trial: Trial | None
+    """The typical one of the valid trials; None when the case could not be measured."""
+
+
+Cell = Callable[[Row], str | None]
+"""What a column says of a row; None when it has no figure."""
+
+
+def rows_of(group: Group) -> list[Row]:
+    """Return a row for each run of a group."""
+    return [Row(run, run.shown()) for run in group.runs]
+
+
+def of_trial(figure: Callable[[Trial], str | None]) -> Cell:
+    """Return the cell of a figure of the trial that stands for a case."""
+    return lambda row: None if row.trial is None else figure(row.trial)
+
+
+def _case(row: Row) -> str:
+    return shortened(face_of(row.run.case).work_of(row.run.case), _LONGEST_CASE)
+
+
+def _total(row: Row) -> str | None:
+    return FAILED if row.trial is None else count_cell(row.run.median_tps())
+
+
+def _per_process(row: Row) -> str | None:
+    total = finite(row.run.median_tps())
+    return (
+        None if row.trial is None or total is None else count_cell(total / max(1, row.run.case.concurrency))
+    )
+
+
+def _longest_wait(row: Row) -> str | None:
+    if row.trial is None or row.trial.longest_wait_ns is None:
+        return None
+    return ms_cell(longest_wait_ns(row.run))
+
+
+CASE: Figure[Row] = Figure(Column("case", ("", "case"), "left"), _case)
+FILES: Figure[Row] = Figure(Column("files", ("", "files")), lambda row: whole_cell(row.run.case.buckets))
+PROCESSES: Figure[Row] = Figure(
+    Column("processes", ("proc-", "esses")), lambda row: whole_cell(row.run.case.concurrency)
+)
+TIME: Figure[Row] = Figure(
+    Column("time s", ("time", "s")), of_trial(lambda trial: seconds_cell(trial.seconds))
+)
+PER_PROCESS: Figure[Row] = Figure(Column("TPS per process", ("TPS per", "process")), _per_process)
+TOTAL: Figure[Row] = Figure(Column("TPS total", ("TPS", "total")), _total)
+ROWS_PER_S: Figure[Row] = Figure(
+    Column("rows/s", ("rows", "per s")), of_trial(lambda trial: count_cell(trial.rows_per_s))
+)
+FAIRNESS: Figure[Row] = Figure(
+    Column("fairness", ("fair-", "ness")), of_trial(lambda trial: share_cell(trial.fairness))
+)
+LONGEST_WAIT: Figure[Row] = Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait)
+VERIFIED: Figure[Row] = Figure(verified.COLUMN, lambda row: verified.verified_cell(row.run))
+
+COMMON = (CASE, PROCESSES, TIME, TOTAL, ROWS_PER_S, FAIRNESS, LONGEST_WAIT, VERIFIED)
+"""What can be said of every case."""
+_MEANINGS = {
+    "TPS total": "TPS: {units} a second",
+    "fairness": "fairness (Jain's index): 1 when all processes got an equal share",
+    "longest wait ms": "longest wait: the slowest operation",
+}
+
+
+def common_table(group: Group) -> Table:
+    """Return the table of what can be said of every case."""
+    return table_of(rows_of(group), COMMON, ("longest wait ms", "fairness", "rows/s"))
+
+
+def common_legend(group: Group, table: Table) -> str:
+    """Return what its columns mean, in a sentence."""
+    units = face_of(group.case).units
+    told = [text.format(units=units) for name, text in _MEANINGS.items() if name in table.headers]
+    return f"{'; '.join((*told, *verified.verified_legend(group)))}."

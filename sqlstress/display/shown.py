@@ -1,0 +1,111 @@
+"""What every experiment is asked for when a report is shown, and what those show that say nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from itertools import chain
+from typing import ClassVar
+
+from sqlstress.analysis.comparison import Compared
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.proof import partial_proofs
+from sqlstress.analysis.trust import trust
+from sqlstress.display import compared_bars, compared_lines
+from sqlstress.display.blocks import Block, Paragraph
+from sqlstress.display.case_table import common_legend, common_table
+from sqlstress.display.figures import seconds_cell
+from sqlstress.display.measures import RATIO, ROWS_PER_S, Measure, Measures, of_trial
+from sqlstress.display.plot import Plot
+from sqlstress.experiment import Unknown, face_of
+from sqlstress.report import Run, Trial
+from sqlstress.report.case import Case
+
+Value = str | float | None
+Topic = Callable[[Group], Iterator[Finding]]
+
+TIME = Measure(
+    "{letter} time s",
+    ("{letter}", "time s"),
+    "time: how long the work took",
+    of_trial(lambda trial: seconds_cell(trial.seconds)),
+)
+
+
+class Shown:
+    """How an experiment is shown: pure functions of a report. One of its own overrides what differs."""
+
+    topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, trust)
+    """What there is to say of a group, beside what is wrong or missing."""
+    measures: ClassVar[Measures] = ((ROWS_PER_S, RATIO), (TIME,))
+    """The figures that a comparison shows."""
+    together: ClassVar[int] = 1
+    """How many reports stand beside the first one in 80 columns; one where a case has a long name."""
+
+    def what(self, group: Group) -> str:
+        """Return what the processes did, as the beginning of a sentence."""
+        return group.case.workload
+
+    def blocks(self, group: Group) -> Iterator[Block]:
+        """Yield the tables and pictures, each with a sentence that says what it means."""
+        table = common_table(group)
+        yield table
+        yield Paragraph(common_legend(group, table))
+
+    def findings(self, group: Group) -> Iterator[Finding]:
+        """Yield what there is to say."""
+        return chain.from_iterable(topic(group) for topic in self.topics)
+
+    def plots(self, group: Group) -> Iterator[Plot]:
+        """Yield the plots of a group."""
+        return iter(())
+
+    def rate(self, run: Run) -> float | None:
+        """Return what a run is compared by, a second: of one that was done, and whose data is right."""
+        trial = run.shown()
+        return trial.rows_per_s if trial else None
+
+    def tracked(self, run: Run) -> Iterator[float | None]:
+        """Yield what trackers keep of each trial that counts: what it did a second."""
+        return (trial.tps for trial in run.valid)
+
+    def tracked_unit(self, case: Case) -> str:
+        """Return what that counts, in the plural."""
+        return face_of(case).units
+
+    def loads(self, cases: Sequence[Case]) -> list[str]:
+        """Return what differs in the loads of cases that do the same work; nothing where they can't."""
+        return [""] * len(cases)
+
+    def compared_plots(self, compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
+        """Yield the plots of several reports side by side: lines over the processes, or bars case by case."""
+        if compared.table.sweeps:
+            yield from compared_lines.plots(compared, names)
+        else:
+            yield from compared_bars.plots(compared, names, self)
+
+    def bar(self, case: Case) -> tuple[str, Hashable]:
+        """Return under which title a case has its bar there; of the same title and key only the last one."""
+        return "", case
+
+    def bar_name(self, case: Case) -> str:
+        """Return what a bar is called, but for the number of processes."""
+        return face_of(case).work_of(case)
+
+    def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
+        """Return the columns of the CSV that only its cases have: the fields of their specs."""
+        found: dict[str, Callable[[Run], Value]] = {}
+        for run in runs:
+            key = face_of(run.case).key or run.case.workload
+            for one in fields(run.case.spec) if not isinstance(run.case.spec, Unknown) else ():
+                found.setdefault(f"{key}_{one.name}", _field(one.name))
+        return found
+
+    def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
+        """Return the columns of the CSV that only its trials have."""
+        return {}
+
+
+def _field(name: str) -> Callable[[Run], Value]:
+    return lambda run: getattr(run.case.spec, name, None)

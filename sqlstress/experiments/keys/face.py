@@ -1,0 +1,122 @@
+"""The experiment with primary keys: its cases are schemas with types of identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+from sqlstress.errors import UsageError
+from sqlstress.experiment import Experiment
+from sqlstress.experiments.keys.spec import SCHEMAS, Extra, Picks
+from sqlstress.options.option import chosen, options_of
+from sqlstress.plan.ask import Ask, check_locking
+from sqlstress.report.case import SETTINGS, Case, Settings, common, otherwise
+
+MOST_ROWS = 10_000_000
+"""Picks in the table: all of them are compared with what the workers were told, in memory."""
+PICK_S = 50e-6
+
+Asked = Ask[Picks, Extra]
+
+
+def cases(asked: Asked) -> Iterator[Case]:
+    """Yield the cases, schemas outside, types inside. Raises UsageError when options contradict each other."""
+    schemas = _schemas(asked)
+    _check_together(asked)
+    case = replace(asked.case, settings=_settings(asked))
+    for schema, concurrency in product(schemas, asked.some("concurrency")):
+        of_schema = replace(asked.spec, schema=schema)
+        # Where picks have no id of their own, nobody makes it.
+        makers = asked.some("made-by") if of_schema.own_id else ("python",)
+        for made_by, id_type in product(makers, asked.some("id-type")):
+            picks = replace(of_schema, id_type=id_type, made_by=made_by)
+            yield replace(case, concurrency=concurrency, spec=picks)
+
+
+def _schemas(asked: Asked) -> tuple[str, ...]:
+    if asked.extra.full and "schema" in asked.given:
+        raise UsageError("--full is every schema: leave out --full or --schema.")
+    schemas = SCHEMAS if asked.extra.full else asked.some("schema")
+    if "sqlite" in asked.some("made-by") and not any(Picks(schema, "").own_id for schema in schemas):
+        raise UsageError("--made-by sqlite needs a --schema whose picks have an id of their own.")
+    return schemas
+
+
+def _check_together(asked: Asked) -> None:
+    load = asked.spec
+    if load.most_picks > load.items:
+        raise UsageError(
+            f"--picks {load.picks} is up to {load.most_picks:,} distinct items of the {load.items:,} that "
+            "there are. Lower --picks or raise --items."
+        )
+    if load.users * load.picks > MOST_ROWS:
+        raise UsageError(f"--users times --picks is more than {MOST_ROWS:,} rows: lower one of them.")
+    most = asked.most_processes
+    if most > load.users:
+        raise UsageError(f"--users {load.users} leaves some of {most} processes without one: raise --users.")
+    if asked.case.driver == "dry" and "sqlite" in asked.some("made-by"):
+        raise UsageError("--made-by sqlite needs a database: the dry driver stores nothing.")
+    check_locking(asked)
+
+
+def _settings(asked: Asked) -> Settings:
+    """Return the settings, with foreign keys enforced unless it is said otherwise."""
+    pragmas = asked.settings.pragmas
+    if "foreign_keys" in dict(pragmas):
+        return asked.settings
+    return asked.with_settings(pragmas=(("foreign_keys", "on"), *pragmas))
+
+
+def _work_of(case: Case) -> str:
+    made = " made by SQLite" if case.spec.made_by == "sqlite" else ""
+    return f"{case.spec.schema}, {case.spec.id_type}{made}"
+
+
+def _one_table(case: Case) -> Case:
+    work = replace(case.spec, schema="", id_type="", made_by="")
+    return replace(case, concurrency=1, seed=0, spec=work)
+
+
+KEYS = Experiment(
+    name="keys",
+    spec=Picks,
+    key="picks",
+    command="keys",
+    summary="Primary keys: integers, UUIDs and ULIDs, in five schemas.",
+    help=(
+        "Measure primary keys: concurrent writers insert rows whose ids are integers, UUIDs or ULIDs.\n\n"
+        "Each user picks about 100 items, in one transaction. Time and space of each type of id, schema by "
+        "schema."
+    ),
+    example="sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json",
+    options=(
+        otherwise("concurrency", default="4"),
+        *chosen(options_of(Picks), "schema"),
+        *chosen(options_of(Extra)),
+        *chosen(options_of(Picks), "id-type", "made-by"),
+        *common("repeat"),
+        *chosen(options_of(Picks), "users", "picks", "items", "begin"),
+        *(
+            otherwise("synchronous", default="normal")
+            if name == "synchronous"
+            else otherwise(
+                "pragma", help="Any other PRAGMA; may be repeated. foreign_keys is on unless it is given."
+            )
+            if name == "pragma"
+            else common(name)[0]
+            for name in SETTINGS
+        ),
+        *common("driver", "verify", "seed"),
+    ),
+    extra=Extra,
+    cases=cases,
+    one_table=_one_table,
+    work_of=_work_of,
+    in_label=frozenset(("schema", "id_type", "made_by")),
+    counted="rows",
+    guess_s=lambda case: PICK_S * case.spec.users * case.spec.picks,
+    work="sqlstress.experiments.keys.work:KeysWork",
+    worker="sqlstress.experiments.keys.worker:KeysSource",
+    shown="sqlstress.experiments.keys.shown:KeysShown",
+)

@@ -1,0 +1,198 @@
+"""The key-value experiment, and its preset: the published script's measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlstress.errors import UsageError
+from sqlstress.experiment import Experiment
+from sqlstress.experiments.kv.spec import Checkpointing, Extra, Load
+from sqlstress.options.option import chosen, options_of
+from sqlstress.plan.ask import Ask, check_locking, is_exclusive
+from sqlstress.report.case import COMMON, SETTINGS, Case, Settings, common
+
+MOST_DATA = 1 << 40
+"""Bytes of all values together, each key's being preloaded."""
+MOST_WRITTEN = 1 << 30
+"""Bytes that a transaction writes: the worker holds them in memory."""
+OPERATION_S, KEY_S, BUCKET_S = 150e-6, 3e-6, 5e-3
+"""What an operation, a key to preload, and a file to make take, about."""
+
+PUBLISHED = Case(
+    workload="classic",
+    duration_s=0.0,
+    warmup_s=0.0,
+    ops=5000,
+    settings=Settings(synchronous=None),
+    spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
+)
+"""The published script's measurement: what `--preset classic` fixes; None: left alone."""
+_FREE = ("buckets", "concurrency", "driver", "repeat", "seed", "verify", "preset")
+"""What it leaves to the user."""
+
+Asked = Ask[Load, Extra]
+
+
+def cases(asked: Asked) -> Iterator[Case]:
+    """Yield the cases, layouts outside, concurrencies inside. Raises UsageError."""
+    if "checkpoint-interval" in asked.given and not _beside(asked):
+        raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader.")
+    first = _published(asked) if asked.extra.preset == "classic" else _checked(asked)
+    for buckets in asked.some("buckets"):
+        for concurrency in asked.some("concurrency"):
+            yield replace(first, buckets=buckets, concurrency=concurrency)
+
+
+def _beside(asked: Asked) -> bool:
+    """Return whether anything runs beside the load."""
+    return asked.extra.checkpointing.mode != "none" or asked.extra.checkpointing.pinned_reader
+
+
+def _published(asked: Asked) -> Case:
+    """Return the published script's case. Raises UsageError when something else was asked for too."""
+    if _beside(asked):
+        name = "checkpointer" if asked.extra.checkpointing.mode != "none" else "pinned-reader"
+        raise UsageError(_contradiction(name, "has none"))
+    for part, fixed in (
+        (asked.case, PUBLISHED),
+        (asked.settings, PUBLISHED.settings),
+        (asked.spec, PUBLISHED.spec),
+    ):
+        for field, option in options_of(cast(Any, type(part))).items():
+            if option.name in asked.given and option.name not in _FREE:
+                value = getattr(fixed, field)
+                if getattr(part, field) != value:
+                    raise UsageError(_contradiction(option.name, _fixed(option.name, value)))
+    case = asked.case
+    return replace(PUBLISHED, driver=case.driver, repeat=case.repeat, seed=case.seed, verify=case.verify)
+
+
+def _contradiction(name: str, what: str) -> str:
+    return f"--{name} contradicts --preset classic, which {what}. Leave one of them out."
+
+
+def _fixed(name: str, value: object) -> str:
+    unset = value in (None, ()) or name in ("duration", "warmup")
+    return (
+        "leaves it unset" if unset else f"fixes it at {COMMON[name].default if name in SETTINGS else value}"
+    )
+
+
+def _checked(asked: Asked) -> Case:
+    """Return the case. Raises UsageError when options contradict each other."""
+    _check_load(asked.spec)
+    case, beside = asked.case, asked.extra.checkpointing
+    for name in ("duration", "warmup"):
+        if case.ops is not None and name in asked.given:
+            raise UsageError(f"--ops takes the place of a window: leave out --ops or --{name}.")
+    if "begin" in asked.given and asked.spec.batch == 1 and not asked.spec.update_ratio:
+        raise UsageError(
+            "--begin is of transactions of several statements: give --batch or --update-ratio, or leave it."
+        )
+    if _beside(asked):
+        _check_checkpointing(asked)
+        case = replace(case, spec=replace(asked.spec, checkpointing=beside))
+    check_locking(asked)
+    if beside.mode != "none":
+        case = replace(case, settings=asked.with_settings(wal_autocheckpoint=0))
+    return case if case.ops is None else replace(case, warmup_s=0.0)
+
+
+def _check_load(load: Load) -> None:
+    if load.read_ratio + load.update_ratio > 1 + 1e-9:
+        raise UsageError(
+            "--read-ratio and --update-ratio add up to more than 1. Lower one of them; the rest are replaces."
+        )
+    if load.batch > load.key_space:
+        raise UsageError("--batch is larger than --key-space: a transaction writes distinct keys.")
+    sizes = (("key-space", load.key_space, MOST_DATA, "1 TiB"), ("batch", load.batch, MOST_WRITTEN, "1 GiB"))
+    for name, count, most, bound in sizes:
+        if count * load.value_size > most:
+            raise UsageError(f"--{name} times --value-size is more than {bound}: lower one of them.")
+
+
+def _check_checkpointing(asked: Asked) -> None:
+    """Refuse what a process beside the workers can't do."""
+    mode, settings = asked.extra.checkpointing.mode, asked.settings
+    which = "--checkpointer" if mode != "none" else "--pinned-reader"
+    if settings.journal_mode != "wal":
+        raise UsageError(f"{which} needs a WAL: leave out --journal-mode {settings.journal_mode}.")
+    if asked.case.driver == "dry":
+        raise UsageError(f"{which} needs a database: the dry driver stores nothing.")
+    if is_exclusive(settings):
+        raise UsageError(f"{which} is a process of its own, and locking_mode=exclusive lets one in.")
+    if mode != "none" and "wal-autocheckpoint" in asked.given and settings.wal_autocheckpoint:
+        raise UsageError(
+            "--checkpointer takes the workers' checkpoints from them: leave out --wal-autocheckpoint."
+        )
+
+
+def _files(case: Case) -> str:
+    return "1 file" if case.buckets == 1 else f"{case.buckets} files"
+
+
+def _guess_s(case: Case) -> float:
+    load = case.duration_s + case.warmup_s
+    if case.ops is not None:
+        load = case.ops * case.concurrency * OPERATION_S
+    # The published script preloads nothing.
+    keys = case.spec.key_space if case.workload == KV.name else 0
+    return load + KEY_S * keys + BUCKET_S * case.buckets
+
+
+KV = Experiment(
+    name="kv",
+    spec=Load,
+    key="load",
+    beside=("checkpointing",),
+    command="kv",
+    summary="Random gets and replaces by N processes (the default).",
+    help="Measure random gets and replaces by N processes, on one database or on hash-partitioned files.",
+    example="sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json",
+    options=(
+        *common("concurrency", "buckets", "duration", "warmup", "ops", "repeat"),
+        *chosen(options_of(Load)),
+        *common(*SETTINGS),
+        *chosen(options_of(Checkpointing)),
+        *common("driver", "verify"),
+        *chosen(options_of(Extra)),
+        *common("seed"),
+    ),
+    main_options=(
+        *("concurrency", "buckets", "duration", "read-ratio", "synchronous", "busy", "driver", "preset"),
+    ),
+    extra=Extra,
+    cases=cases,
+    does="random gets and writes, in transactions",
+    work_of=_files,
+    sweeps=True,
+    windowed=True,
+    writes=lambda case: case.spec.read_ratio < 1 or case.spec.update_ratio > 0,
+    guess_s=_guess_s,
+    work="sqlstress.experiments.kv.work:KeyValueWork",
+    worker="sqlstress.experiments.kv.worker:open_source",
+    companions={
+        "checkpointer": "sqlstress.experiments.kv.beside.checkpointer:Checkpointer",
+        "pinned reader": "sqlstress.experiments.kv.beside.pinned_reader:PinnedReader",
+        "WAL watcher": "sqlstress.experiments.kv.beside.wal_watcher:WalWatcher",
+    },
+    shown="sqlstress.experiments.kv.shown:KeyValueShown",
+)
+
+CLASSIC = replace(
+    KV,
+    name="classic",
+    command=None,
+    in_plans=False,
+    table=KV.name,
+    does="the published script, in pairs of a set and a get",
+    unit="pair",
+    operations_each=2,
+    windowed=False,
+    writes=lambda case: True,
+    whole_script=True,
+    work="sqlstress.experiments.kv.classic_work:ClassicWork",
+    worker="sqlstress.experiments.kv.classic:ClassicSource",
+    companions={},
+)
