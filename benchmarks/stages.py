@@ -23,8 +23,8 @@ from benchmarks.results import Plan, Row, Task
 from sqlstress.engine.loop import run_acknowledged, run_unacknowledged
 from sqlstress.engine.tally import FOREVER_NS, Tally, Window
 from sqlstress.experiment import open_source, open_work
-from sqlstress.report.case import Case, Settings
 from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case, Settings
 from sqlstress.targets import DRY, open_store
 
 TITLE = "where the time of one operation goes, in one process"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Check, Crash, Kills, Report, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.crash import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
 from tests.example_report import example_report
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from sqlstress.experiments.keys.spec import ID_TYPES, Picks
 from sqlstress.report import Check, Latency, Report, Run, Space, TreeSpace, Trial, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.keys.spec import ID_TYPES, Picks
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Check, Report, Run, SqliteBuild, Trial, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.methods.spec import Method
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

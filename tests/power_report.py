@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Crash, PowerCuts, PowerLoss, Report
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
-from sqlstress.experiments.kv.spec import Load
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

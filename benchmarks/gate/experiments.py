@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks.gate.slowed import Slowed
 from sqlstress.errors import UsageError
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import AbTest, Arm, Report, write_atomically
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Load
 from sqlstress.studies.ab import AbStudy, first_arm
 from sqlstress.studies.slices import Bench
 

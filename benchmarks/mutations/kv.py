@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from benchmarks.mutations.change import Change, NothingToChange, changed
 from benchmarks.mutations.trial import Trial
+from sqlstress.engine.values import Stamp, Value, Values
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.classic import LARGEST_KEY, modulo
 from sqlstress.experiments.kv.keys import encoder, number_of
-from sqlstress.engine.values import Stamp, Value, Values
 
 UPDATE = "UPDATE kv SET value = ? WHERE key = ?"
 INSERT = "INSERT INTO kv (key, value) VALUES (?, ?)"

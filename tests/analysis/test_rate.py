@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.rate import counted, rate_of
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.methods.spec import Method
-from sqlstress.experiments.keys.spec import Picks
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.series_names import STATEMENTS
 from sqlstress.statistics.units import NS_PER_MS

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.report import Report, from_json
 from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS
+from sqlstress.report import Report, from_json
 from sqlstress.targets.sqlite import dbstat
 from tests.cli.conftest import Cli
 from tests.targets.test_analyzer import PROGRAM, assert_same

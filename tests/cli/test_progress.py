@@ -15,9 +15,9 @@ import pytest
 
 from sqlstress.cli.progress import Bar, clock_text, expected_s, watcher
 from sqlstress.engine.observer import Nobody
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.plan import from_options
 from sqlstress.report.case import Case
-from sqlstress.experiments.methods.spec import Method
 from tests.engine.processes import Command, sqlstress
 from tests.example_report import example_report
 

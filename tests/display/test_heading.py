@@ -9,9 +9,9 @@ import pytest
 from sqlstress.analysis import advise_group, group_runs
 from sqlstress.display import heading
 from sqlstress.experiments.kv.shown import view as kv
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Report, Warning
 from sqlstress.report.case import Settings
-from sqlstress.experiments.kv.spec import Load
 from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case, with_one
 
 

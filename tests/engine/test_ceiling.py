@@ -7,8 +7,8 @@ import pytest
 from sqlstress.engine import ceiling
 from sqlstress.engine.ceiling import harness_ns
 from sqlstress.errors import Interrupted
-from sqlstress.report.case import Case
 from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case
 from tests.pulses import Pulses, nothing
 
 

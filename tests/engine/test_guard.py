@@ -13,8 +13,8 @@ import pytest
 from sqlstress.engine.guard import Disturbance, Guard
 from sqlstress.engine.pool import Ended
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.report.case import Case, Settings
 from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
 from tests.engine.hand_made import dead, done
 from tests.pulses import stopped_everywhere

@@ -13,9 +13,8 @@ from sqlstress.engine import limits
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.system.interrupt import StopSignals
 
 if sys.platform == "win32":

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Check, Environment, FileSystem, Host, Latency, Report, Run, Trial, Verdict
 from sqlstress.report.case import Settings
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,

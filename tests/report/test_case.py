@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.methods.spec import PHASES, Method
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.methods.spec import PHASES, Method
+from sqlstress.report.case import Case, Settings
 from sqlstress.system.plain import plain
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
-from sqlstress.experiments.kv.spec import Load
 from sqlstress.studies.slices import Python, other_pythons, own_python
 from tests.ab_report import TEST, trial
 

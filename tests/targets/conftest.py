@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from sqlstress.report.case import Case, Settings
 from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite.drivers import DRIVERS
 
 QUICK = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)

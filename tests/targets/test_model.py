@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from sqlstress.experiments.kv.keys import encoder
-from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
 from sqlstress.experiments.kv.spec import KEY_TYPES
+from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
 from sqlstress.targets import COUNTERS, open_store
 from sqlstress.experiments.kv.partition import bucket_of
 from tests.targets.filled import contents, create

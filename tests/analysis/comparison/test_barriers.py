@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
+from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Report, SyncCost, Warning
 from sqlstress.report.case import Case
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.spec import Checkpointing
-from sqlstress.experiments.methods.spec import Method
-from sqlstress.experiments.keys.spec import Picks
 from tests.analysis.comparison.sides import (
     LINUX,
     MACOS,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.comparison import Compared, conclude
-from sqlstress.report import Check, Report, Run, Verdict
-from sqlstress.report.case import Case
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.methods.spec import Method
+from sqlstress.report import Check, Report, Run, Verdict
+from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.series_names import STATEMENTS
 from sqlstress.statistics.units import NS_PER_MS

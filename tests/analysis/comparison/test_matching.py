@@ -8,12 +8,12 @@ import pytest
 
 from sqlstress.analysis.comparison import Table, compare, match
 from sqlstress.errors import UsageError
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.methods.spec import Method
-from sqlstress.experiments.keys.spec import Picks
 from tests.analysis.comparison.sides import report, sweep
 from tests.analysis.hand_made import run, trial
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.crash.proof import Contents, Told, check_acknowledged, check_whole
 from sqlstress.experiments.crash.records import RECORDS, Entry, Records
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Check
 from sqlstress.report.case import Case
-from sqlstress.experiments.kv.spec import Load
 
 BUCKETS = 2
 CASE = Case(workload="crash", buckets=BUCKETS, seed=7, spec=Load(batch=3, value_size=16))

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.proof import Told
 from sqlstress.experiments.crash.records import LOG, PUT, Entry, Records, transactions, writing
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Load
 from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas

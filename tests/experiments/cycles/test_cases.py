@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlstress.experiments.cycles.options import SETTINGS
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.cycles.options import SETTINGS
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.plan import from_options, from_toml
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.cycles.spec import Cycling
 
 
 def planned(**given_options: Any) -> tuple[Case, ...]:

@@ -14,9 +14,9 @@ from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.experiment import open_work
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.keys.spec import Picks
 from sqlstress.targets.sqlite import files
 from tests.pulses import nothing
 

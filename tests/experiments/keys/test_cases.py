@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
+from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
 from sqlstress.options import by_name
 from sqlstress.plan import MOST_CASES, from_options, from_toml
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
 
 WRITTEN: dict[str, list[Any]] = {
     "concurrency": ["1,4", "2"],

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.keys.choices import first_number, picked_by, users_of
-from sqlstress.report.case import Case
 from sqlstress.experiments.keys.spec import Picks
+from sqlstress.report.case import Case
 
 loads = st.builds(
     lambda users, picks, more: Picks(

@@ -16,8 +16,8 @@ from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.trial import outcomes
 from sqlstress.engine.worker import SLOT_WORDS
 from sqlstress.experiments.keys.choices import picked_by, users_of
-from sqlstress.report.case import Settings
 from sqlstress.experiments.keys.spec import Picks
+from sqlstress.report.case import Settings
 from sqlstress.targets.sqlite import files
 from tests.experiments.keys.measured import Measured, case_of, measure, rejected, statuses
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.engine.protocols import Chunk, Source
+from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiment import open_source, open_work
 from sqlstress.experiments.kv.acks import Area, shape_of
-from sqlstress.experiments.kv.worker import KINDS
-from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case
 from sqlstress.targets import DRY
 

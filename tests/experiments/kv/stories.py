@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sqlstress.experiments.kv.proof import PRELOADED, History
 from sqlstress.engine.values import Stamp
+from sqlstress.experiments.kv.proof import PRELOADED, History
 
 _WRITE = re.compile(r"(\d+)w(\d+)@(\d+)-(\d+)")
 _STAMP = re.compile(r"\??(\d+)w(\d+)")

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlstress.experiments.kv.cases import CLASSIC
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.kv.cases import CLASSIC
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.options import OPTIONS, by_name
 from sqlstress.plan import MOST_CASES, from_options, from_toml
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.spec import Checkpointing
 from tests.options.test_options import anything
 
 KNOWN = ", ".join(OPTIONS)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.kv.checks import EXAMPLES, ReadCheck
 from sqlstress.engine.values import SALTS, Values
+from sqlstress.experiments.kv.checks import EXAMPLES, ReadCheck
 
 TRIAL, BATCH = 7, 4
 sizes = st.sampled_from([8, 9, 40])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.report.case import Case, Settings
 from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case, Settings
 from sqlstress.targets import open_store
 from sqlstress.targets.sqlite import files
 from tests.experiments.kv.dry import Recorder, do

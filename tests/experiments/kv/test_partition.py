@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import sqlstress
 from sqlstress.experiments.kv.classic import modulo
 from sqlstress.experiments.kv.keys import Key, encoder
+from sqlstress.experiments.kv.partition import bucket_of, key_bytes, scatter, table
 from sqlstress.experiments.kv.spec import KEY_TYPES
 from sqlstress.report.case import MAX_BUCKETS
-from sqlstress.experiments.kv.partition import bucket_of, key_bytes, scatter, table
 from tests.experiments.kv.evenness import uneven
 
 LARGEST = 2**63 - 1

@@ -16,11 +16,11 @@ import pytest
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.trial import outcomes, plan_window
-from sqlstress.experiment import open_work
 from sqlstress.engine.values import Values
+from sqlstress.experiment import open_work
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Load
 from sqlstress.targets.sqlite import files
 
 KEYS = 120

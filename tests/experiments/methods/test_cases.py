@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
+from sqlstress.experiments.methods.spec import METHODS, PHASES
 from sqlstress.options import by_name
 from sqlstress.plan import from_options, from_toml
 from sqlstress.report.case import Case
-from sqlstress.experiments.methods.spec import METHODS, PHASES
 from tests.options.test_options import anything
 
 SEED_TABLES = {

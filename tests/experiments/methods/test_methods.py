@@ -13,11 +13,11 @@ from pathlib import Path
 
 import peewee
 import pytest
+from sqlstress.experiments.methods.cases import CELLS
 
 from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
 from sqlstress.experiments.methods import binding, orm, sql
-from sqlstress.experiments.methods.cases import CELLS
 from sqlstress.experiments.methods.models import MODELS
 from sqlstress.experiments.methods.own import own
 from sqlstress.experiments.methods.worker import has_arrow

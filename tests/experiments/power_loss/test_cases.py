@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sqlstress.errors import UsageError
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.plan import from_options
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
-from sqlstress.experiments.kv.spec import Load
 
 
 def planned(**given: Any) -> tuple[Case, ...]:

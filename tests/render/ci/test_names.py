@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.render.ci.names import case_names, surroundings
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.spec import Checkpointing
-from sqlstress.experiments.keys.spec import Picks
 from tests.render.hostile import hostile_report
 from tests.render.variants import EXAMPLE, UNKNOWN
 from tests.strategies import reports

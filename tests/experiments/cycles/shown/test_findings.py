@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis import advise_group, group_runs
-from sqlstress.report import Latency, Run
 from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.report import Latency, Run
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.series_names import STATEMENTS
 from tests.cycles_report import (

@@ -12,10 +12,10 @@ from sqlstress.analysis import group_runs
 from sqlstress.display.blocks import Picture, Table
 from sqlstress.experiments.cycles.shown import view as cycles
 from sqlstress.experiments.cycles.shown.picture import LEVELS, Line, bars, picture
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Report, Run
-from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.statistics.series_names import STATEMENTS
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
 from tests.example_report import assert_golden

@@ -6,8 +6,8 @@ import pytest
 
 from sqlstress.analysis import group_runs
 from sqlstress.experiments.keys.shown.published import PUBLISHED, beside_published
-from sqlstress.report import Run
 from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS
+from sqlstress.report import Run
 from tests.example_keys import keys_report, run
 
 

@@ -13,11 +13,11 @@ from sqlstress.analysis import group_runs
 from sqlstress.display.blocks import Block, Table
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.keys.shown import view as keys
+from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Run, Space, TreeSpace
 from sqlstress.report.case import Case
-from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from tests.example_keys import EXAMPLE, keys_report, run
 from tests.example_report import assert_golden
 from tests.strategies import trials

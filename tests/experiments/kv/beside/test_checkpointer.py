@@ -13,9 +13,8 @@ import pytest
 
 from sqlstress.experiments.kv.beside import checkpointer
 from sqlstress.experiments.kv.beside.checkpointer import Answer, Answers, Checkpointer
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.experiments.kv.beside.pinned_reader import PinnedReader
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS
 

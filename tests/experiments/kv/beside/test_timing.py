@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sqlstress.experiments.kv.beside.timing import Timing
-from sqlstress.report.case import Case
 from sqlstress.experiments.kv.spec import Checkpointing
+from sqlstress.report.case import Case
 from tests.experiments.kv.beside.conftest import Time
 
 MS = 1_000_000

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.experiments.kv.beside.wal_watcher import WalWatcher
-from sqlstress.report.case import Case
 from sqlstress.experiments.kv.spec import Checkpointing
+from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, LARGEST_WAL, WAL_FRAMES, WAL_SIZE, Series
 from sqlstress.targets.sqlite import files, walindex
 from tests.targets.elsewhere import Elsewhere

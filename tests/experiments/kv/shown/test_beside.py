@@ -10,9 +10,9 @@ from sqlstress.analysis import group_runs
 from sqlstress.display.blocks import Block, Paragraph, Picture, Table
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.kv.shown.beside import blocks, words
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.render.text import report_text
 from sqlstress.report import Report, Trial
-from sqlstress.experiments.kv.spec import Checkpointing
 from tests.render.variants import EXAMPLE, beside_report, each_trial, with_case
 
 

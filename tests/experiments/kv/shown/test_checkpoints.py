@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.experiments.kv.shown.wal import wal_of
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report import Run
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,

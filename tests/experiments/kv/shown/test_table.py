@@ -10,8 +10,8 @@ from sqlstress.analysis import group_runs
 from sqlstress.display.blocks import Table
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.kv.shown.table import build
-from sqlstress.report import Check, Report, Verdict
 from sqlstress.experiments.kv.spec import Load
+from sqlstress.report import Check, Report, Verdict
 from tests.render.variants import (
     EXAMPLE,
     classic_report,

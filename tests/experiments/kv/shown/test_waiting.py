@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.kv.spec import Load
 from tests.analysis.hand_made import findings, run, trial
 
 UNFAIR = trial(fairness=0.2)

@@ -14,13 +14,13 @@ from sqlstress.display.blocks import Block, Paragraph, Table
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.methods.shown import view as methods
 from sqlstress.experiments.methods.shown.tables import _factor, _short
+from sqlstress.experiments.methods.spec import METHODS, PHASES, Method
 from sqlstress.plan import from_options
 from sqlstress.render.csvfile import report_csv
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Run
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.methods.spec import METHODS, PHASES, Method
 from tests.example_methods import EXAMPLE, OK, methods_report, run
 from tests.example_report import assert_golden
 from tests.strategies import trials
