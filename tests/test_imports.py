@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiment import COMPANIONS, open_work
+from sqlstress.experiment import COMPANIONS
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.methods.spec import Method
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.plain import plain
+from tests.halves import open_work
 
 ROOT = Path(__file__).parents[1]
 

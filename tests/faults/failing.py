@@ -46,10 +46,13 @@ def install(moment: str, failure: str) -> None:
     """Make this worker process fail if it is the victim's."""
     from sqlstress.engine import worker
 
-    open_source, send = vars(worker)["open_source"], vars(worker)["send"]
+    named, send = vars(worker)["named"], vars(worker)["send"]
 
-    def opened(case: Any, folder: Any, number: int, *others: Any) -> Any:
-        source = open_source(case, folder, number, *others)
+    def failing(target: str) -> Any:
+        return lambda *given: opened(named(target), *given)
+
+    def opened(open_source: Any, case: Any, place: Any, number: int, *others: Any) -> Any:
+        source = open_source(case, place, number, *others)
         if number != VICTIM:
             return source
         if moment == "starting":
@@ -75,7 +78,7 @@ def install(moment: str, failure: str) -> None:
         times.append(1)
         written(self, data)
 
-    vars(worker)["open_source"] = opened
+    vars(worker)["named"] = failing
 
 
 if __name__ == "__main__":

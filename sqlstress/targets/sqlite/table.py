@@ -47,7 +47,7 @@ class SqliteTable:
         """
         self._place.discard()
         for path, rows in zip(self._place.paths, buckets, strict=True):
-            self._idle.append(self._filled(path, rows))
+            self._idle.append(self.fill_file(path, rows))
             first_write(self._case, path)
             pulse()
 
@@ -66,7 +66,7 @@ class SqliteTable:
         with self._place.opened(bucket) as connection:
             return [(number, n) for number, n in connection.rows("SELECT id, n FROM counter ORDER BY id")]
 
-    def _filled(self, path: Path, rows: Iterable[Row]) -> Connection:
+    def fill_file(self, path: Path, rows: Iterable[Row]) -> Connection:
         """Create a file, and return an idle connection. It is not measured, so only its checkpoints sync."""
         hasty = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
         with opened(self._case, path) as connection:

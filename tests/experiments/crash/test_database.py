@@ -29,6 +29,7 @@ from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
+from sqlstress.targets.sqlite.place import SqlitePlace
 
 CASE = Case(
     workload="crash",
@@ -58,7 +59,7 @@ def writer(case: Case, folder: Path) -> Iterator[Connection]:
 
 
 def created(case: Case, folder: Path) -> Database:
-    database = Database(case, folder)
+    database = Database(SqlitePlace(case, folder))
     database.create()
     return database
 
@@ -66,9 +67,9 @@ def created(case: Case, folder: Path) -> Database:
 def crashed(database: Database, place: Path) -> Database:
     """Return the database as it would be if every process had died."""
     place.mkdir()
-    for file in database.folder.iterdir():
+    for file in database.place.where.iterdir():
         shutil.copy(file, place)
-    found = Database(database.case, place)
+    found = Database(SqlitePlace(database.case, place))
     found.schema = database.schema
     return found
 
@@ -181,7 +182,7 @@ def written(tmp_path: Path) -> Database:
 
 
 def execute(database: Database, sql: str) -> None:
-    with closing(sqlite3.connect(database.paths[0])) as connection, connection:
+    with closing(sqlite3.connect(database.place.paths[0])) as connection, connection:
         assert connection.execute(sql).rowcount > 0
 
 
@@ -266,5 +267,5 @@ def test_a_full_disk_is_no_damage(written: Database, monkeypatch: pytest.MonkeyP
 
 
 def test_settings_are_read_back_when_the_files_are_made(tmp_path: Path) -> None:
-    effective = Database(of_mode("persist"), tmp_path).create()
+    effective = Database(SqlitePlace(of_mode("persist"), tmp_path)).create()
     assert (effective["journal_mode"], effective["synchronous"]) == ("persist", "off")

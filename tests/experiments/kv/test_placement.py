@@ -42,10 +42,10 @@ def test_every_key_lies_in_the_bucket_that_the_partition_says(case: Case) -> Non
 @given(cases)
 def test_the_buckets_together_hold_every_key_once(case: Case) -> None:
     placement = placed(case)
-    by_bucket = by_bucket(placement, nothing)
-    assert len(by_bucket) == case.buckets
-    assert sorted(number for numbers in by_bucket for number in numbers) == list(range(case.spec.key_space))
-    for bucket, numbers in enumerate(by_bucket):
+    found = by_bucket(placement, nothing)
+    assert len(found) == case.buckets
+    assert sorted(number for numbers in found for number in numbers) == list(range(case.spec.key_space))
+    for bucket, numbers in enumerate(found):
         assert list(numbers) == sorted(numbers)
         assert {placement.bucket(number) for number in numbers} <= {bucket}
 
@@ -128,7 +128,7 @@ def test_who_stops_it_need_not_wait_until_every_key_has_its_file(batch: int) -> 
 
 def test_who_stops_it_need_not_wait_until_the_keys_are_grouped() -> None:
     placement, whole = placed(case_of(key_space=200_000, buckets=7)), Pulses()
-    placement.by_bucket(whole)
+    by_bucket(placement, whole)
     assert whole.count >= 10
     with pytest.raises(Interrupted):
-        placement.by_bucket(Pulses(stop_at=whole.count))
+        by_bucket(placement, Pulses(stop_at=whole.count))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.tally import Window
@@ -20,7 +19,6 @@ from sqlstress.statistics.series import (
     STUCK_CHECKPOINTS,
     Series,
 )
-from sqlstress.targets.sqlite.client import Client
 
 if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
@@ -35,10 +33,11 @@ class Checkpointer:
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case = case
         self._sql = f"PRAGMA wal_checkpoint({(case.spec.checkpointing or Checkpointing()).mode.upper()})"
-        patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)
-        own = replace(case, settings=replace(case.settings, busy="default", busy_timeout_ms=patience_ms))
-        self._client = Client(own, place.paths, 0)
+        self._client = place.client(0)
         self._files = self._client.connect_all()
+        patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)
+        for connection in self._files:
+            connection.rows(f"PRAGMA busy_timeout={patience_ms}")  # in the place of any handler of ours
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Checkpoint from the common start on; the checkpoints that end within the window are told."""

@@ -25,6 +25,8 @@ from sqlstress.statistics.series import (
 )
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection
+from sqlstress.targets.sqlite.place import SqlitePlace
+from tests.targets.filled import create_file
 
 MS = 1_000_000
 BUCKETS = 3
@@ -43,7 +45,7 @@ def connections(case: Case, tmp_path: Path) -> Iterator[list[Connection]]:
     with ExitStack() as opened:
         found = []
         for path in files.paths(case, tmp_path):
-            files.create(case, path, [(1, 1)]).close()
+            create_file(case, path, [(1, 1)]).close()
             connection = opened.enter_context(files.opened(case, path))
             connection.rows("PRAGMA wal_autocheckpoint=0")
             for value in range(20):
@@ -56,9 +58,13 @@ def write(connection: Connection, value: int) -> None:
     connection.rows("REPLACE INTO kv (key, value) VALUES (1, ?)", (value,))
 
 
+def checkpointing(case: Case, mode: str) -> Case:
+    return replace(case, spec=replace(case.spec, checkpointing=Checkpointing(mode, 0.001)))
+
+
 def run(case: Case, folder: Path, mode: str) -> dict[str, Series]:
     """Let it checkpoint for a moment; return what it tells, by name."""
-    beside = Checkpointer(replace(case, checkpointing=Checkpointing(mode, 0.001)), folder, ())
+    beside = Checkpointer(checkpointing(case, mode), SqlitePlace(case, folder), ())
     looks = itertools.count()
     told = beside.run(time.perf_counter_ns(), lambda: next(looks) > 20)
     beside.close()
@@ -134,7 +140,7 @@ def test_its_patience_is_the_workers_but_not_more_than_its_own(
 def test_checkpoints_outside_of_the_window_are_made_and_not_told(
     case: Case, tmp_path: Path, connections: list[Connection]
 ) -> None:
-    beside = Checkpointer(replace(case, checkpointing=Checkpointing("passive", 0.001)), tmp_path, ())
+    beside = Checkpointer(checkpointing(case, "passive"), SqlitePlace(case, tmp_path), ())
     looks = itertools.count()
     told = beside.run(time.perf_counter_ns() + 10**15, lambda: next(looks) > 20)
     beside.close()
