@@ -1,8 +1,8 @@
 """The face of an experiment, and the registry of those that there are.
 
-An experiment is one package below `sqlstress.experiments`. Its `face` module says what its cases say beside what
-all cases say, its options, which cases they mean; and where its other parts are, as import strings, so that each
-is imported when it is asked for. Nothing else names an experiment.
+An experiment is one package below `sqlstress.experiments`. Its `face` module says what its cases say beside
+what all cases say, its options, which cases they mean; and where its other parts are, as import strings, so
+that each is imported when it is asked for. Nothing else names an experiment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlstress.options.option import Option
 from sqlstress.system.importing import named
 
 if TYPE_CHECKING:
-    from sqlstress.display.shown import Shown
+    from sqlstress.display.shown import ResultShown, Shown
     from sqlstress.engine.protocols import Work
     from sqlstress.plan.ask import Ask
     from sqlstress.report import Run
@@ -135,6 +135,14 @@ class Experiment:
     """Import string of the worker's half: (case, place, worker, salt, shared) → Source."""
     companions: Mapping[str, str] = field(default_factory=dict)
     """Processes that it may run beside the workers: name → import string."""
+    study: str = ""
+    """Import string of the study that decides its measurements, and finds no cases; "": a sweep of cases."""
+    result: str = ""
+    """Import string of the dataclass of what that finds."""
+    result_key: tuple[str, str] = ("", "")
+    """Where it stands in the JSON of a report: an object, and its key in there."""
+    called: str = ""
+    """What such a measurement is called, with its article."""
     needless: str = ""
     """Import string of (case, runs so far) → why it need not be measured, or None."""
     shown: str = "sqlstress.display.shown:Shown"
@@ -159,9 +167,17 @@ class Experiment:
         """Return what shows it."""
         return cast("Shown", _made(self.shown))
 
+    def show_result(self) -> ResultShown[Any]:
+        """Return what shows what its study finds."""
+        return cast("ResultShown[Any]", self.show())
+
     def open_work(self, *given: Any) -> Work:
         """Make the parent's half of one trial."""
         return cast("Work", named(self.work)(*given))
+
+    def result_type(self) -> type:
+        """Return the dataclass of what its study finds."""
+        return cast(type, named(self.result))
 
     def is_needless(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return why a case need not be measured after these runs; None when it must."""
@@ -193,6 +209,11 @@ def faces() -> tuple[Experiment, ...]:
 def of_command(name: str) -> tuple[Experiment, ...]:
     """Return the experiments that a command can measure, first the one that needs no option."""
     return tuple(one for one in faces() if one.command == name)
+
+
+def with_results() -> tuple[Experiment, ...]:
+    """Return the experiments whose studies find results."""
+    return tuple(one for one in faces() if one.result)
 
 
 def commands() -> dict[str, Experiment]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.report import Check, Crash, Kills, Report, Verdict
+from sqlstress.report import Check, Report, Verdict
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.crash import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
+from sqlstress.experiments.crash.result import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

@@ -6,9 +6,9 @@ from itertools import chain
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.part import interruption
 from sqlstress.analysis.proof import failures, wrong_data
 from sqlstress.experiment import face_of
-from sqlstress.experiments.crash.shown.findings import interruption
 from sqlstress.report import Report
 
 
@@ -28,7 +28,7 @@ def missing(report: Report) -> tuple[Finding, ...]:
     """Return what an interruption has left out."""
     if not report.interrupted:
         return ()
-    if report.crash:
-        return (interruption(report.crash),)
+    if report.results:
+        return (interruption(report),)
     text = f"Interrupted: {len(report.runs)} of {report.planned} planned cases are reported."
     return (Finding("interrupted", text),)

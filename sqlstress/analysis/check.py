@@ -9,6 +9,7 @@ from statistics import fmean, median
 
 from sqlstress.analysis.ab import figure
 from sqlstress.analysis.comparison import Compared, compare
+from sqlstress.analysis.part import called
 from sqlstress.analysis.wording import listing
 from sqlstress.errors import UsageError
 from sqlstress.report import Report, Run
@@ -62,8 +63,8 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
         raise UsageError("the baseline's data was wrong, so its figures say nothing. Measure it again.")
     if baseline.ab or current.ab:
         raise UsageError("an A/B test has a verdict of its own: check the reports of kv, or of a plan.")
-    if baseline.crash or current.crash:
-        raise UsageError("a crash test has a verdict of its own: check the reports of kv, or of a plan.")
+    if what := called((baseline, current)):
+        raise UsageError(f"{what} has a verdict of its own: check the reports of kv, or of a plan.")
     tables = compare((("the baseline", baseline), ("the report", current))).tables
     _refuse(tables)
     pairs = [pair for table in tables for pair in _pairs(table)]

@@ -36,6 +36,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> 
     """
     from sqlstress.analysis.comparison import LETTERS
     from sqlstress.analysis.comparison import compare as compared
+    from sqlstress.analysis.part import called
     from sqlstress.render import COMPARISON_FORMATS
     from sqlstress.render.text import comparison_text
     from sqlstress.report import read, write_atomically
@@ -45,8 +46,8 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> 
     written = parse_outputs(outputs, COMPARISON_FORMATS)
     reports = [read(file) for file in files]
     _refuse_twice(files)
-    if any(report.crash for report in reports):
-        raise UsageError("a crash test has a verdict of its own: compare the reports of measurements.")
+    if what := called(tuple(reports)):
+        raise UsageError(f"{what} has a verdict of its own: compare the reports of measurements.")
     comparison = compared(list(zip(short_names(files), reports, strict=True)), anyway)
     if not comparison.tables:
         raise UsageError(

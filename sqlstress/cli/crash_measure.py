@@ -11,15 +11,16 @@ from typing import TypeVar
 import click
 
 from sqlstress.analysis.finding import UNPROVED, WRONG
+from sqlstress.analysis.part import parts, progress
 from sqlstress.cli.console import complain
 from sqlstress.cli.crash_progress import watcher
 from sqlstress.cli.outputs import Saver
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.session import Session
 from sqlstress.errors import Interrupted
-from sqlstress.experiments.crash.shown.findings import parts, progress
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.experiments.crash.study import KillStudy
-from sqlstress.report import Crash, Kills, Report
+from sqlstress.report import Report
 from sqlstress.report.case import Case
 
 FINE, INTEGRITY, UNSURE, FAILURE = 0, 1, 3, 4
@@ -71,7 +72,7 @@ def conclude(report: Report, saver: Saver) -> int:
 
 
 def _with(report: Report, kills: Kills) -> Report:
-    return replace(report, planned=0, crash=Crash(kills))
+    return replace(report, planned=0, results={"crash": kills})
 
 
 def every(
@@ -94,9 +95,9 @@ def _exit_code(report: Report, saved: list[str]) -> int:
 
 
 def _interruption(report: Report, saved: list[str]) -> Iterator[int]:
-    if report.interrupted and report.crash:
+    if report.interrupted:
         kept = f"; what was proved is in {', '.join(saved)}" if saved else ""
-        complain(f"Stopped after {progress(report.crash)}{kept}.")
+        complain(f"Stopped after {progress(report)}{kept}.")
         yield Interrupted.exit_code
 
 

@@ -12,8 +12,9 @@ from sqlstress.cli.crash_progress import power_watcher
 from sqlstress.cli.outputs import Saver
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.session import Session
+from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.experiments.power_loss.study import PowerStudy
-from sqlstress.report import Crash, PowerLoss, Report
+from sqlstress.report import Report
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite.drivers import load_vfs
 
@@ -55,4 +56,4 @@ def measure(asked: Asked, saver: Saver, *, progress: bool) -> int:
 
 
 def _with(report: Report, loss: PowerLoss) -> Report:
-    return replace(report, planned=0, crash=Crash(power=loss))
+    return replace(report, planned=0, results={"power-loss": loss})

@@ -9,8 +9,9 @@ from threading import RLock
 from typing import Any
 
 from sqlstress.cli.progress import LAYOUT, REDRAW_S, clock_text
+from sqlstress.experiments.crash.result import Kills
+from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import name
-from sqlstress.report import Kills, PowerLoss
 
 Watch = Callable[[Kills], None]
 

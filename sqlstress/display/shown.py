@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
+from sqlstress.analysis.part import Part
 from sqlstress.analysis.proof import partial_proofs
 from sqlstress.analysis.trust import trust
 from sqlstress.display import compared_bars, compared_lines
@@ -18,10 +19,12 @@ from sqlstress.display.case_table import common_legend, common_table
 from sqlstress.display.figures import seconds_cell
 from sqlstress.display.measures import RATIO, ROWS_PER_S, Measure, Measures, of_trial
 from sqlstress.display.plot import Plot
+from sqlstress.display.tile import Tile
 from sqlstress.experiment import Unknown, face_of
-from sqlstress.report import Run, Trial
+from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 
+R = TypeVar("R")
 Value = str | float | None
 Topic = Callable[[Group], Iterator[Finding]]
 
@@ -105,6 +108,26 @@ class Shown:
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
         """Return the columns of the CSV that only its trials have."""
         return {}
+
+
+class ResultShown(Shown, Generic[R]):
+    """How what a study has found is shown, which is no sweep of cases: R is its type."""
+
+    def part(self, result: R) -> Part:
+        """Return what was tried, and its verdict."""
+        raise NotImplementedError
+
+    def result_blocks(self, report: Report, result: R) -> Iterator[Block]:
+        """Yield everything that it shows."""
+        raise NotImplementedError
+
+    def tiles(self, result: R) -> Iterator[Tile]:
+        """Yield the figures that are looked for first."""
+        raise NotImplementedError
+
+    def progress(self, result: R) -> str:
+        """Return how far it has come: "3 of 100 rounds"."""
+        raise NotImplementedError
 
 
 def _field(name: str) -> Callable[[Run], Value]:

@@ -15,8 +15,8 @@ class ShownUnknown(Shown):
 
     def what(self, group: Group) -> str:
         return (
-            f"The experiment {group.case.workload!r:.60} is not known to this version of sqlstress, which can show "
-            "only what all experiments have in common"
+            f"The experiment {group.case.workload!r:.60} is not known to this version of sqlstress, which "
+            "can show only what all experiments have in common"
         )
 
     def rate(self, run: Run) -> float | None:

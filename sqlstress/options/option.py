@@ -1,7 +1,7 @@
 """Option: the name of one setting of a case, how its value is read, and what it means.
 
-An option is a field of a dataclass, made by `option`: from that one line come the flag, the key in a plan, the
-field in JSON, its description in the schema, and the reference.
+An option is a field of a dataclass, made by `option`: from that come the flag, the key in a plan, the field
+in JSON, its description in the schema, and the reference.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def option(
     """Return a field of a dataclass that is an option; its default value is the option's, parsed.
 
     `name` is the option's where the field has another one. A `required` field has no default of its own: what
-    makes a case always says it. `unsaid` is the field's where it is not the option's: what a report means that
-    does not have it.
+    makes a case always says it. `unsaid` is the field's where it is not the option's: what a report
+    means that does not have it.
     """
     made = Option(
         name, parse, default, group, help, short, metavar, multiple, flag, varies=varies, meaning=meaning

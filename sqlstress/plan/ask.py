@@ -1,4 +1,4 @@
-"""What was asked for: the values of an experiment's options, as the dataclasses that its cases are made of."""
+"""What was asked for: the values of options, as the dataclasses that cases are made of."""
 
 from __future__ import annotations
 

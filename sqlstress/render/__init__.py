@@ -29,16 +29,18 @@ def _of_cases(form: str, target: str) -> Callable[..., str]:
     write = _lazy(target)
 
     def render(*reports: Report) -> str:
-        if any(report.crash for report in reports):
+        from sqlstress.analysis.part import called
+
+        if what := called(reports):
             known = ", ".join(DOCUMENTS)
-            raise UsageError(f"{form} holds the figures of cases, and a crash test has none: use {known}.")
+            raise UsageError(f"{form} holds the figures of cases, and {what} has none: use {known}.")
         return write(*reports)
 
     return render
 
 
 DOCUMENTS = ("json", "md", "html", "xml")
-"""Formats that can hold what is no measurement of cases, such as a crash test."""
+"""Formats that can hold what is no measurement of cases."""
 
 FORMATS: dict[str, Callable[..., str]] = {
     "json": _lazy("sqlstress.report:to_json"),

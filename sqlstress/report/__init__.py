@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sqlstress.report.ab import AbTest, Arm, Look
-    from sqlstress.report.crash import Crash, Kills
     from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json
     from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
-    from sqlstress.report.power_loss import PowerCuts, PowerLoss
     from sqlstress.report.results import Check, Latency, Run, Trial, Verdict, WorkerResult
     from sqlstress.report.saving import write_atomically
     from sqlstress.report.space import Portion, Space, TreeSpace
@@ -21,10 +19,6 @@ _PLACES = {
         "AbTest",
         "Arm",
         "Look",
-    ),
-    "crash": (
-        "Crash",
-        "Kills",
     ),
     "document": (
         "FORMAT_VERSION",
@@ -40,10 +34,6 @@ _PLACES = {
         "SqliteBuild",
         "SyncCost",
         "Warning",
-    ),
-    "power_loss": (
-        "PowerCuts",
-        "PowerLoss",
     ),
     "results": (
         "Check",
@@ -75,16 +65,12 @@ __all__ = [
     "AbTest",
     "Arm",
     "Check",
-    "Crash",
     "Environment",
     "FileSystem",
     "Host",
-    "Kills",
     "Latency",
     "Look",
     "Portion",
-    "PowerCuts",
-    "PowerLoss",
     "Report",
     "Run",
     "Space",

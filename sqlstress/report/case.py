@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlstress.experiment import DEFAULT, face, label
 from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, either, option, options_of
@@ -119,7 +119,7 @@ class Case:
         short="c",
         metavar="LIST",
         varies=True,
-        meaning="Number of worker processes; 0 where it is not known, of figures that somebody else published.",
+        meaning="Number of worker processes; 0 where it is not known, of published figures.",
     )
     buckets: int = option(
         ranges(MAX_BUCKETS),
@@ -184,6 +184,9 @@ class Case:
     def __post_init__(self) -> None:
         if self.spec is None:
             object.__setattr__(self, "spec", face(self.workload).spec())
+
+    json_form: ClassVar[str] = "sqlstress.report.case_json"
+    """The module that writes and reads it: the spec stands where its experiment puts it."""
 
     @property
     def label(self) -> str:

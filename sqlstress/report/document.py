@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from sqlstress import __version__
 from sqlstress.errors import UsageError
 from sqlstress.report import jsonable
 from sqlstress.report.ab import AbTest
-from sqlstress.report.crash import Crash
 from sqlstress.report.environment import Environment
 from sqlstress.report.json_text import json_text
 from sqlstress.report.results import Run
@@ -70,13 +69,16 @@ class Report:
     published: str | None = None
     """Who measured and published the figures, and on what: nothing of them is verified, and the seeds of
     their cases say nothing. None: sqlstress measured them."""
-    crash: Crash | None = None
-    """What was left after crashes; None for anything else. Such a report has no runs."""
+    results: dict[str, Any] = field(default_factory=dict)
+    """What studies have found that are no sweeps of cases, by the name of their experiment."""
+
+    json_form: ClassVar[str] = "sqlstress.report.document_json"
+    """The module that writes and reads it: results stand where their experiments put them."""
 
     @property
     def holds_something(self) -> bool:
         """Whether anything was measured."""
-        return bool(self.runs) or self.crash is not None
+        return bool(self.runs or self.results)
 
 
 def to_json(report: Report) -> str:

@@ -10,12 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from importlib import import_module
 from types import NoneType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from sqlstress.options.option import has_default
-from sqlstress.report import case_json
-from sqlstress.report.case import Case
 from sqlstress.report.misfit import Misfit, each, member, wrong
 from sqlstress.report.number_lists import INT_LIMIT, all_rows, all_whole
 
@@ -55,11 +54,18 @@ def _plain(value: object) -> Any:
         return _plain_list(value)
     if isinstance(value, dict):
         return {_key(key): member(_plain, item, key) for key, item in value.items()}
-    if isinstance(value, Case):
-        return case_json.to_plain(value, _plain)
+    if form := _form(cast(Any, type(value))):
+        return form.to_plain(value, _plain)
     if is_dataclass(value) and not isinstance(value, type):
         return {name: member(_plain, getattr(value, name), name) for name in _names(type(value))}
     raise Misfit(f"{type(value).__name__} has no JSON form")
+
+
+@cache
+def _form(cls: Any) -> Any:
+    """Return the module that writes and reads a type whose fields do not stand where they are; None else."""
+    target = getattr(cls, "json_form", None) if isinstance(cls, type) else None
+    return import_module(target) if isinstance(target, str) else None
 
 
 @cache
@@ -90,8 +96,8 @@ def _checked_number(value: float) -> float:
 
 @cache
 def _reader(hint: Any) -> Reader:
-    if hint is Case:
-        return lambda plain: case_json.from_plain(_object(plain), _reader)
+    if form := _form(hint):
+        return lambda plain: form.from_plain(_object(plain), _reader)
     if is_dataclass(hint):
         return _dataclass_reader(cast(type, hint))
     if NoneType in get_args(hint):
@@ -100,6 +106,8 @@ def _reader(hint: Any) -> Reader:
         return _tuple_reader(get_args(hint))
     if get_origin(hint) is dict:
         return _dict_reader(_reader(get_args(hint)[1]))
+    if hint is Any:
+        return lambda plain: plain
     if hint not in _SCALARS:
         raise TypeError(f"jsonable does not know the type {hint!r}")
     return _SCALARS[hint]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from sqlstress.report.case import Case
+T = TypeVar("T")
 
 
-def plain(case: Case) -> Case:
+def plain(case: T) -> T:
     """Return what reads like a case and brings none of its classes along.
 
     A process that is given a dataclass imports `dataclasses`, and that `inspect`, and makes every class
     of this module: all in all some 15 ms of its start.
     """
-    return cast(Case, _plain(case))
+    return cast(T, _plain(case))
 
 
 def _plain(value: Any) -> Any:

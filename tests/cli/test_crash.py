@@ -12,7 +12,8 @@ import pytest
 from sqlstress.cli.crash_measure import every
 from sqlstress.cli.crash_progress import CrashBar
 from sqlstress.experiments.crash.strikes import Strike
-from sqlstress.report import Kills, Report, from_json, to_json
+from sqlstress.report import Report, from_json, to_json
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
 from tests.cli.test_progress import FakeTqdm

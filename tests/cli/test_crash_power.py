@@ -11,7 +11,8 @@ import jsonschema
 import pytest
 
 from sqlstress.cli.crash_progress import PowerBar
-from sqlstress.report import PowerLoss, Report, from_json, to_json
+from sqlstress.report import Report, from_json, to_json
+from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.report.schema import report_schema
 from sqlstress.targets.sqlite.disk.model import Disk
 from sqlstress.targets.sqlite.disk.operations import Operation, WriteBack

@@ -16,10 +16,10 @@ import pytest
 from sqlstress.engine import worker
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
+from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.messages import LAST
-from sqlstress.experiment import face_of
 from tests.halves import open_work
 from tests.pulses import nothing
 

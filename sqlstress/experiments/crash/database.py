@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from sqlstress.errors import said
 from sqlstress.experiments.crash.proof import Contents, Told, check_acknowledged, check_whole, numbers_found
 from sqlstress.experiments.crash.records import PUT, TABLES, Entry, Records
+from sqlstress.experiments.crash.result import INTEGRITY
 from sqlstress.report import Check, Verdict
-from sqlstress.report.crash import INTEGRITY
 from sqlstress.report.problems import Tally
 from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.client import waiting_of

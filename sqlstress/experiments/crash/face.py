@@ -87,4 +87,8 @@ CRASH = Experiment(
     work_of=lambda case: "1 file" if case.buckets == 1 else f"{case.buckets} files",
     sweeps=True,
     worker="sqlstress.experiments.crash.worker:CrashSource",
+    result="sqlstress.experiments.crash.result:Kills",
+    result_key=("crash", "kills"),
+    called="a crash test",
+    shown="sqlstress.experiments.crash.shown:KillsShown",
 )

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from sqlstress.experiments.crash.records import Entry, Records
+from sqlstress.experiments.crash.result import ACKNOWLEDGED, WHOLE
 from sqlstress.report import Check
-from sqlstress.report.crash import ACKNOWLEDGED, WHOLE
 from sqlstress.report.problems import Tally
 
 

@@ -9,9 +9,9 @@ from sqlstress.engine.victims import Victims
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.proof import Told
+from sqlstress.experiments.crash.result import SURVIVORS, Kills
 from sqlstress.experiments.crash.strikes import Strike
-from sqlstress.report import Kills, Verdict
-from sqlstress.report.crash import SURVIVORS
+from sqlstress.report import Verdict
 from sqlstress.report.problems import Tally
 from sqlstress.system.pulse import Pulse
 

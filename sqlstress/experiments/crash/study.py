@@ -13,9 +13,10 @@ from sqlstress.engine.victims import Victims
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiments.crash.database import Database
 from sqlstress.experiments.crash.records import MOST_WRITERS
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.experiments.crash.round import Round
 from sqlstress.experiments.crash.strikes import draw
-from sqlstress.report import Check, Kills, Verdict
+from sqlstress.report import Check, Verdict
 from sqlstress.report.problems import added
 from sqlstress.targets.sqlite.place import SqlitePlace
 

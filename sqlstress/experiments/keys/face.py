@@ -21,7 +21,7 @@ Asked = Ask[Picks, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield the cases, schemas outside, types inside. Raises UsageError when options contradict each other."""
+    """Yield the cases, schemas outside, types inside. Raises UsageError."""
     schemas = _schemas(asked)
     _check_together(asked)
     case = replace(asked.case, settings=_settings(asked))

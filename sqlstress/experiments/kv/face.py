@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any, cast
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment

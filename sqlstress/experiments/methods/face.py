@@ -193,7 +193,9 @@ METHODS = Experiment(
     key="method",
     command="methods",
     summary="Ways to write and read rows: one by one, bulk, JSON, in SQL.",
-    help="Measure ways to write and read rows: one by one, in bulk, from JSON, inside SQLite; with WAL or not.",
+    help=(
+        "Measure ways to write and read rows: one by one, in bulk, from JSON, inside SQLite; with WAL or not."
+    ),
     example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",
     options=(
         *chosen(_EXTRA, "phase", "method"),

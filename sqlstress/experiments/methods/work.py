@@ -18,6 +18,7 @@ from sqlstress.engine.proven import ProvenWork
 from sqlstress.experiments.methods.examine import Reader
 from sqlstress.experiments.methods.own import own
 from sqlstress.experiments.methods.proof import Told, check_rows
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.experiments.methods.tables import PATH, SCHEMA, VALUE, pair_at, places_before
 from sqlstress.report import Check
 from sqlstress.report.case import Case
@@ -41,7 +42,7 @@ class MethodsWork(ProvenWork):
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
         assert case.spec
-        self.method = case.spec
+        self.method: Method = case.spec
         self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
         self.shared = (self._words, self._written)
         self._carry = carry
@@ -79,7 +80,8 @@ class MethodsWork(ProvenWork):
 
     def _given(self) -> int:
         """Return how many samples are there when the cell begins."""
-        return {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}[self.method.phase]
+        known = {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}
+        return known[self.method.phase]
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> list[Check]:
         """Say whether the tables hold what the workers were told, and whether the answers were right."""

@@ -71,6 +71,10 @@ POWER_LOSS = Experiment(
     extra=Extra,
     cases=cases,
     in_plans=False,
+    result="sqlstress.experiments.power_loss.result:PowerLoss",
+    result_key=("crash", "power"),
+    called="a crash test",
+    shown="sqlstress.experiments.power_loss.shown:PowerLossShown",
     work_of=lambda case: "1 file" if case.buckets == 1 else f"{case.buckets} files",
     sweeps=True,
 )

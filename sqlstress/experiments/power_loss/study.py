@@ -14,8 +14,8 @@ from sqlstress.experiments.power_loss.examine import examine
 from sqlstress.experiments.power_loss.images import Image, images
 from sqlstress.experiments.power_loss.load import Load
 from sqlstress.experiments.power_loss.proof import Finding, History, worst
+from sqlstress.experiments.power_loss.result import GOOD, PowerCuts, PowerLoss
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.power_loss import GOOD, PowerCuts, PowerLoss
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.disk.device import Device
 from sqlstress.targets.sqlite.disk.operations import Operation, Sync, SyncFolder

@@ -11,8 +11,8 @@ from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.check import Checked
 from sqlstress.analysis.finding import UNPROVED, WRONG
+from sqlstress.analysis.part import parts
 from sqlstress.display.clean import brief, clean
-from sqlstress.experiments.crash.shown.findings import parts
 from sqlstress.render.ci.names import case_names
 from sqlstress.render.markdown import check_markdown, report_markdown
 from sqlstress.render.views.check import check_conclusion, left_out

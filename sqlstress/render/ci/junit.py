@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 from sqlstress.analysis.ab_wording import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.finding import UNPROVED, WRONG
+from sqlstress.analysis.part import Part, parts
 from sqlstress.analysis.wording import finite, rounded
 from sqlstress.display import heading
 from sqlstress.display.clean import brief, clean
-from sqlstress.experiments.crash.shown.findings import Part, parts
 from sqlstress.render.ci.measures import rates, unit
 from sqlstress.render.ci.names import case_names, surroundings
 from sqlstress.report import AbTest, Report, Run
@@ -46,7 +46,7 @@ def _suite(report: Report) -> ElementTree.Element:
         suite.append(_test(run, name))
     if report.ab:
         suite.append(_gate(report, report.ab))
-    suite.extend(map(_crash, parts(report)))
+    suite.extend(map(_part, parts(report)))
     for finding in missing(report):
         left_out = ElementTree.SubElement(
             suite, "testcase", name="cases not measured", classname="sqlstress", time="0"
@@ -99,12 +99,12 @@ def _gate(report: Report, test: AbTest) -> ElementTree.Element:
     return gate
 
 
-def _crash(part: Part) -> ElementTree.Element:
-    """Return the test of a part of a crash test."""
+def _part(part: Part) -> ElementTree.Element:
+    """Return the test of a part that has a verdict of its own."""
     test = ElementTree.Element(
         "testcase",
         name=clean(part.name),
-        classname="sqlstress.crash",
+        classname=f"sqlstress.{part.suite}",
         time=f"{finite(part.seconds) or 0.0:.3f}",
     )
     if part.verdict.code == WRONG:

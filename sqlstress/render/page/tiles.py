@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlstress.analysis.ab_wording import found_change
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
+from sqlstress.analysis.part import results
 from sqlstress.analysis.rate import rate_of
 from sqlstress.analysis.wording import place, rounded, whole
+from sqlstress.display.tile import Tile
 from sqlstress.experiment import face_of
-from sqlstress.experiments.crash.shown.findings import kill_verdict
-from sqlstress.experiments.power_loss.shown.findings import name, power_verdict, safest
 from sqlstress.render.page.markup import element, text
-from sqlstress.report import AbTest, Crash, Report, Run
+from sqlstress.report import AbTest, Report, Run
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
 from sqlstress.statistics.units import format_ms
 
@@ -29,9 +28,6 @@ _GATE = {
     UNDECIDED: ("undecided", "unknown"),
 }
 
-Tile = tuple[str, str, str]
-"""A figure, what it is, and how it stands: ok, failed, unknown, or neither."""
-
 
 def tiles(report: Report) -> str:
     """Return the figures that are looked for first."""
@@ -46,8 +42,9 @@ def tiles(report: Report) -> str:
 
 
 def _tiles(report: Report) -> Iterator[Tile]:
-    if report.crash:
-        yield from _crash(report.crash)
+    if report.results:
+        for experiment, found in results(report):
+            yield from experiment.show_result().tiles(found)
         return
     yield from _gate(report, report.ab) if report.ab else _best(report)
     yield from _trust(report)
@@ -56,26 +53,6 @@ def _tiles(report: Report) -> Iterator[Tile]:
 def _gate(report: Report, test: AbTest) -> Iterator[Tile]:
     verdict, kind = _GATE.get(test.verdict, _GATE[UNDECIDED])
     yield verdict, found_change(report, test) or "B beside A", kind
-
-
-def _crash(crash: Crash) -> Iterator[Tile]:
-    if crash.kills:
-        yield _came_of(kill_verdict(crash.kills), "nothing lost", "process death")
-        yield whole(crash.kills.kills), "writers killed", ""
-        yield whole(crash.kills.acknowledged), "transactions acknowledged before", ""
-    if crash.power:
-        # In a matrix there are configurations that must lose something.
-        proved = "as expected" if crash.power.matrix else "nothing lost"
-        yield _came_of(power_verdict(crash.power), proved, "power cuts")
-        if least := safest(crash.power):
-            yield name(least), "lost nothing, with the fewest syncs", ""
-        yield whole(crash.power.checked), "images of the disk", ""
-
-
-def _came_of(verdict: Finding, proved: str, what: str) -> Tile:
-    values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
-    value, kind = values[verdict.code]
-    return value, what, kind
 
 
 def _best(report: Report) -> Iterator[Tile]:

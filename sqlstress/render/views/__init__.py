@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.advice import advise_group, missing
 from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.part import interruption, results
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
 from sqlstress.experiment import face_of
-from sqlstress.experiments.crash.shown.view import crash_blocks
 from sqlstress.render.views.ab import ab_blocks
 from sqlstress.report import Report
 
@@ -36,8 +36,8 @@ def report_sections(report: Report) -> Iterator[Section]:
     if report.ab is not None:
         yield Section(tuple(ab_blocks(report, report.ab)))
         return
-    if report.crash is not None:
-        yield Section(tuple(crash_blocks(report, report.crash)))
+    if report.results:
+        yield Section(tuple(_results(report)))
         return
     for group in group_runs(report.runs):
         yield Section(tuple(_group(group, report)), group)
@@ -45,6 +45,13 @@ def report_sections(report: Report) -> Iterator[Section]:
     closing += ["Nothing was measured."] * (not report.runs)
     if closing:
         yield Section(tuple(map(Paragraph, closing)))
+
+
+def _results(report: Report) -> Iterator[Block]:
+    for experiment, found in results(report):
+        yield from experiment.show_result().result_blocks(report, found)
+    if report.interrupted:
+        yield Bullets((interruption(report).text,))
 
 
 def _group(group: Group, report: Report) -> Iterator[Block]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.crash.proof import Told
 from sqlstress.experiments.crash.records import MOST_WRITERS, RECORDS, Entry
-from sqlstress.report.crash import ACKNOWLEDGED, WHOLE
+from sqlstress.experiments.crash.result import ACKNOWLEDGED, WHOLE
 from tests.experiments.crash.histories import History, history_of, writes
 
 

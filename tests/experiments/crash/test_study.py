@@ -22,7 +22,7 @@ from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.strikes import Strike
 from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.report import Kills
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.interrupt import StopSignals
 

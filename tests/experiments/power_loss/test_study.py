@@ -11,7 +11,7 @@ from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiments.power_loss.images import images
 from sqlstress.experiments.power_loss.study import PowerStudy
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.power_loss import CORRUPT, GOOD, LOST, PowerLoss
+from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, LOST, PowerLoss
 from sqlstress.targets.sqlite.disk.device import Device
 from sqlstress.targets.sqlite.disk.model import Disk
 from sqlstress.targets.sqlite.disk.operations import (

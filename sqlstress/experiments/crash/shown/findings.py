@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
 from sqlstress.analysis.wording import listing, plural, whole
-from sqlstress.experiments.power_loss.shown.findings import power_progress, power_verdict
-from sqlstress.report import Check, Crash, Kills, Report
-from sqlstress.report.crash import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
+from sqlstress.experiments.crash.result import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
+from sqlstress.report import Check
 
 LIMITS = (
     "That is about processes that die, and says nothing about power loss: what a dead process has written "
@@ -17,30 +15,6 @@ LIMITS = (
 )
 _NO_JOURNAL = "journal_mode={} keeps nothing on disk to roll back with: use WAL or DELETE."
 _SHOWN = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a crash test, and what it says."""
-
-    name: str
-    """What was tried: "process death"."""
-    verdict: Finding
-    """Of one of the codes above."""
-    seconds: float
-    """How long it took."""
-    error: str | None
-    """Why it ended early; None when it did not, or was interrupted."""
-
-
-def parts(report: Report) -> tuple[Part, ...]:
-    """Return the parts of a crash test; nothing of another report."""
-    found = []
-    if report.crash and (kills := report.crash.kills):
-        found.append(Part("process death", kill_verdict(kills), kills.seconds, kills.error))
-    if report.crash and (loss := report.crash.power):
-        found.append(Part("power cuts", power_verdict(loss), loss.seconds, loss.error))
-    return tuple(found)
 
 
 def kill_verdict(kills: Kills) -> Finding:
@@ -81,20 +55,9 @@ def findings(kills: Kills) -> Iterator[Finding]:
         if check.status == "failed":
             yield Finding("counterexamples", f"{check.name}: {'; '.join(check.counterexamples[:_SHOWN])}.")
     if kills.error:
-        yield Finding("ended-early", f"Ended after {_rounds(kills)}: {kills.error.removesuffix('.')}.")
+        yield Finding("ended-early", f"Ended after {rounds(kills)}: {kills.error.removesuffix('.')}.")
 
 
-def interruption(crash: Crash) -> Finding:
-    """Return how far a crash test had come that was interrupted."""
-    after = f" after {done}" if (done := progress(crash)) else ""
-    return Finding("interrupted", f"Interrupted{after}: what was found by then is reported.")
-
-
-def progress(crash: Crash) -> str:
-    """Return how far a crash test has come: "3 of 100 rounds"; nothing when nothing was tried."""
-    done = [_rounds(crash.kills)] if crash.kills else []
-    return listing(done + ([power_progress(crash.power)] if crash.power else []))
-
-
-def _rounds(kills: Kills) -> str:
+def rounds(kills: Kills) -> str:
+    """Return how far a test has come: "3 of 100 rounds"."""
     return f"{whole(kills.rounds)} of {whole(kills.planned)} rounds"

@@ -11,10 +11,9 @@ from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.figures import MISSING
 from sqlstress.display.verified import FAILED
-from sqlstress.experiments.crash.shown.findings import findings, interruption, kill_verdict
-from sqlstress.experiments.power_loss.shown.view import power_blocks
-from sqlstress.report import Crash, Kills, Report, Run
-from sqlstress.report.crash import INTEGRITY
+from sqlstress.experiments.crash.result import INTEGRITY, Kills
+from sqlstress.experiments.crash.shown.findings import findings, kill_verdict
+from sqlstress.report import Report, Run
 
 COLUMNS = (
     Column("rounds", ("", "rounds")),
@@ -30,17 +29,8 @@ COLUMNS = (
 LEAVING = ("recovered files", "undone", "finished")
 
 
-def crash_blocks(report: Report, crash: Crash) -> Iterator[Block]:
-    """Yield everything that a crash test shows."""
-    if crash.kills:
-        yield from _kill_blocks(report, crash.kills)
-    if crash.power:
-        yield from power_blocks(report, crash.power)
-    if report.interrupted:
-        yield Bullets((interruption(crash).text,))
-
-
-def _kill_blocks(report: Report, kills: Kills) -> Iterator[Block]:
+def kill_blocks(report: Report, kills: Kills) -> Iterator[Block]:
+    """Yield everything that a test shows."""
     group = Group(kills.case, (Run(kills.case),))
     about = [heading.describe(_what(kills), group, report)]
     if kills.effective:

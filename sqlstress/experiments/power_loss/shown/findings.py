@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
 from sqlstress.analysis.wording import listing, plural, rounded, whole
-from sqlstress.report.power_loss import CORRUPT, GOOD, KINDS, LOST, TORN, PowerCuts, PowerLoss
+from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, KINDS, LOST, TORN, PowerCuts, PowerLoss
 
 _ALLOWED = {
     "wal": {"normal": LOST, "full": GOOD, "extra": GOOD},

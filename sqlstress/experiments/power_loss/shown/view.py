@@ -9,8 +9,9 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.experiments.power_loss.result import PowerCuts, PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import power_findings, power_verdict, syncs_each
-from sqlstress.report import PowerCuts, PowerLoss, Report, Run
+from sqlstress.report import Report, Run
 
 COLUMNS = (
     Column("journal mode", ("journal", "mode"), align="left"),

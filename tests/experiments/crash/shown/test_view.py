@@ -17,7 +17,8 @@ from sqlstress.render.ci.junit import report_junit
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
 from sqlstress.render.text import WIDTH, report_text
-from sqlstress.report import Crash, Kills, Report, read
+from sqlstress.report import Report, read
+from sqlstress.experiments.crash.result import Kills
 from tests.crash_report import EXAMPLE, KILLS, crash_report, empty_report, lost_report
 from tests.example_report import assert_golden
 from tests.strategies import by_type

@@ -1,11 +1,10 @@
-"""What a crash test adds to a report: what was done to the writers, or to their disk, and what was left."""
+"""What a crash test by killing adds to a report: what was done to the writers, and what was left."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from sqlstress.report.case import Case
-from sqlstress.report.power_loss import PowerLoss
 from sqlstress.report.results import Verdict
 
 ACKNOWLEDGED, WHOLE, INTEGRITY, SURVIVORS = CHECKS = (
@@ -68,13 +67,3 @@ class Kills:
 
     def _problems(self, name: str) -> int:
         return sum(check.problems for check in self.verdict.checks if check.name == name)
-
-
-@dataclass(frozen=True, slots=True)
-class Crash:
-    """A crash test."""
-
-    kills: Kills | None = None
-    """Process death; None: not tried."""
-    power: PowerLoss | None = None
-    """Power cuts; None: not tried."""
