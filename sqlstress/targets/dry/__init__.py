@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 STORES = False
-FILES = None
+FILES: str | None = None
 DESCRIPTORS = 0
 
 

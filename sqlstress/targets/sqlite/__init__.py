@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTORS", "FILES", "STORES", "describe", "explain", "foresees", "open_place"]
 
 STORES = True
-FILES = r"kv(_\d+)?\.db(-wal|-shm|-journal)?"
+FILES: str | None = r"kv(_\d+)?\.db(-wal|-shm|-journal)?"
 DESCRIPTORS = 4
 """The database, its WAL, the wal-index, and in the parent the database once more.
 
