@@ -75,7 +75,7 @@ def call_ns(case: Case, folder: Path) -> float:
     work.connected()
     try:
         keys = [number * 7919 % case.spec.key_space for number in range(CALLS)]
-        ratio = case.spec.read_ratio
+        ratio: float = case.spec.read_ratio
         get = _least(store.gets[0], [[(key,) for key in keys]] * 5) if ratio else 0.0
         rounds = [[(key, (1 << 62) + place * CALLS + key) for key in keys] for place in range(5)]
         put = _least(store.puts[0], rounds) if ratio < 1 else 0.0

@@ -1,4 +1,4 @@
-"""The two halves of an experiment, over the data in a folder."""
+"""Both halves of an experiment, as its face names them."""
 
 from __future__ import annotations
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import Companion
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, STOP, Ready, fail, wait_until
-from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system.importing import named
 from sqlstress.system.messages import Pipe, send
 from sqlstress.system.processes import begin_child
 from sqlstress.targets import open_place, target_of
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Errand:
     target: str
     """Import string of what opens its half."""
     case: Case
+    """As `plain.plain` makes it."""
     where: Path
     """Where the data lies: what the companion makes its place of."""
     counters: Any

@@ -121,12 +121,13 @@ def test_a_worker_whose_folder_is_gone_says_so_in_sqlites_words(tmp_path: Path) 
     )
 
 
-def test_a_worker_that_fails_for_another_reason_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise LookupError("no such thing")
+def broken(*_: object) -> None:
+    raise LookupError("no such thing")
 
-    monkeypatch.setattr(worker, "named", lambda target: broken)
-    assert run(job_of(CASE), Parent()) == [Failed("LookupError: no such thing")]
+
+def test_a_worker_that_fails_for_another_reason_says_which() -> None:
+    job = job_of(CASE)._replace(source=f"{__name__}:{broken.__name__}")
+    assert run(job, Parent()) == [Failed("LookupError: no such thing")]
 
 
 def test_a_failing_operation_is_told_by_the_stores_name_for_it(tmp_path: Path) -> None:

@@ -48,18 +48,18 @@ def install(moment: str, failure: str) -> None:
 
     named, send = vars(worker)["named"], vars(worker)["send"]
 
-    def failing(target: str) -> Any:
-        return lambda *given: opened(named(target), *given)
+    def opener(target: str) -> Any:
+        def opened(case: Any, folder: Any, number: int, *others: Any) -> Any:
+            source = named(target)(case, folder, number, *others)
+            if number != VICTIM:
+                return source
+            if moment == "starting":
+                fail(failure)
+            if moment == "reporting":
+                vars(worker)["send"] = sent
+            return FailingSource(source, failure) if moment == "window" else source
 
-    def opened(open_source: Any, case: Any, place: Any, number: int, *others: Any) -> Any:
-        source = open_source(case, place, number, *others)
-        if number != VICTIM:
-            return source
-        if moment == "starting":
-            fail(failure)
-        if moment == "reporting":
-            vars(worker)["send"] = sent
-        return FailingSource(source, failure) if moment == "window" else source
+        return opened
 
     def sent(pipe: Connection, message: Any) -> None:
         if isinstance(message, worker.Done):
@@ -78,7 +78,7 @@ def install(moment: str, failure: str) -> None:
         times.append(1)
         written(self, data)
 
-    vars(worker)["named"] = failing
+    vars(worker)["named"] = opener
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ class Steps:
     def __init__(self, case: Case, worker: int, salt: int, client: Client | None) -> None:
         """Without a client the steps do nothing."""
         self._worker, self._salt = worker, salt
-        assert case.spec
         self._cycling = case.spec
         self._calls = _prepared(client, table(worker)) if client else [_nothing] * len(KINDS)
 

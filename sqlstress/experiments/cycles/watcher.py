@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.tally import Window
 from sqlstress.experiments.cycles.looks import POLL_S, Taking, lines_of
-from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
 from sqlstress.targets.sqlite import walindex
 
 if TYPE_CHECKING:
+    from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 

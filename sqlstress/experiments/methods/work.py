@@ -38,6 +38,7 @@ class MethodsWork(ProvenWork):
     """One cell's file, shared memory and verdict."""
 
     place: SqlitePlace
+    method: Method
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)

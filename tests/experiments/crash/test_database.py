@@ -161,7 +161,7 @@ def test_a_checkpoint_that_was_cut_off_is_recognised(tmp_path: Path) -> None:
         whole = crashed(database, tmp_path / "whole")
         write(CASE, connection, 2, before=2)
         cut = crashed(database, tmp_path / "cut")
-    shm = cut.paths[0].with_name("kv.db-shm")
+    shm = cut.place.paths[0].with_name("kv.db-shm")
     words = bytearray(shm.read_bytes())
     # As SQLite leaves it: the number of frames to copy is there, the number of those copied is still 0.
     assert struct.unpack_from("=I", words, 96) == (0,)
@@ -220,7 +220,7 @@ def test_what_is_changed_in_the_files_is_found(written: Database, sql: str, chec
 )
 @pytest.mark.parametrize("instead", [b"\xc3NTEGER", b"BLOB"])
 def test_a_changed_definition_is_found(written: Database, instead: bytes) -> None:
-    with closing(sqlite3.connect(written.paths[0])) as connection, connection:
+    with closing(sqlite3.connect(written.place.paths[0])) as connection, connection:
         connection.execute("PRAGMA writable_schema = on")
         ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'log'").fetchall()
         changed = sql.encode().replace(b"INTEGER", instead, 2).replace(instead, b"INTEGER", 1)
@@ -238,7 +238,7 @@ def test_a_changed_definition_is_found(written: Database, instead: bytes) -> Non
 )
 @pytest.mark.parametrize("damage", ["cut", "header", "page", "gone"])
 def test_a_damaged_file_fails_and_raises_nothing(written: Database, damage: str) -> None:
-    (path,) = written.paths
+    (path,) = written.place.paths
     data = bytearray(path.read_bytes())
     if damage == "gone":
         path.unlink()

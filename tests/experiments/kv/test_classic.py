@@ -30,7 +30,7 @@ OPS = 60
 
 
 def classic(**more: Any) -> Case:
-    (case,) = plan.from_options({"preset": "classic", "concurrency": "1", "seed": 1, **more})
+    (case,) = plan.cases_of({"preset": "classic", "concurrency": "1", "seed": 1, **more})
     return replace(case, ops=OPS, settings=replace(case.settings, synchronous="off"))
 
 

@@ -6,11 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.tally import Window
 from sqlstress.experiments.kv.beside.stretches import largest, summed
 from sqlstress.experiments.kv.beside.timing import Timing
-from sqlstress.experiments.kv.spec import Checkpointing
-from sqlstress.report.case import Case
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,
@@ -21,6 +18,8 @@ from sqlstress.statistics.series import (
 )
 
 if TYPE_CHECKING:
+    from sqlstress.engine.tally import Window
+    from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 PATIENCE_MS = 1000
@@ -32,7 +31,7 @@ class Checkpointer:
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case = case
-        self._sql = f"PRAGMA wal_checkpoint({(case.spec.checkpointing or Checkpointing()).mode.upper()})"
+        self._sql = f"PRAGMA wal_checkpoint({case.spec.checkpointing.mode.upper()})"
         self._client = place.client(0)
         self._files = self._client.connect_all()
         patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)

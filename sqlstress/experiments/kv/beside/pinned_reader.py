@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.tally import Window
-from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 
 if TYPE_CHECKING:
+    from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 _TICK_S = 0.02

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.engine.tally import Window
 from sqlstress.experiments.kv.beside.stretches import largest
 from sqlstress.experiments.kv.beside.timing import Timing
-from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, LARGEST_WAL, WAL_FRAMES, WAL_SIZE, Series
 from sqlstress.targets.sqlite import walindex
 
 if TYPE_CHECKING:
+    from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 
