@@ -11,9 +11,8 @@ from sqlstress.engine.protocols import Companion
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, STOP, Ready, fail, wait_until
 from sqlstress.statistics.series import Series
+from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
-from sqlstress.system.messages import Pipe, send
-from sqlstress.system.processes import begin_child
 from sqlstress.targets import open_place, target_of
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system import processes
-from sqlstress.system.messages import Inbox, Pipe
+from sqlstress.system.child import Pipe
 from sqlstress.system.plain import plain
+from sqlstress.system.processes import Inbox
 from sqlstress.system.pulse import Pulse
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.place import Place

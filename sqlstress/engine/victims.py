@@ -11,7 +11,7 @@ from sqlstress.engine.pool import TICK_S, Ended, Pool, wait_some
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case
-from sqlstress.system.messages import Pipe
+from sqlstress.system.child import Pipe
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.place import Place
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.protocols import Findings, Source
 from sqlstress.engine.tally import Totals, Window
+from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
-from sqlstress.system.messages import Pipe, send
-from sqlstress.system.processes import begin_child
 from sqlstress.targets import open_place, target_of
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Ready
 from sqlstress.errors import Interrupted
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
-from sqlstress.system.messages import MORE, PIECE, send
+from sqlstress.system.child import MORE, PIECE, send
 from sqlstress.targets import open_place
 from tests.halves import open_work
 

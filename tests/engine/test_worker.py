@@ -19,7 +19,7 @@ from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Read
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.system.messages import LAST
+from sqlstress.system.child import LAST
 from tests.halves import open_work
 from tests.pulses import nothing
 

@@ -104,7 +104,7 @@ def test_each_set_is_a_deferred_transaction(tmp_path: Path) -> None:
     work.prepare(nothing)
     source: Any = open_source(case, tmp_path, 1, 3, work.shared)
     told: list[str] = []
-    source.store._connections[0]._connection.set_trace_callback(told.append)
+    source.store._client._connections[0]._connection.set_trace_callback(told.append)
     do(source, source.next_chunk(2))
     source.close()
     words = [sql.split()[0].upper() for sql in told]
