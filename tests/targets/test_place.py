@@ -1,7 +1,7 @@
 """What every target's place must do; what it can't do is absent.
 
-Another target is tested by a line in DRIVERS, and by what it does when it is damaged, below. What only
-some can answer is asked where the place has an answer.
+A target is tested when its drivers are in TARGETS. What only some can answer, such as whether a file was
+exchanged, is asked of those that keep files.
 """
 
 from __future__ import annotations
