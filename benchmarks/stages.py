@@ -19,7 +19,8 @@ from typing import Any
 
 from benchmarks.bench import LOADS, Bench
 from benchmarks.results import Plan, Row, Task
-from sqlstress.engine.loop import run_acknowledged, run_unacknowledged
+from sqlstress.engine.loop import closed_loop
+from sqlstress.engine.protocols import Source
 from sqlstress.engine.tally import FOREVER_NS, Tally, Window
 from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.spec import Load
@@ -100,8 +101,8 @@ def stages_ns(case: Case) -> list[float]:
     nowhere, experiment = DryPlace(case, Path()), face_of(case)
     work = experiment.open_work(case, nowhere, 1, {})
     work.prepare(lambda: None)
-    source = named(experiment.worker)(case, nowhere, 1, 1, work.shared)
-    run = run_acknowledged if source.acknowledges else run_unacknowledged
+    source: Source = named(experiment.worker)(case, nowhere, 1, 1, work.shared)
+    run = closed_loop(source)
     size = source.largest_chunk
     tally = Tally(Window(0, 0, FOREVER_NS), source.kinds, source.row_weights)
     best = [float("inf")] * len(STAGES)
@@ -110,7 +111,7 @@ def stages_ns(case: Case) -> list[float]:
         chunk = source.next_chunk(size)
         assert chunk is not None
         moments.append(clock())
-        results, stamps = run(source, chunk, FOREVER_NS, clock)
+        results, stamps = run(source, chunk, moments[-1], FOREVER_NS, clock)
         moments.append(clock())
         tally.add(chunk.kinds, stamps)
         moments.append(clock())

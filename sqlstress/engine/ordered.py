@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqlstress.engine.ledger import CHUNK, Ledger
-from sqlstress.engine.protocols import Chunk, Findings
+from sqlstress.engine.protocols import Chunk, Findings, Stamps
 
 if TYPE_CHECKING:
     from sqlstress.targets.keyvalue import Operation
@@ -45,9 +45,9 @@ class OrderedSource:
     def __init__(self, words: Any, worker: int, client: Counting | None, steps: Iterator[Step]) -> None:
         """`words` are those of `ledger.shared_words`; without a client nothing is ever busy."""
         self.row_weights = (0,) * len(self.kinds)
-        self.stamps = (ledger := Ledger(words, worker)).stamps
         self.seen = Findings()
-        self._ledger, self._counting, self._steps = ledger, client, steps
+        self._ledger, self._counting, self._steps = Ledger(words, worker), client, steps
+        self.stamps = Stamps([0] * CHUNK, self._ledger.ends)
         self._next = 0
 
     def next_chunk(self, size: int) -> Chunk | None:
@@ -62,7 +62,7 @@ class OrderedSource:
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         raise error
 
-    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         self._ledger.settled(done)
 
     def busy_counts(self) -> tuple[int, int]:

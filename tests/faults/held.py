@@ -53,7 +53,6 @@ def install(hold: Hold) -> None:
     from sqlstress.engine.guard import Guard
     from sqlstress.engine.victims import Victims
     from sqlstress.experiments.crash.database import Database
-    from sqlstress.studies import slices
     from sqlstress.targets.place import Disturbance
 
     class Watch(Nobody):
@@ -74,7 +73,6 @@ def install(hold: Hold) -> None:
     setattr(Guard, "disturbance", looked)  # noqa: B010 - mypy minds an assignment
     vars(session)["fingerprint"] = hold.before("examining", vars(session)["fingerprint"])
     vars(measure)["watcher"] = watcher
-    vars(slices)["Nobody"] = Watch
     vars(outputs)["say"] = hold.before("showing", vars(outputs)["say"])
     for kind, name, moment in (
         (Database, "create", "preparing"),

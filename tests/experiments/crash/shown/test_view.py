@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.render import DOCUMENTS, FORMATS
 from sqlstress.render.ci.github import workflow_commands
 from sqlstress.render.ci.junit import report_junit
@@ -18,7 +19,6 @@ from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Report, read
-from sqlstress.experiments.crash.result import Kills
 from tests.crash_report import EXAMPLE, KILLS, crash_report, empty_report, lost_report
 from tests.example_report import assert_golden
 from tests.strategies import by_type
@@ -58,7 +58,9 @@ def test_a_proof_says_that_it_says_nothing_of_power_loss() -> None:
 
 @given(st.lists(by_type(Kills), max_size=1), st.booleans())
 def test_any_crash_test_is_shown_within_80_columns(found: list[Kills], interrupted: bool) -> None:
-    report = replace(EXAMPLE, runs=(), crash=Crash(next(iter(found), None)), interrupted=interrupted)
+    report = replace(
+        EXAMPLE, runs=(), results=dict.fromkeys(["crash"], *found) if found else {}, interrupted=interrupted
+    )
     assert max(map(len, report_text(report).splitlines())) <= WIDTH
     for form in ("md", "xml", "json"):
         assert FORMATS[form](report)
@@ -106,9 +108,8 @@ def test_the_page_says_first_whether_something_was_lost() -> None:
 
 def row(name: str, settings: str) -> str:
     """Return the row of a saved report on the page about crash tests."""
-    crash = read(ROOT / "reports" / f"{name}.json").crash
-    kills = crash.kills if crash else None
-    assert kills
+    kills = read(ROOT / "reports" / f"{name}.json").results["crash"]
+    assert isinstance(kills, Kills)
     struck = (kills.kills, kills.alone, kills.opening, kills.checkpoints)
     recovered = kills.wals + kills.hot_journals
     found = (kills.acknowledged, kills.finished, kills.undone, recovered, kills.lost, kills.torn)
