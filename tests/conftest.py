@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
-from hypothesis import HealthCheck, settings
 
 from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
+from tests import drawing
 
 GRACE_S = 10.0
 
-# How fast a machine is says nothing about whether the code is right.
-settings.register_profile("sqlstress", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("sqlstress")
+# Thousands of processes are started here, which would compile the package anew, and so would every worker
+# of pytest do with the tests: a fifth of the processor time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+drawing.register()
 
 # Started in the background of a shell, the suite would hand on a SIGINT or SIGHUP that is ignored,
 # and what it stops with them would never hear of it.

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sqlstress.targets.sqlite.pagefile import PageFile
 from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, DamagedFile
+from tests.drawing import examples
 from tests.targets.both_ways import agreed, needs_dbstat, numbers, overflow_pages
 from tests.targets.databases import (
     FILL,
@@ -203,7 +204,7 @@ def scripts(draw: st.DrawFn) -> list[str]:
     return script + draw(st.sampled_from(([], ["DROP TABLE t"], ["PRAGMA incremental_vacuum(3)"])))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(1.5))
 @given(scripts())
 def test_they_agree_on_any_database(script: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:

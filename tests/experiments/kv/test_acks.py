@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import Interrupted
@@ -93,7 +93,6 @@ def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[Area, Told, bool]:
 
 
 @pytest.mark.parametrize("width", [1, 3])
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_a_workers_area_holds_its_last_write_to_each_slot(width: int, data: st.DataObject) -> None:
     shape = shape_for(width)
@@ -104,7 +103,6 @@ def test_a_workers_area_holds_its_last_write_to_each_slot(width: int, data: st.D
 
 
 @pytest.mark.parametrize("width", [1, 3])
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_whatever_store_a_worker_dies_at_its_area_says_what_it_was_told(
     width: int, data: st.DataObject
