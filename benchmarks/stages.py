@@ -21,10 +21,12 @@ from typing import Any
 from benchmarks.bench import LOADS, Bench
 from benchmarks.results import Plan, Row, Task
 from sqlstress.engine.loop import run_acknowledged, run_unacknowledged
+from sqlstress.engine.protocols import Source
 from sqlstress.engine.tally import FOREVER_NS, Tally, Window
-from sqlstress.experiment import open_source, open_work
+from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
+from sqlstress.system.importing import named
 from sqlstress.targets import DRY, open_store
 
 TITLE = "where the time of one operation goes, in one process"
@@ -67,13 +69,13 @@ def _row(folder: Path, labels: dict[str, str]) -> Row:
 
 def call_ns(case: Case, folder: Path) -> float:
     """Return the least time of one call into the store, weighed by the share of gets."""
-    work = open_work(case, folder, 1, {})
+    work = face_of(case).open_work(case, folder, 1, {})
     work.prepare(lambda: None)
     store = open_store(case, folder, 1, None)
     work.connected()
     try:
         keys = [number * 7919 % case.spec.key_space for number in range(CALLS)]
-        ratio = case.spec.read_ratio
+        ratio: float = case.spec.read_ratio
         get = _least(store.gets[0], [[(key,) for key in keys]] * 5) if ratio else 0.0
         rounds = [[(key, (1 << 62) + place * CALLS + key) for key in keys] for place in range(5)]
         put = _least(store.puts[0], rounds) if ratio < 1 else 0.0
@@ -95,9 +97,9 @@ def _least(call: Callable[[Any], object], rounds: Sequence[Sequence[Any]]) -> fl
 
 def stages_ns(dry: Case) -> list[float]:
     """Return the least time of each stage of the timed loop, for one operation."""
-    work = open_work(dry, Path(), 1, {})
+    work = face_of(dry).open_work(dry, Path(), 1, {})
     work.prepare(lambda: None)
-    source = open_source(dry, Path(), 1, 1, work.shared)
+    source: Source = named(face_of(dry).worker)(dry, Path(), 1, 1, work.shared)
     run = run_acknowledged if source.acknowledges else run_unacknowledged
     size = source.largest_chunk
     tally = Tally(Window(0, 0, FOREVER_NS), source.kinds, source.row_weights)

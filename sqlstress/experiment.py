@@ -144,7 +144,7 @@ class Experiment:
     called: str = ""
     """What such a measurement is called, with its article."""
     needless: str = ""
-    """Import string of (case, runs so far) → why it need not be measured, or None."""
+    """Import string of (case, its own runs so far) → why it need not be measured, or None."""
     shown: str = "sqlstress.display.shown:Shown"
     """Import string of what shows it: a class without arguments."""
 
@@ -181,7 +181,8 @@ class Experiment:
 
     def is_needless(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return why a case need not be measured after these runs; None when it must."""
-        return cast("str | None", named(self.needless)(case, runs)) if self.needless else None
+        own = [run for run in runs if run.case.workload == self.name]
+        return cast("str | None", named(self.needless)(case, own)) if self.needless else None
 
 
 @cache

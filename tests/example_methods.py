@@ -101,7 +101,6 @@ def case_of(phase: str, tricks: str, scale: int, **fields: Any) -> Case:
 
 
 def _trial(case: Case, figure: float | str) -> Trial:
-    assert case.spec
     done = not isinstance(figure, str)
     rows_per_s = float(figure) if done else 0.0
     seconds = case.spec.rows / rows_per_s if rows_per_s else case.spec.timeout_s

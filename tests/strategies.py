@@ -12,8 +12,10 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from sqlstress.experiment import Experiment, faces, unknown_keys
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.kv import spec as kv
 from sqlstress.report import ab, case, document, environment, results, space
-from sqlstress.report import parts as experiments
 from sqlstress.statistics import gate, histogram, series, series_names
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -75,24 +77,46 @@ settings = instances(
     synchronous=st.sampled_from((*case.SYNCHRONOUS, None)),
     busy=st.sampled_from(case.BUSY_POLICIES),
 )
+checkpointings = instances(kv.Checkpointing, mode=st.sampled_from(kv.CHECKPOINT_MODES))
 loads = instances(
-    case.Load,
+    kv.Load,
     read_ratio=shares,
     update_ratio=shares,
-    distribution=st.sampled_from(case.DISTRIBUTIONS),
-    key_type=st.sampled_from(case.KEY_TYPES),
+    distribution=st.sampled_from(kv.DISTRIBUTIONS),
+    key_type=st.sampled_from(kv.KEY_TYPES),
     begin=st.sampled_from(case.BEGINS),
 )
-cyclings = instances(experiments.Cycling, transaction=st.sampled_from(("none", "cycle", "run")))
-checkpointings = instances(experiments.Checkpointing, mode=st.sampled_from(experiments.CHECKPOINT_MODES))
-cases = instances(
-    case.Case,
-    workload=st.sampled_from(("kv", "classic")),
-    driver=st.sampled_from(("sqlite3", "apsw", "dry")),
-    concurrency=st.integers(1, case.MAX_CONCURRENCY),
-    buckets=st.integers(1, case.MAX_BUCKETS),
-    verify=st.sampled_from(case.VERIFY_LEVELS),
+cyclings = instances(Cycling, transaction=st.sampled_from(("none", "cycle", "run")))
+
+
+def cases_with(workload: st.SearchStrategy[str], spec: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return a strategy for cases with a spec."""
+    return instances(
+        case.Case,
+        workload=workload,
+        driver=st.sampled_from(("sqlite3", "apsw", "dry")),
+        concurrency=st.integers(1, case.MAX_CONCURRENCY),
+        buckets=st.integers(1, case.MAX_BUCKETS),
+        verify=st.sampled_from(case.VERIFY_LEVELS),
+        spec=spec,
+    )
+
+
+def cases_of(experiment: Experiment) -> st.SearchStrategy[Any]:
+    """Return a strategy for the cases of an experiment."""
+    return cases_with(st.just(experiment.name), by_type(experiment.spec))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | counts | quantities | texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
+    max_leaves=5,
 )
+strange_cases = cases_with(
+    names.map("x-{}".format), st.dictionaries(names.map("y_{}".format), json_values).map(unknown_keys)
+)
+"""Those of experiments that nobody knows here."""
+cases = _BY_TYPE[case.Case] = st.one_of(*map(cases_of, faces()), strange_cases)
 
 known_series = st.sampled_from(
     [
@@ -142,7 +166,7 @@ cycles_runs = st.builds(
         workload=st.just("cycles"),
         concurrency=st.integers(1, 3),
         settings=settings,
-        cycling=cyclings,
+        spec=cyclings,
     ),
     st.lists(trials, max_size=2).map(tuple),
     error=st.none() | texts,

@@ -21,11 +21,10 @@ from typing import Any
 import click
 import pytest
 
-from sqlstress.cli.group import COMMANDS, cli
-from sqlstress.cli.options import GroupedCommand
+from sqlstress.cli.group import cli, summaries
+from sqlstress.cli.options import HeadedOption
 from sqlstress.experiments.kv.shown.table import FIGURES
-from sqlstress.options import by_name
-from sqlstress.plan import from_options, from_toml
+from sqlstress.plan import cases_of, from_toml
 from sqlstress.render.csvfile import report_csv
 from sqlstress.report import to_json
 from tests.example_report import example_report
@@ -171,7 +170,7 @@ def test_every_plan_of_the_documentation_can_be_read(tmp_path: Path) -> None:
 
 def test_the_readme_shows_the_main_command_with_a_row_for_each_of_its_cases() -> None:
     ((_, rows),) = tables(dict(outputs(README))[MAIN_COMMAND])
-    planned = from_options({"concurrency": "1-8", "buckets": "20"})
+    planned = cases_of({"concurrency": "1-8", "buckets": "20"})
     assert [row[:2] for row in rows] == [[str(case.buckets), str(case.concurrency)] for case in planned]
     assert {row[-1] for row in rows} == {"ok"}
 
@@ -231,7 +230,7 @@ def test_every_csv_column_of_the_documentation_exists() -> None:
 
 def test_every_command_and_option_of_help_is_in_the_reference(tmp_path: Path) -> None:
     text = REFERENCE.read_text(encoding="utf-8")
-    for name in COMMANDS:
+    for name in summaries():
         section = text.split(f"\n## sqlstress {name}\n")[1].split("\n## ")[0]
         rows = " ".join(re.findall(r"^\| (`.+?`) \|", section, re.M))
         printed = run(["-m", "sqlstress", name, "--help"], tmp_path).stdout
@@ -244,7 +243,7 @@ def reference() -> str:
     """Return docs/options.md: what --help prints, as tables."""
     context = click.Context(cli, info_name="sqlstress", **cli.context_settings)
     parts = [INTRODUCTION]
-    for name in COMMANDS:
+    for name in summaries():
         command = cli.get_command(context, name)
         assert command is not None
         parts += _command(command, click.Context(command, info_name=name, parent=context))
@@ -255,10 +254,9 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     yield f"## {context.command_path}"
     yield " ".join((command.help or "").split())
     yield f"Usage: `{command.get_usage(context).removeprefix('Usage: ')}`"
-    own = by_name(command.name or "") if isinstance(command, GroupedCommand) else {}
-    groups = {name: option.group for name, option in own.items()}
+    groups = {param.name: param.heading for param in command.params if isinstance(param, HeadedOption)}
     options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
-    for group, params in groupby(options, lambda option: groups.get((option.name or "").replace("_", "-"))):
+    for group, params in groupby(options, lambda option: groups.get(option.name)):
         if groups:
             yield f"### {group or 'Running'}"
         yield "\n".join([*HEADER, *(_row(param, context) for param in params)])

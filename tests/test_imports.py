@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiment import COMPANIONS, open_work
+from sqlstress.experiment import face_of, faces
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.methods.spec import Method
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.plain import plain
+from tests.halves import open_work
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,11 +38,12 @@ class Parent:
     def close(self):
         pass
 
-case, folder = pickle.loads(bytes.fromhex(sys.argv[1])), Path(sys.argv[2])
+source, case, limit = pickle.loads(bytes.fromhex(sys.argv[1]))
+folder = Path(sys.argv[2])
 shared = tuple(RawArray("q", int(words)) if words else None for words in sys.argv[3:])
 parent = Parent()
 counters = RawArray("q", 2 * worker.SLOT_WORDS)
-worker.main(worker.Job(case, folder, 1, 7, counters, shared), parent)
+worker.main(worker.Job(source, case, limit, folder, 1, 7, counters, shared), parent)
 assert isinstance(parent.last, worker.Done), parent.last
 print(*sorted(sys.modules))
 """
@@ -60,6 +62,11 @@ def modules(*arguments: str) -> set[str]:
         [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ}
     )
     return set(done.stdout.split())
+
+
+def told(case: Case) -> str:
+    """Return what a worker is told of its case, as an argument of WORKER."""
+    return pickle.dumps((face_of(case).worker, plain(case), case.ops)).hex()
 
 
 def within(names: set[str], unwanted: tuple[str, ...]) -> set[str]:
@@ -87,7 +94,7 @@ def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Pat
     work = open_work(case, tmp_path, 7, {})
     work.prepare(lambda: None)
     words = ["" if shared is None else str(len(shared)) for shared in work.shared]
-    found = modules("-c", WORKER, pickle.dumps(plain(case)).hex(), str(tmp_path), *words)
+    found = modules("-c", WORKER, told(case), str(tmp_path), *words)
     work.connected()
     assert "sqlstress.engine.loop" in found
     needed = {"apsw"} & {case.driver} | ({"json"} if case.spec else set())
@@ -96,9 +103,9 @@ def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Pat
     assert "peewee" not in found
 
 
-@pytest.mark.parametrize("name", list(COMPANIONS))
-def test_a_process_beside_the_workers_imports_little_more(name: str) -> None:
-    module = COMPANIONS[name].partition(":")[0]
+@pytest.mark.parametrize("target", [target for one in faces() for target in one.companions.values()])
+def test_a_process_beside_the_workers_imports_little_more(target: str) -> None:
+    module = target.partition(":")[0]
     found = modules("-c", f"import sys, sqlstress.engine.companion, {module}; print(*sys.modules)")
     # What it tells are dataclasses, and it counts in no figure.
     assert within(found, (*UNWANTED, "sqlite3")) <= {
@@ -118,7 +125,7 @@ def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
     work = open_work(case, tmp_path, 7, {})
     work.prepare(lambda: None)
     words = [str(len(array)) for array in work.shared]
-    found = modules("-c", WORKER, pickle.dumps(plain(case)).hex(), str(tmp_path), *words)
+    found = modules("-c", WORKER, told(case), str(tmp_path), *words)
     work.connected()
     assert within(found, (*UNWANTED, "ulid")) <= needed  # the standard library's uuid asks for the platform
     assert ("uuid" in found) == (id_type == "uuid4")

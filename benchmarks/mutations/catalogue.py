@@ -155,9 +155,7 @@ def _keys(schema: str, id_type: str) -> Workload:
 def _cycles(transaction: str, settings: Settings) -> Workload:
     settings = replace(settings, busy="fair")  # the default lets one wait for long
     cycling = Cycling(cycles=3, rows=30, transaction=transaction)
-    case = Case(
-        workload="cycles", concurrency=2, duration_s=0, warmup_s=0, settings=settings, spec=cycling
-    )
+    case = Case(workload="cycles", concurrency=2, duration_s=0, warmup_s=0, settings=settings, spec=cycling)
     changes: dict[str, Mutation | str] = {
         "drop": cycles.drop,
         "restore": cycles.restore,

@@ -39,8 +39,7 @@ def restore(trial: Trial, random: Random) -> Change:
 
 
 def _cycles(trial: Trial) -> int:
-    assert trial.case.spec
-    return trial.case.spec.cycles
+    return int(trial.case.spec.cycles)
 
 
 def swap(trial: Trial, random: Random) -> Change:

@@ -26,7 +26,6 @@ def _results(trial: Trial) -> list[tuple[int, int, float]]:
 
 def _of_one_worker(trial: Trial, random: Random) -> range:
     """Return the places of the rows of one worker."""
-    assert trial.case.spec
     return own(trial.case, trial.case.spec, random.randint(1, trial.case.concurrency)).places
 
 
@@ -54,7 +53,6 @@ def duplicate_sample(trial: Trial, random: Random) -> Change:
 
 def add_sample(trial: Trial, random: Random) -> Change:
     """Add a sample that nobody inserted."""
-    assert trial.case.spec
     path = PATH.format(trial.case.spec.scale + random.randrange(1000))
     trial.execute(INSERT_SAMPLE, path)
     return changed(f"{path} added", path)
@@ -113,7 +111,6 @@ def _added(trial: Trial, a: int, b: int, value: float) -> Change:
 
 def tear_results(trial: Trial, random: Random) -> Change:
     """Undo a part of what one process allocated in one transaction."""
-    assert trial.case.spec
     places, samples = _of_one_worker(trial, random), trial.case.spec.scale
     its = [(a, b) for a, b, _ in _results(trial) if pair_place(a, b, samples) in places]
     undone = sorted(random.sample(its, random.randrange(1, len(its))))

@@ -15,7 +15,7 @@ from benchmarks.mutations.sites import Site
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.engine.victims import Victims
-from sqlstress.experiment import open_work
+from sqlstress.experiment import face_of
 from sqlstress.experiments.crash.database import Database
 from sqlstress.experiments.crash.proof import Told
 from sqlstress.report import Verdict
@@ -87,7 +87,7 @@ def measure(case: Case, folder: Path, salt: int, words: Words, trials: int) -> T
     """
     carry: dict[Any, Any] = {}
     for number in range(trials):
-        work = open_work(case, folder, salt + number, carry)
+        work = face_of(case).open_work(case, folder, salt + number, carry)
         work.prepare(nothing)
         with Pool(case, folder, salt + number, work.shared) as pool:
             pool.start(nothing)

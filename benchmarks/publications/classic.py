@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.publications.surroundings import UNVERIFIED, machine
-from sqlstress.plan import from_options
+from sqlstress.plan import cases_of
 from sqlstress.report import Environment, Report, Run, Trial, Warning
 from sqlstress.report.case import Case
 
@@ -69,7 +69,7 @@ _AUTHOR = "by the author of the script that --preset classic repeats, "
 
 def _report(where: str, environment: Environment, buckets: int, pairs: int, table: Table) -> Report:
     asked = {"preset": "classic", "concurrency": f"1-{len(table)}", "buckets": str(buckets)}
-    cases = from_options({**asked, "verify": "none", "seed": "0"})
+    cases = cases_of({**asked, "verify": "none", "seed": "0"})
     runs = tuple(
         _run(replace(case, ops=pairs), seconds, tps)
         for case, (seconds, tps) in zip(cases, table, strict=True)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.publications.surroundings import UNVERIFIED, machine
-from sqlstress.plan import from_options
+from sqlstress.experiments.cycles.face import setting_of
+from sqlstress.plan import cases_of
 from sqlstress.report import Report, Run, Trial, Warning
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 
@@ -28,7 +29,7 @@ _UNKNOWN = Warning(
 
 
 def _report() -> Report:
-    cases = from_options({"verify": "none", "seed": "0"}, "cycles")
+    cases = cases_of({"verify": "none", "seed": "0"}, "cycles")
     runs = tuple(_run(_as_published(case)) for case in cases)
     return Report(
         created="",
@@ -42,15 +43,13 @@ def _report() -> Report:
 
 
 def _as_published(case: Case) -> Case:
-    assert case.spec
     settings = replace(case.settings, synchronous=None)
     cycling = replace(case.spec, timeout_s=None)
     return replace(case, driver=UNKNOWN_DRIVER, settings=settings, spec=cycling)
 
 
 def _run(case: Case) -> Run:
-    assert case.spec
-    seconds = TOTALS.get(case.setting)
+    seconds = TOTALS.get(setting_of(case))
     if seconds is None:
         return Run(case, error=STOPPED)
     inserted = 2 * case.spec.rows * case.spec.cycles

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.publications.surroundings import UNVERIFIED, machine
-from sqlstress.plan import from_options
+from sqlstress.experiments.methods.face import tricks_of
+from sqlstress.plan import cases_of
 from sqlstress.report import Report, Run, Trial, Warning
 from sqlstress.report.case import Case
 
@@ -92,12 +93,11 @@ def _report() -> Report:
     asked = {"full": "on", "driver": "peewee", "as-published": "on", "verify": "none", "seed": "0"}
     counts: dict[tuple[str, str], int] = {}
     runs = []
-    for case in from_options(asked, "methods"):
-        assert case.spec
-        printed = PRINTED[case.spec.phase].get(case.tricks)
+    for case in cases_of(asked, "methods"):
+        printed = PRINTED[case.spec.phase].get(tricks_of(case))
         if printed is not None:
-            place = counts[case.spec.phase, case.tricks] = (
-                counts.get((case.spec.phase, case.tricks), -1) + 1
+            place = counts[case.spec.phase, tricks_of(case)] = (
+                counts.get((case.spec.phase, tricks_of(case)), -1) + 1
             )
             runs.append(_run(case, printed[place] if place < len(printed) else None))
     return Report(
@@ -112,7 +112,6 @@ def _report() -> Report:
 
 
 def _run(case: Case, printed: Printed | None) -> Run:
-    assert case.spec
     rate = printed[0] if printed else 0.0
     seconds = case.spec.rows / rate if rate else case.spec.timeout_s
     trial = Trial(

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.rate import counted, rate_of
+from sqlstress.analysis.rate import rate_of
+from sqlstress.experiment import face_of
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.methods.spec import Method
@@ -32,7 +33,7 @@ METHOD = Case(workload="methods", spec=Method("insert", "BLK", True, 10, 1.0))
     ],
 )
 def test_every_experiment_counts_something(case: Case, unit: str) -> None:
-    assert counted(case) == unit
+    assert face_of(case).rate_counts == unit
 
 
 def test_the_rate_is_the_median_tps_or_the_rows_a_second() -> None:

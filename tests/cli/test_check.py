@@ -153,7 +153,7 @@ def broken(report: Report) -> Report:
         (stored(around(1, 6)), replace(EXAMPLE, runs=()), "no case in common"),
         (
             stored(around(1, 6)),
-            stored(around(1, 6), load=replace(CASE.load, read_ratio=0.9)),
+            stored(around(1, 6), spec=replace(CASE.spec, read_ratio=0.9)),
             "the load differs",
         ),
         (stored(around(1, 6)), replace(stored(around(1, 6)), ab=TEST), "an A/B test has a verdict"),

@@ -14,9 +14,9 @@ import pytest
 
 from sqlstress import __version__
 from sqlstress.cli.console import say
-from sqlstress.cli.group import COMMANDS, MAIN_OPTIONS
+from sqlstress.cli.group import main_options, summaries
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.options import OPTIONS
+from sqlstress.experiment import face
 from sqlstress.report import from_json
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession
 from tests.engine.processes import environment
@@ -25,13 +25,13 @@ from tests.engine.processes import environment
 def test_help_shows_the_commands_and_the_main_options(cli: Cli) -> None:
     said = cli("--help")
     assert (said.code, said.err) == (0, "")
-    for name in (*COMMANDS, *(f"--{option}" for option in MAIN_OPTIONS), "--output"):
+    for name in (*summaries(), *(f"--{option.name}" for option in main_options()), "--output"):
         assert f" {name}" in said.out
     assert max(map(len, said.out.splitlines())) <= 80
     assert cli("-h") == said
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", summaries())
 def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
     said = cli(command, "--help")
     assert (said.code, said.err) == (0, "")
@@ -42,7 +42,7 @@ def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
 
 def test_the_help_of_kv_shows_every_option_under_its_heading(cli: Cli) -> None:
     text = cli("kv", "--help").out
-    for option in OPTIONS["kv"]:
+    for option in face("kv").options:
         heading = text.index(f"\n{option.group}:\n")
         assert heading < text.index(f"--{option.name} ", heading)
     assert text.index("\nRunning:\n") < text.index("--quiet")

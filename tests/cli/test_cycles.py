@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from sqlstress.experiments.cycles.face import setting_of
 from sqlstress.report import Report, from_json
 from sqlstress.report.schema import schema_text
 from sqlstress.statistics.series import WAL_FRAMES
@@ -37,13 +38,13 @@ def test_the_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
     assert max(map(len, said.out.splitlines())) <= 80
     assert "What the sum of the statements leaves out of the total is BEGIN and COMMIT" in said.out
     report = saved()
-    assert [run.case.setting for run in report.runs] == names
+    assert [setting_of(run.case) for run in report.runs] == names
     assert {run.verdict.status for run in report.runs} == {"ok"}
     for run in report.runs:
         (trial,) = run.trials
         lengths = {series.name: len(series.values) for series in trial.series}
         assert lengths[STATEMENTS] == 4
-        assert (WAL_FRAMES in lengths) == run.case.setting.startswith("wal")
+        assert (WAL_FRAMES in lengths) == setting_of(run.case).startswith("wal")
     document: Any = json.loads(Path("report.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(json.loads(schema_text())).validate(document)
 

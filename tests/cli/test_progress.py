@@ -16,7 +16,7 @@ import pytest
 from sqlstress.cli.progress import Bar, clock_text, expected_s, watcher
 from sqlstress.engine.observer import Nobody
 from sqlstress.experiments.methods.spec import Method
-from sqlstress.plan import from_options
+from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
 from tests.engine.processes import Command, sqlstress
 from tests.example_report import example_report
@@ -122,15 +122,15 @@ def test_time_that_is_left_runs_down_while_a_case_is_measured(show: Show) -> Non
 
 
 def test_a_journal_a_transaction_and_a_time_out_change_how_long_cycles_are_expected_to_take() -> None:
-    delete, delete_tx, wal, wal_tx, _ = map(expected_s, from_options({}, "cycles"))
+    delete, delete_tx, wal, wal_tx, _ = map(expected_s, cases_of({}, "cycles"))
     assert delete > wal > wal_tx
     assert delete > delete_tx
-    (short,) = from_options({"settings": "delete", "cycles": 100_000, "timeout": "2s"}, "cycles")
+    (short,) = cases_of({"settings": "delete", "cycles": 100_000, "timeout": "2s"}, "cycles")
     assert expected_s(short) == pytest.approx(2, abs=1)
 
 
 def test_the_cycles_that_are_usual_are_expected_to_take_seconds() -> None:
-    assert 2 < sum(map(expected_s, from_options({}, "cycles"))) < 15
+    assert 2 < sum(map(expected_s, cases_of({}, "cycles"))) < 15
 
 
 def test_a_case_that_takes_longer_than_expected_leaves_the_others_time_alone(show: Show) -> None:

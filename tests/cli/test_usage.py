@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sqlstress.cli.group import COMMANDS
-from sqlstress.options import OPTIONS, STUDIES, by_name
+from sqlstress.cli.group import summaries
 from tests.cli.conftest import Cli, FakeSession, Said
+from tests.commands import MEASURING, by_name
 
 pytestmark = pytest.mark.usefixtures("session")
 
@@ -109,8 +109,8 @@ WRONG = [
     ("-b 20 1-8", "'1-8' does not belong here", "kv takes options only"),
     ("docter", "'docter'", "Did you mean doctor?"),
     ("schem", "'schem'", "Did you mean schema?"),
-    ("bench", "'bench'", f"The commands are {', '.join(COMMANDS)}"),
-    ("KV", "'KV'", f"The commands are {', '.join(COMMANDS)}"),
+    ("bench", "'bench'", f"The commands are {', '.join(summaries())}"),
+    ("KV", "'KV'", f"The commands are {', '.join(summaries())}"),
     (
         "keys --schema id-rowid,own",
         "--schema: 'own'",
@@ -239,9 +239,7 @@ def test_a_wrong_command_line_is_told_what_is_wrong_and_what_to_do(
 
 def test_every_option_of_a_case_has_a_wrong_value_above() -> None:
     tried = " ".join(line for line, _, _ in WRONG)
-    assert [name for own in (*OPTIONS, *STUDIES) for name in by_name(own) if f"--{name}" not in tried] == []
-    names = {**by_name("kv"), **by_name("ab")}
-    assert [name for name in names if f"--{name}" not in tried] == []
+    assert [name for own in MEASURING for name in by_name(own) if f"--{name}" not in tried] == []
 
 
 def test_a_driver_that_is_not_installed_says_what_to_install(
@@ -279,7 +277,7 @@ command_lines = st.lists(words | names | values, max_size=6) | st.lists(
 @example(["--dir", ""])
 def test_any_command_line_is_carried_out_or_refused_in_a_line_or_two(cli: Cli, line: list[str]) -> None:
     # What is to be measured is measured by a fake; help and version print.
-    said = cli(*(word for word in line if word not in COMMANDS or word == "kv"))
+    said = cli(*(word for word in line if word not in summaries() or word == "kv"))
     if said.code == 0:
         assert said.err == ""
     else:

@@ -90,9 +90,8 @@ def test_what_is_provided_for_the_parent_is_what_it_holds(tmp_path: Path) -> Non
             held.append(len(list(Path("/proc/self/fd").iterdir())))
 
     beside = Checkpointing("restart", 0.02, pinned_reader=True)
-    case = Case(
-        buckets=100, concurrency=4, ops=1, warmup_s=0.0, spec=Load(key_space=100), checkpointing=beside
-    )
+    load = Load(key_space=100, checkpointing=beside)
+    case = Case(buckets=100, concurrency=4, ops=1, warmup_s=0.0, spec=load)
     active_children()
     gc.collect()  # what earlier tests have dropped must not be closed meanwhile
     before = len(list(Path("/proc/self/fd").iterdir()))

@@ -19,10 +19,10 @@ from sqlstress.engine.tally import Totals, Window
 from sqlstress.engine.trial import plan_window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Ready
 from sqlstress.errors import Interrupted
-from sqlstress.experiment import open_work
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system.messages import MORE, PIECE, send
+from tests.halves import open_work
 
 DRY = Case(driver="dry", concurrency=2, ops=100, warmup_s=0.0)
 DONE = Done(Totals(), Findings())

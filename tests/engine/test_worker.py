@@ -16,11 +16,12 @@ import pytest
 from sqlstress.engine import worker
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
-from sqlstress.experiment import open_work
+from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.messages import LAST
 from sqlstress.targets import DRY
+from tests.halves import open_work
 from tests.pulses import nothing
 
 CASE = Case(driver="dry", concurrency=2, ops=50, warmup_s=0.0)
@@ -64,7 +65,7 @@ def job_of(case: Case, folder: Path = Path(), number: int = 2) -> Job:
     words = RawArray("q", SLOT_WORDS * (case.concurrency + 1))
     work = open_work(replace(case, driver=DRY), folder, 0, {})  # which needs no files
     work.prepare(nothing)
-    return Job(case, folder, number, 0, words, work.shared)
+    return Job(face_of(case).worker, case, case.ops, folder, number, 0, words, work.shared)
 
 
 def run(job: Job, parent: Parent) -> list[Any]:
@@ -121,12 +122,13 @@ def test_a_worker_whose_folder_is_gone_says_so_in_sqlites_words(tmp_path: Path) 
     )
 
 
-def test_a_worker_that_fails_for_another_reason_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise LookupError("no such thing")
+def broken(*_: object) -> None:
+    raise LookupError("no such thing")
 
-    monkeypatch.setattr(worker, "open_source", broken)
-    assert run(job_of(CASE), Parent()) == [Failed("LookupError: no such thing")]
+
+def test_a_worker_that_fails_for_another_reason_says_which() -> None:
+    job = job_of(CASE)._replace(source=f"{__name__}:{broken.__name__}")
+    assert run(job, Parent()) == [Failed("LookupError: no such thing")]
 
 
 def test_a_failing_operation_is_told_by_the_stores_name_for_it(tmp_path: Path) -> None:

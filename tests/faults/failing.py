@@ -46,17 +46,20 @@ def install(moment: str, failure: str) -> None:
     """Make this worker process fail if it is the victim's."""
     from sqlstress.engine import worker
 
-    open_source, send = vars(worker)["open_source"], vars(worker)["send"]
+    named, send = vars(worker)["named"], vars(worker)["send"]
 
-    def opened(case: Any, folder: Any, number: int, *others: Any) -> Any:
-        source = open_source(case, folder, number, *others)
-        if number != VICTIM:
-            return source
-        if moment == "starting":
-            fail(failure)
-        if moment == "reporting":
-            vars(worker)["send"] = sent
-        return FailingSource(source, failure) if moment == "window" else source
+    def opener(target: str) -> Any:
+        def opened(case: Any, folder: Any, number: int, *others: Any) -> Any:
+            source = named(target)(case, folder, number, *others)
+            if number != VICTIM:
+                return source
+            if moment == "starting":
+                fail(failure)
+            if moment == "reporting":
+                vars(worker)["send"] = sent
+            return FailingSource(source, failure) if moment == "window" else source
+
+        return opened
 
     def sent(pipe: Connection, message: Any) -> None:
         if isinstance(message, worker.Done):
@@ -75,7 +78,7 @@ def install(moment: str, failure: str) -> None:
         times.append(1)
         written(self, data)
 
-    vars(worker)["open_source"] = opened
+    vars(worker)["named"] = opener
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from sqlstress.cli.group import cli
-from sqlstress.options import OPTIONS, STUDIES, Option, by_name
+from sqlstress.options.option import Option
+from tests.commands import MEASURING, by_name
 from tests.hostile.conftest import Judge, amounts
 from tests.hostile.texts import NUMBERS, arguments
 
@@ -34,7 +35,7 @@ def names(command: click.Command) -> set[str]:
 def sensible(name: str, param: click.Parameter) -> list[str]:
     """Return what is likely to be right: the words of an option's own help, those that it takes."""
     words = re.findall(r"[\w.=/%-]+", getattr(param, "help", None) or "")
-    own = by_name(name) if name in (*OPTIONS, *STUDIES) else {}
+    own = by_name(name) if name in MEASURING else {}
     option = own.get((param.name or "").replace("_", "-"))
     return [word for word in words if option is None or takes(option, word)] or ["1"]
 

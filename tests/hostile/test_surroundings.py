@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.cli.group import COMMANDS
+from sqlstress.cli.group import summaries
 from tests.hostile.conftest import Judge
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ def test_reports_are_shown_where_only_ascii_can_be_written(variables: dict[str, 
     assert len(done.stdout.splitlines()) > 100
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@pytest.mark.parametrize("name", ["", *summaries()])
 def test_help_is_written_in_ascii_and_in_lines_that_fit(judge: Judge, name: str) -> None:
     said = judge(*name.split(), "--help")
     assert said.out.isascii()

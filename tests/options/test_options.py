@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.options import OPTIONS as BY_WORKLOAD
-from sqlstress.options import Option, by_name
+from sqlstress.experiment import Experiment, faces
+from sqlstress.options.option import Option
 from sqlstress.options.parsing import (
     Parse,
     choice,
@@ -26,6 +26,7 @@ from sqlstress.options.parsing import (
     switch,
     whole,
 )
+from sqlstress.studies.ab_options import ab_options
 
 HUGE = 10**5000
 DEEP: list[Any] = []
@@ -167,7 +168,7 @@ def test_what_is_wrong_is_refused_with_what_would_be_right(parse: Parse, value: 
 
 @given(anything)
 def test_whatever_is_given_is_read_or_refused_in_a_short_line(value: Any) -> None:
-    for option in chain.from_iterable(BY_WORKLOAD.values()):
+    for option in chain.from_iterable(one.options for one in faces()):
         try:
             option.parse(value)
         except ValueError as error:
@@ -182,28 +183,25 @@ def test_a_list_of_ranges_is_what_it_says(spans: list[tuple[int, int]]) -> None:
     assert ranges(100)(text) == tuple(dict.fromkeys(numbers))
 
 
-@pytest.mark.parametrize(
-    ("workload", "option"),
-    [(workload, option) for workload, options in BY_WORKLOAD.items() for option in options],
-    ids=lambda value: value.name if isinstance(value, Option) else value,
+EVERY = pytest.mark.parametrize(
+    "option",
+    [
+        pytest.param(option, id=f"{of}-{option.name}")
+        for of, options in [*((one.name, one.options) for one in faces()), ("ab", ab_options())]
+        for option in options
+    ],
 )
-def test_every_default_is_a_value_that_can_be_given(workload: str, option: Option) -> None:
+
+
+@EVERY
+def test_every_default_is_a_value_that_can_be_given(option: Option) -> None:
     if option.default is not None:
         option.parse(option.default)
     assert option.help.endswith(".")
-    assert by_name(workload)[option.name] is option
 
 
-@pytest.mark.parametrize(
-    ("workload", "option"),
-    [
-        (workload, option)
-        for workload in (*BY_WORKLOAD, "ab", "crash")
-        for option in by_name(workload).values()
-    ],
-    ids=lambda value: value.name if isinstance(value, Option) else value,
-)
-def test_the_help_of_an_option_names_every_value_that_can_be_chosen(workload: str, option: Option) -> None:
+@EVERY
+def test_the_help_of_an_option_names_every_value_that_can_be_chosen(option: Option) -> None:
     try:
         option.parse("?")
     except ValueError as error:
@@ -212,7 +210,9 @@ def test_the_help_of_an_option_names_every_value_that_can_be_chosen(workload: st
         assert not chosen or set(names.split(", ")) <= told
 
 
-@pytest.mark.parametrize("options", BY_WORKLOAD.values(), ids=BY_WORKLOAD)
-def test_no_two_options_of_a_command_share_a_letter(options: tuple[Option, ...]) -> None:
-    letters = [option.short for option in options if option.short]
+@pytest.mark.parametrize("experiment", faces(), ids=lambda one: one.name)
+def test_no_two_options_of_an_experiment_share_a_name_or_a_letter(experiment: Experiment) -> None:
+    names = [option.name for option in experiment.options]
+    letters = [option.short for option in experiment.options if option.short]
+    assert len(names) == len(set(names))
     assert len(letters) == len(set(letters))

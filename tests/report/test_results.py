@@ -92,7 +92,3 @@ def test_a_percentile_is_cut_to_the_slowest_operation() -> None:
 def test_the_last_per_mille_is_said_from_ten_thousand_operations_on() -> None:
     assert Latency.from_buckets({18_000: 9_999}, 10**9).p999_ns is None
     assert Latency.from_buckets({18_000: 10_000}, 10**9).p999_ns is not None
-
-
-def test_a_pair_is_the_unit_of_the_published_script() -> None:
-    assert (Case().unit, Case(workload="classic").unit) == ("transaction", "pair")

@@ -14,18 +14,17 @@ REASONS = {TIMEOUT: "timed out", LIMIT: "met a limit"}
 
 
 def needless(case: Case, runs: Sequence[Run]) -> str | None:
-    """Return why a cell need not be measured after these runs; None when it must."""
-    assert case.spec
+    """Return why a cell need not be measured after these runs of cells; None when it must."""
     for run in runs:
-        method = run.case.spec
-        if method is None or method.scale >= case.spec.scale or _series(run.case) != _series(case):
+        scale = run.case.spec.scale
+        if scale >= case.spec.scale or _series(run.case) != _series(case):
             continue
         outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
         if outcome:
-            return f"{tricks_of(case)} {REASONS[outcome]} at {method.scale:,} already"
+            return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
     return None
 
 
 def _series(case: Case) -> Case:
     """Return what the cells of a method at all its scales have in common."""
-    return replace(case, spec=replace(case.spec, scale=0)) if case.spec else case
+    return replace(case, spec=replace(case.spec, scale=0))

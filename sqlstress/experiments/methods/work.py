@@ -39,6 +39,8 @@ QUERIED = "methods: what the file that is queried was made for"
 class MethodsWork(Work):
     """One cell's file, shared memory and verdict."""
 
+    method: Method
+
     def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
         assert case.spec
         self.case, self.folder = case, folder

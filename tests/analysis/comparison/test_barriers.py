@@ -136,7 +136,7 @@ def test_another_load_bars_a_ratio_and_only_what_differs_is_named() -> None:
 
 
 def test_processes_beside_the_load_are_part_of_it() -> None:
-    beside = Case(checkpointing=Checkpointing("restart", 0.02, pinned_reader=True))
+    beside = Case(spec=Load(checkpointing=Checkpointing("restart", 0.02, pinned_reader=True)))
     assert reasons(of_case(Case()), of_case(beside)) == ("the load differs",)
     assert values(side_by_side(of_case(Case()), of_case(beside)))["load"] == (
         "no process beside the load",
@@ -156,9 +156,7 @@ def test_a_number_of_processes_that_is_not_known_bars_a_ratio() -> None:
 
 def test_the_size_of_a_queried_table_that_is_not_known_bars_a_ratio() -> None:
     def queries(samples: int) -> Report:
-        return of_case(
-            Case(workload="methods", spec=Method("query", "1b1", True, 10, 1.0, samples=samples))
-        )
+        return of_case(Case(workload="methods", spec=Method("query", "1b1", True, 10, 1.0, samples=samples)))
 
     assert reasons(queries(0), queries(500)) == ("the size of the table that is queried is not known of A",)
     assert reasons(queries(500), queries(500)) == ()

@@ -83,9 +83,7 @@ def test_the_size_of_a_queried_table_that_is_not_known_matches_any_and_another_o
 def test_when_work_would_have_been_given_up_does_not_matter() -> None:
     cases = [Case(workload="cycles", spec=Cycling(timeout_s=limit)) for limit in (None, 60.0)]
     assert totals(one_table(*(report(*sweep(1, case=case)) for case in cases))) == [[1, 1]]
-    methods = [
-        Case(workload="methods", spec=Method("query", "1b1", True, 10, limit)) for limit in (1.0, 2.0)
-    ]
+    methods = [Case(workload="methods", spec=Method("query", "1b1", True, 10, limit)) for limit in (1.0, 2.0)]
     assert totals(one_table(*(report(*sweep(1, case=case)) for case in methods))) == [[1, 1]]
 
 

@@ -14,12 +14,12 @@ from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.summary import told_series
 from sqlstress.engine.trial import outcomes, plan_window
-from sqlstress.experiment import open_work
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import Series
 from sqlstress.targets.sqlite import files
+from tests.halves import open_work
 
 SALT = 7
 

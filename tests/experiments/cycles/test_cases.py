@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlstress.experiments.cycles.options import SETTINGS
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.plan import from_options, from_toml
+from sqlstress.experiments.cycles.face import setting_of
+from sqlstress.experiments.cycles.spec import SETTINGS, Cycling
+from sqlstress.plan import cases_of, from_toml
 from sqlstress.report.case import Case, Settings
 
 
 def planned(**given_options: Any) -> tuple[Case, ...]:
     """Return the cases of these options, with underscores for dashes."""
-    return from_options({name.replace("_", "-"): value for name, value in given_options.items()}, "cycles")
+    return cases_of({name.replace("_", "-"): value for name, value in given_options.items()}, "cycles")
 
 
 def test_without_options_the_published_experiment_is_planned() -> None:
@@ -49,7 +49,7 @@ def test_settings_are_outside_and_concurrencies_inside() -> None:
 
 
 def test_a_transaction_can_be_that_of_a_cycle_which_changes_only_settings_with_one() -> None:
-    names = [case.setting for case in planned(transaction="cycle")]
+    names = [setting_of(case) for case in planned(transaction="cycle")]
     assert names == ["delete", "delete-cycle", "wal", "wal-cycle", "wal-cycle-off"]
 
 
@@ -60,8 +60,7 @@ def test_a_checkpoints_frames_are_those_of_the_settings_that_have_checkpoints() 
 
 def test_checkpoints_can_be_turned_off_row_by_row_too() -> None:
     (case,) = planned(settings="wal-off")
-    assert (case.setting, case.settings.wal_autocheckpoint) == ("wal-off", 0)
-    assert case.spec
+    assert (setting_of(case), case.settings.wal_autocheckpoint) == ("wal-off", 0)
     assert case.spec.transaction == "none"
 
 
@@ -91,7 +90,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
 def test_a_plan_in_a_file_can_have_cycles(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text('[[case]]\nworkload = "cycles"\nsettings = ["wal", "wal-tx"]\ncycles = 3\n')
-    assert [case.setting for case in from_toml(path)] == ["wal", "wal-run"]
+    assert [setting_of(case) for case in from_toml(path)] == ["wal", "wal-run"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from threading import Thread
 
 import pytest
 
+from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.experiments.cycles.looks import Asking, lines_of, shared_words
 from sqlstress.experiments.cycles.watcher import CycleWatcher, Watched
 from sqlstress.report.case import Case
@@ -41,6 +42,9 @@ def test_of_a_worker_that_asked_for_nothing_there_is_no_series() -> None:
     assert Watched(lines_of(shared_words(1))[0]).series(1) == []
 
 
+WINDOW = Window(0, 0, FOREVER_NS)
+
+
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
 def test_every_look_belongs_to_the_cycle_that_has_just_ended(driver: str, tmp_path: Path) -> None:
     pytest.importorskip(driver)
@@ -48,7 +52,7 @@ def test_every_look_belongs_to_the_cycle_that_has_just_ended(driver: str, tmp_pa
     over: list[bool] = []
     watcher = CycleWatcher(Case(), tmp_path, ((), words))
     seen: list[Series] = []
-    thread = Thread(target=lambda: seen.extend(watcher.run(0, lambda: bool(over))))
+    thread = Thread(target=lambda: seen.extend(watcher.run(WINDOW, lambda: bool(over))))
     with Elsewhere(driver, tmp_path / "kv.db") as elsewhere:
         elsewhere.rows("it", "PRAGMA journal_mode=wal")
         elsewhere.rows("it", "PRAGMA wal_autocheckpoint=0")

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import DONE, TIMEOUT
-from sqlstress.experiment import open_work
 from sqlstress.experiments.cycles.looks import PATIENCE_S
 from sqlstress.experiments.cycles.worker import CyclesSource
 from sqlstress.report.case import Case, Settings
@@ -22,6 +21,7 @@ from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RES
 from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.statistics.units import NS_PER_S
 from tests.experiments.cycles.measured import SALT, Measured, case_of, measure
+from tests.halves import open_work
 
 NOWHERE = Path()
 

@@ -13,11 +13,11 @@ from typing import Any
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.trial import outcomes, plan_window
-from sqlstress.experiment import open_work
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
+from tests.halves import open_work
 from tests.pulses import nothing
 
 SALT = 7

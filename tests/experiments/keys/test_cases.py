@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
-from sqlstress.options import by_name
-from sqlstress.plan import MOST_CASES, from_options, from_toml
+from sqlstress.plan import MOST_CASES, cases_of, from_toml
 from sqlstress.report.case import Case, Settings
+from tests.commands import by_name
 
 WRITTEN: dict[str, list[Any]] = {
     "concurrency": ["1,4", "2"],
@@ -44,7 +44,7 @@ WRITTEN: dict[str, list[Any]] = {
 
 
 def planned(**given: Any) -> tuple[Case, ...]:
-    return from_options({"seed": "1"} | {name.replace("_", "-"): given[name] for name in given}, "keys")
+    return cases_of({"seed": "1"} | {name.replace("_", "-"): given[name] for name in given}, "keys")
 
 
 def test_without_options_two_schemas_are_planned_for_every_type_as_the_text_has_them() -> None:
@@ -100,7 +100,7 @@ def test_every_option_has_an_effect_of_its_own() -> None:
             plain = {"concurrency": "1", "items": "10_000", "seed": "3"}
             if name == "items":
                 plain["picks"] = "10"
-            assert from_options({**plain, name: value}, "keys") != from_options(plain, "keys"), name
+            assert cases_of({**plain, name: value}, "keys") != cases_of(plain, "keys"), name
 
 
 GIVEN = st.fixed_dictionaries(
@@ -111,7 +111,7 @@ GIVEN = st.fixed_dictionaries(
 @given(GIVEN)
 def test_any_command_line_is_a_plan_or_refused_in_a_line(options: dict[str, Any]) -> None:
     try:
-        cases = from_options(options, "keys")
+        cases = cases_of(options, "keys")
     except UsageError as error:
         assert len(str(error)) < 240
         assert "\n" not in str(error)
@@ -119,7 +119,6 @@ def test_any_command_line_is_a_plan_or_refused_in_a_line(options: dict[str, Any]
     assert 1 <= len(cases) <= MOST_CASES
     assert len(set(cases)) == len(cases)
     for case in cases:
-        assert case.spec
         assert case.spec.most_picks <= case.spec.items
         assert case.concurrency <= case.spec.users
         assert case.spec.own_id or case.spec.made_by == "python"

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from sqlstress.engine.trial import outcomes
-from sqlstress.experiment import open_work
 from sqlstress.experiments.keys import ids
 from sqlstress.experiments.keys import worker as source
 from sqlstress.experiments.keys.choices import picked_by, users_of
@@ -19,6 +18,7 @@ from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
 from sqlstress.targets.sqlite.connecting import waiting_of
 from tests.example_report import example_report
 from tests.experiments.keys.measured import SALT, Measured, case_of, measure, statuses
+from tests.halves import open_work
 from tests.pulses import nothing, stopped_everywhere
 
 COMBINATIONS = [

@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlstress.engine.protocols import Chunk, Source
 from sqlstress.engine.values import Stamp, Values
-from sqlstress.experiment import open_source, open_work
 from sqlstress.experiments.kv.acks import Area, shape_of
 from sqlstress.experiments.kv.kinds import KINDS
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
 from sqlstress.targets import DRY
+from tests.halves import open_source, open_work
 
 NOWHERE = Path("nowhere")
 SALT = 7

@@ -14,7 +14,6 @@ import pytest
 from sqlstress import plan
 from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.engine.values import Stamp, Values
-from sqlstress.experiment import open_source, open_work
 from sqlstress.experiments.kv import classic as classic_half
 from sqlstress.experiments.kv import classic_work
 from sqlstress.experiments.kv.acks import Area
@@ -24,13 +23,14 @@ from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
 from tests.experiments.kv.dry import NOWHERE, do
+from tests.halves import open_source, open_work
 from tests.pulses import nothing, stopped_everywhere
 
 OPS = 60
 
 
 def classic(**more: Any) -> Case:
-    (case,) = plan.from_options({"preset": "classic", "concurrency": "1", "seed": 1, **more})
+    (case,) = plan.cases_of({"preset": "classic", "concurrency": "1", "seed": 1, **more})
     return replace(case, ops=OPS, settings=replace(case.settings, synchronous="off"))
 
 

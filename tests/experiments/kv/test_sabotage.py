@@ -17,11 +17,11 @@ from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.engine.values import Values
-from sqlstress.experiment import open_work
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
+from tests.halves import open_work
 
 KEYS = 120
 SALT = 7

@@ -206,4 +206,4 @@ def test_a_case_with_too_few_keys_in_a_bucket_is_refused_before_it_starts() -> N
 
 def test_single_replaces_need_no_transactions() -> None:
     assert not isinstance(Recorder(Load()).source, TransactionSource)
-    assert Case().load.batch == 1
+    assert Case().spec.batch == 1

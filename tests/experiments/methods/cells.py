@@ -12,12 +12,12 @@ from typing import Any
 from sqlstress.engine.loop import timed_loop
 from sqlstress.engine.protocols import Findings, Outcome, Work
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
-from sqlstress.experiment import open_source, open_work
 from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.plain import plain
 from sqlstress.targets.sqlite import files
+from tests.halves import open_source, open_work
 from tests.pulses import nothing
 
 FAST = Settings(journal_mode="delete", synchronous="off")

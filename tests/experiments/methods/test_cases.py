@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
+from sqlstress.experiments.methods.face import tricks_of
 from sqlstress.experiments.methods.spec import METHODS, PHASES
-from sqlstress.options import by_name
-from sqlstress.plan import from_options, from_toml
+from sqlstress.plan import cases_of, from_toml
 from sqlstress.report.case import Case
+from tests.commands import by_name
 from tests.options.test_options import anything
 
 SEED_TABLES = {
@@ -25,15 +26,11 @@ SEED_TABLES = {
 
 
 def planned(**given: Any) -> tuple[Case, ...]:
-    return from_options({name.replace("_", "-"): value for name, value in given.items()}, "methods")
+    return cases_of({name.replace("_", "-"): value for name, value in given.items()}, "methods")
 
 
 def scales(cases: tuple[Case, ...], phase: str, tricks: str) -> list[int]:
-    return [
-        case.spec.scale
-        for case in cases
-        if case.spec and case.spec.phase == phase and case.tricks == tricks
-    ]
+    return [case.spec.scale for case in cases if case.spec.phase == phase and tricks_of(case) == tricks]
 
 
 def refused(**given: Any) -> str:
@@ -63,20 +60,14 @@ def test_full_has_the_published_scales() -> None:
 
 def test_the_default_is_a_part_of_full() -> None:
     def cells(cases: tuple[Case, ...]) -> set[tuple[object, ...]]:
-        return {
-            (case.driver, case.tricks, case.spec.phase, case.spec.scale) for case in cases if case.spec
-        }
+        return {(case.driver, tricks_of(case), case.spec.phase, case.spec.scale) for case in cases}
 
     assert cells(planned()) < cells(planned(full=True))
     assert len(planned()) < 100
 
 
 def test_the_time_outs_are_the_published_ones_unless_one_is_given() -> None:
-    times = {
-        (case.spec.phase, case.spec.name == "SPC", case.spec.timeout_s)
-        for case in planned()
-        if case.spec
-    }
+    times = {(case.spec.phase, case.spec.name == "SPC", case.spec.timeout_s) for case in planned()}
     assert times == {
         ("insert", False, 2.6),
         ("allocate", False, 2.6),
@@ -89,15 +80,15 @@ def test_the_time_outs_are_the_published_ones_unless_one_is_given() -> None:
 
 def test_wal_is_the_journal_mode_and_the_rest_has_sqlites_default() -> None:
     for case in planned():
-        assert case.settings.journal_mode == ("wal" if "WAL" in case.tricks else "delete")
+        assert case.settings.journal_mode == ("wal" if "WAL" in tricks_of(case) else "delete")
         assert case.settings.synchronous == "full"
         assert case.settings.busy_timeout_ms == 60_000
-        assert case.spec and case.spec.transaction == ("TSC" in case.tricks)
+        assert case.spec.transaction == ("TSC" in tricks_of(case))
 
 
 def test_phases_methods_drivers_scales_and_processes_are_chosen() -> None:
     cases = planned(phase="query", method="json,SPC", driver="apsw", scale="200,100", concurrency="1,2")
-    told = [(case.concurrency, case.tricks, case.spec.scale) for case in cases if case.spec]
+    told = [(case.concurrency, tricks_of(case), case.spec.scale) for case in cases if case.spec]
     columns = ("JSON", "SPC", "JSON + WAL", "SPC + WAL")
     assert told == [(n, tricks, scale) for n in (1, 2) for tricks in columns for scale in (100, 200)]
     assert {case.driver for case in cases} == {"apsw"}
@@ -106,8 +97,7 @@ def test_phases_methods_drivers_scales_and_processes_are_chosen() -> None:
 def test_the_larger_scales_of_a_method_come_after_its_smaller_ones() -> None:
     last: dict[tuple[object, ...], int] = {}
     for case in planned(full=True):
-        assert case.spec
-        series = (case.driver, case.spec.phase, case.tricks)
+        series = (case.driver, case.spec.phase, tricks_of(case))
         assert case.spec.scale > last.get(series, 0)
         last[series] = case.spec.scale
 
@@ -149,13 +139,13 @@ def test_what_cannot_be_carried_out_is_refused_with_the_reason(given: dict[str, 
 @given(st.dictionaries(st.sampled_from(list(by_name("methods"))), anything, max_size=4))
 def test_whatever_is_given_is_planned_or_refused_in_a_line(given: dict[str, Any]) -> None:
     try:
-        cases = from_options(given, "methods")
+        cases = cases_of(given, "methods")
     except UsageError as error:
         assert "\n" not in str(error)
         return
     for case in cases:
-        assert case.spec and case.spec.phase in PHASES and case.spec.name in METHODS
-        assert case.experiment == case.workload == "methods"
+        assert case.spec.phase in PHASES and case.spec.name in METHODS
+        assert case.workload == "methods"
 
 
 def test_a_plan_in_toml_asks_for_the_same(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import peewee
 import pytest
-from sqlstress.experiments.methods.cases import CELLS
 
 from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
 from sqlstress.experiments.methods import binding, orm, sql
+from sqlstress.experiments.methods.face import CELLS
 from sqlstress.experiments.methods.models import MODELS
 from sqlstress.experiments.methods.own import own
 from sqlstress.experiments.methods.worker import has_arrow
@@ -48,7 +48,6 @@ def test_every_method_does_its_work(
     tricks: tuple[str, ...], concurrency: int, driver: str, tmp_path: Path
 ) -> None:
     case = replace(planned(*tricks), driver=driver, concurrency=concurrency)
-    assert case.spec
     ran = run(case, tmp_path)
     verdict = ran.verdict()
     assert [found.outcome for found in ran.findings] == [DONE] * concurrency
@@ -69,7 +68,6 @@ def test_more_workers_than_rows_leave_some_without_work(driver: str, tmp_path: P
 def test_the_bare_queries_are_those_that_peewee_writes() -> None:
     peewee.SqliteDatabase(":memory:").bind(MODELS)
     case = cell("query", "BLK", 12)
-    assert case.spec
     pairs = own(case, case.spec, 1).pairs
     for name, query in orm.FORMS.items():
         text, params = query(pairs).sql()
@@ -247,10 +245,7 @@ def test_any_other_error_of_sqlite_ends_the_worker(driver: str, tmp_path: Path) 
 
 
 def written_rows(ran: Ran) -> int:
-    assert ran.case.spec
-    table = {"insert": "sample", "allocate": "result", "query": "result WHERE val = -1"}[
-        ran.case.spec.phase
-    ]
+    table = {"insert": "sample", "allocate": "result", "query": "result WHERE val = -1"}[ran.case.spec.phase]
     return int(ran.rows(f"SELECT count(*) FROM {table}")[0][0])
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from sqlstress.experiment import needless
+from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from tests.experiments.methods.cells import cell
@@ -21,8 +22,11 @@ def ran(case: Case, outcome: str = "timeout") -> Run:
 
 
 def at(scale: int, **fields: Any) -> Case:
-    assert CASE.method
-    return replace(CASE, spec=replace(CASE.method, scale=scale, **fields))
+    return replace(CASE, spec=replace(CASE.spec, scale=scale, **fields))
+
+
+def needless(case: Case, runs: Sequence[Run]) -> str | None:
+    return face_of(case).is_needless(case, runs)
 
 
 @pytest.mark.parametrize(("outcome", "reason"), [("timeout", "timed out"), ("limit", "met a limit")])

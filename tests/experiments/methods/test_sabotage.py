@@ -13,11 +13,11 @@ import pytest
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import TIMEOUT, Outcome
 from sqlstress.engine.trial import outcomes, plan_window
-from sqlstress.experiment import open_work
 from sqlstress.experiments.methods.tables import PATH, SCHEMA
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from tests.experiments.methods.cells import SALT, Ran, cell, prepared, run, work_as
+from tests.halves import open_work
 from tests.pulses import nothing
 
 INSERT = cell("insert", "JSON", 40, concurrency=2)

@@ -8,12 +8,12 @@ import pytest
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.plan import from_options
+from sqlstress.plan import cases_of
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
 
 
 def planned(**given: Any) -> tuple[Case, ...]:
-    return from_options({name.replace("_", "-"): value for name, value in given.items()}, "crash")
+    return cases_of({name.replace("_", "-"): value for name, value in given.items()}, "crash")
 
 
 def test_one_configuration_is_planned_with_a_checkpoint_every_few_frames() -> None:

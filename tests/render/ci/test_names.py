@@ -36,7 +36,7 @@ def test_a_case_of_defaults_is_named_by_its_layout() -> None:
         (Case(settings=Settings(synchronous=None, fullfsync=True)), "synchronous=unset, fullfsync=on"),
         (Case(settings=Settings(pragmas=(("temp_store", "memory"),))), "temp_store=memory"),
         (Case(driver="apsw", ops=500), "driver=apsw, ops=500"),
-        (Case(checkpointing=Checkpointing("passive")), "mode=passive"),
+        (Case(spec=Load(checkpointing=Checkpointing("passive"))), "mode=passive"),
         (
             Case(workload="keys", spec=Picks("no-key", "uuid7", users=50)),
             "no-key, uuid7, 1 process, users=50",

@@ -25,9 +25,7 @@ _LONGEST_NAME = 24
 def cycles(group: Group) -> Iterator[Finding]:
     """Yield what the runs of a group say."""
     measured = [
-        (run, trial, times)
-        for run, trial in group.measured()
-        if run.case.spec and (times := times_of(run.case, trial))
+        (run, trial, times) for run, trial in group.measured() if (times := times_of(run.case, trial))
     ]
     yield from _given_up(group)
     fewest = min((run.case.concurrency for run, _, _ in measured), default=1)
@@ -54,7 +52,7 @@ def called(case: Case) -> str:
 def _given_up(group: Group) -> Iterator[Finding]:
     for run, trial in group.measured():
         if trial.outcome != "done":
-            after = run.case.spec and run.case.spec.timeout_s
+            after = run.case.spec.timeout_s
             limit = f" after {duration(after * NS_PER_S)}" if after else ""
             yield Finding("timeout", f"TIMEOUT at {called(run.case)}{limit}: {trial.note}.")
 

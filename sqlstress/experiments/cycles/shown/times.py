@@ -98,7 +98,7 @@ def total_ns(case: Case, trial: Trial) -> float:
 
 def _processes(case: Case, trial: Trial) -> Iterator[Process]:
     known = {(one.name, one.worker): one.values for one in trial.series}
-    each_has_its_own = case.spec is not None and case.spec.transaction == "cycle"
+    each_has_its_own = case.spec.transaction == "cycle"
     for (name, worker), statements in known.items():
         if name != STATEMENTS or worker is None or not statements:
             continue

@@ -72,7 +72,6 @@ def _row(case: Case) -> str:
 
 
 def _scale(case: Case) -> str:
-    assert case.spec
     return f"{case.spec.scale:,}"
 
 

@@ -36,7 +36,7 @@ def blocks(group: Group) -> Iterator[Block]:
             "in the same phase:"
         )
         yield summary_table(summary(cells, fewest, driver))
-    if group.case.spec and any(run.case.spec and run.case.spec.as_published for run in group.runs):
+    if any(run.case.spec.as_published for run in group.runs):
         yield from _as_published(cells, fewest)
     yield from _binding(cells, fewest)
     yield from _contention(cells)
@@ -58,7 +58,7 @@ def _legend(group: Group) -> Iterator[str]:
 
 
 def _is_query(case: Case) -> bool:
-    return case.spec is not None and case.spec.phase == "query"
+    return bool(case.spec.phase == "query")
 
 
 def _matrix(cells: Cells, table: Matrix, fewest: int, driver: str) -> Iterator[Block]:

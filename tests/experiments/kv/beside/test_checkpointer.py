@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.experiments.kv.beside import checkpointer
 from sqlstress.experiments.kv.beside.checkpointer import Answer, Answers, Checkpointer
 from sqlstress.experiments.kv.spec import Checkpointing, Load
@@ -58,11 +59,17 @@ def write(connection: Connection, value: int) -> None:
 
 def run(case: Case, folder: Path, mode: str) -> dict[str, Series]:
     """Let it checkpoint for a moment; return what it tells, by name."""
-    beside = Checkpointer(replace(case, checkpointing=Checkpointing(mode, 0.001)), folder, ())
+    return {one.name: one for one in told(case, folder, mode, time.perf_counter_ns())}
+
+
+def told(case: Case, folder: Path, mode: str, opens_ns: int) -> list[Series]:
+    """Let it checkpoint for a moment, in a window that opens then."""
+    load = replace(case.spec, checkpointing=Checkpointing(mode, 0.001))
+    beside = Checkpointer(replace(case, spec=load), folder, ())
     looks = itertools.count()
-    told = beside.run(time.perf_counter_ns(), lambda: next(looks) > 20)
+    found = beside.run(Window(opens_ns, opens_ns, FOREVER_NS), lambda: next(looks) > 20)
     beside.close()
-    return {one.name: one for one in told}
+    return found
 
 
 def frames_after_a_write(connection: Connection) -> int:
@@ -134,11 +141,8 @@ def test_its_patience_is_the_workers_but_not_more_than_its_own(
 def test_checkpoints_outside_of_the_window_are_made_and_not_told(
     case: Case, tmp_path: Path, connections: list[Connection]
 ) -> None:
-    beside = Checkpointer(replace(case, checkpointing=Checkpointing("passive", 0.001)), tmp_path, ())
-    looks = itertools.count()
-    told = beside.run(time.perf_counter_ns() + 10**15, lambda: next(looks) > 20)
-    beside.close()
-    assert all(one.values == one.times_ns == () for one in told)
+    found = told(case, tmp_path, "passive", time.perf_counter_ns() + 10**15)
+    assert all(one.values == one.times_ns == () for one in found)
     assert [frames_after_a_write(connection) for connection in connections] == [1] * BUCKETS
 
 

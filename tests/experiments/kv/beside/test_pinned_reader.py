@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.experiments.kv.beside.pinned_reader import PinnedReader
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case, Settings
@@ -22,8 +23,7 @@ def test_no_file_can_be_checkpointed_past_its_snapshot_until_it_ends(driver: str
         driver=driver,
         buckets=2,
         settings=Settings(synchronous="off", wal_autocheckpoint=0),
-        spec=Load(key_space=9),
-        checkpointing=Checkpointing(pinned_reader=True),
+        spec=Load(key_space=9, checkpointing=Checkpointing(pinned_reader=True)),
     )
     with ExitStack() as opened:
         writers = []
@@ -36,7 +36,7 @@ def test_no_file_can_be_checkpointed_past_its_snapshot_until_it_ends(driver: str
             writer.rows("REPLACE INTO kv (key, value) VALUES (3, 3)")
             assert writer.rows("PRAGMA wal_checkpoint(PASSIVE)") == [(0, 2, 1)]
         looks = itertools.count()
-        assert reader.run(0, lambda: next(looks) > 0) == []
+        assert reader.run(Window(0, 0, FOREVER_NS), lambda: next(looks) > 0) == []
         reader.close()
         for writer in writers:
             assert writer.rows("PRAGMA wal_checkpoint(PASSIVE)") == [(0, 2, 2)]

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.experiments.kv.beside.wal_watcher import WalWatcher
-from sqlstress.experiments.kv.spec import Checkpointing
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, LARGEST_WAL, WAL_FRAMES, WAL_SIZE, Series
 from sqlstress.targets.sqlite import files, walindex
 from tests.targets.elsewhere import Elsewhere
 
-CASE = Case(buckets=2, ops=1, checkpointing=Checkpointing("none", 0.001, pinned_reader=True))
+BESIDE = Checkpointing("none", 0.001, pinned_reader=True)
+CASE = Case(buckets=2, ops=1, spec=Load(checkpointing=BESIDE))
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def write(other: Elsewhere, commits: int) -> None:
 def watch(folder: Path, opens_ns: int, ended: Callable[[], bool]) -> dict[str, Series]:
     """Return what is told until it is over, by name."""
     watcher = WalWatcher(CASE, folder, ())
-    told = watcher.run(opens_ns, ended)
+    told = watcher.run(Window(opens_ns, opens_ns, FOREVER_NS), ended)
     watcher.close()
     return {one.name: one for one in told}
 

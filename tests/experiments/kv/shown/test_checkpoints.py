@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.experiments.kv.shown.wal import wal_of
-from sqlstress.experiments.kv.spec import Checkpointing
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Run
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import (
@@ -46,7 +46,7 @@ def beside(
     **figures: tuple[int, ...],
 ) -> Run:
     """Return a run of two seconds with these figures beside it; the others are calm."""
-    case = Case(settings=settings, checkpointing=Checkpointing(mode, 0.02, pinned))
+    case = Case(settings=settings, spec=Load(checkpointing=Checkpointing(mode, 0.02, pinned)))
     told = (CALM if seen is None else seen) | {
         name.replace("_", " "): values for name, values in figures.items()
     }

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from sqlstress.analysis import group_runs
 from sqlstress.display.blocks import Block, Paragraph, Table
 from sqlstress.display.figures import MISSING
+from sqlstress.experiments.methods.face import tricks_of
 from sqlstress.experiments.methods.shown import view as methods
 from sqlstress.experiments.methods.shown.tables import _factor, _short
 from sqlstress.experiments.methods.spec import METHODS, PHASES, Method
-from sqlstress.plan import from_options
+from sqlstress.plan import cases_of
 from sqlstress.render.csvfile import report_csv
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
@@ -76,12 +77,8 @@ def test_allocations_are_told_by_the_number_of_their_results() -> None:
 
 
 def test_every_planned_cell_has_its_place_in_a_matrix() -> None:
-    cases = from_options({"full": "on", "driver": "peewee"}, "methods")
-    runs = [
-        replace(run(case.spec.phase, case.tricks, case.spec.scale), case=case)
-        for case in cases
-        if case.spec
-    ]
+    cases = cases_of({"full": "on", "driver": "peewee"}, "methods")
+    runs = [replace(run(case.spec.phase, tricks_of(case), case.spec.scale), case=case) for case in cases]
     cells = [row for table in tables(*runs)[:-1] for row in table.rows]
     assert sum("(" in cell for row in cells for cell in row) == len(cases)
 

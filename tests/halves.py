@@ -1,0 +1,21 @@
+"""Both halves of an experiment, as its face names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+from sqlstress.engine.protocols import Source, Work
+from sqlstress.experiment import face_of
+from sqlstress.report.case import Case
+from sqlstress.system.importing import named
+
+
+def open_work(case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> Work:
+    """Return the parent's half of a trial."""
+    return face_of(case).open_work(case, folder, salt, carry)
+
+
+def open_source(case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> Source:
+    """Return the half of one worker."""
+    return cast(Source, named(face_of(case).worker)(case, folder, worker, salt, shared))
