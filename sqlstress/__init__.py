@@ -1,3 +1,62 @@
-"""Multi-process concurrency stress tests for SQLite."""
+"""Multi-process concurrency stress tests for SQLite.
+
+    import sqlstress
+
+    report = sqlstress.measure(concurrency="1-8", buckets=20)
+    report = sqlstress.read("report.json")
+
+What it offers is imported when it is asked for: a worker process imports this module too.
+"""
 
 __version__ = "0.1.0"
+
+_OFFERED = {
+    "Case": "sqlstress.report.case",
+    "Figure": "sqlstress.api",
+    "Finding": "sqlstress.analysis.finding",
+    "Progress": "sqlstress.engine.observer",
+    "Report": "sqlstress.api",
+    "Run": "sqlstress.report.results",
+    "SqlstressError": "sqlstress.errors",
+    "Trial": "sqlstress.report.results",
+    "UsageError": "sqlstress.errors",
+    "measure": "sqlstress.api",
+    "read": "sqlstress.api",
+}
+"""Name → the module that has it."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sqlstress.analysis.finding import Finding
+    from sqlstress.api import Figure, Report, measure, read
+    from sqlstress.engine.observer import Progress
+    from sqlstress.errors import SqlstressError, UsageError
+    from sqlstress.report.case import Case
+    from sqlstress.report.results import Run, Trial
+
+__all__ = [
+    "Case",
+    "Figure",
+    "Finding",
+    "Progress",
+    "Report",
+    "Run",
+    "SqlstressError",
+    "Trial",
+    "UsageError",
+    "__version__",
+    "measure",
+    "read",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _OFFERED:
+        raise AttributeError(f"module 'sqlstress' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_OFFERED[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.context import SpawnProcess
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from sqlstress.errors import EnvironmentFailure
@@ -33,8 +34,22 @@ def start(process: SpawnProcess) -> None:
         # would end it before us, and multiprocessing complain of that.
         with held_back("SIGHUP"):
             resource_tracker.ensure_running()
-    with held_back("SIGINT"):
+    with held_back("SIGINT"), _main_left_out():
         process.start()
+
+
+@contextmanager
+def _main_left_out() -> Iterator[None]:
+    """Let the processes started meanwhile not import the main module again: they need nothing of it.
+
+    It may be a user's script, which would then run once more in each of them.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 @contextmanager

@@ -1,0 +1,180 @@
+"""The Python API: `import sqlstress`, measure, and ask the report. The command line does the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.engine.observer import NOBODY, Observer, Progress
+from sqlstress.errors import UsageError
+from sqlstress.experiment import DEFAULT, commands, face_of
+from sqlstress.report import Environment, Latency, Run
+from sqlstress.report import Report as Document
+from sqlstress.report.case import Case
+
+Watch = Callable[[Progress], None]
+"""Called often with how far the measurement has come; must be quick, and must not raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The figures of a case: those of its typical trial, the rate being the median over its trials."""
+
+    case: Case
+    """What was measured."""
+    label: str
+    """The same in a few words."""
+    tps: float | None
+    """Transactions a second, all processes together: the median; None when it could not be measured."""
+    rate: float | None
+    """What cases of its experiment are compared by, a second; None where there is none that can be believed."""
+    counts: str
+    """What the rate counts: transactions, pairs, rows or cycles."""
+    fairness: float | None
+    """Jain's index of the processes' shares, 1/n to 1."""
+    longest_wait_ns: int | None
+    """The slowest operation, one still pending at the window's end included."""
+    failed: int | None
+    """Operations given up after the busy time-out."""
+    latency: Mapping[str, Latency]
+    """Service times by kind of operation, in nanoseconds."""
+    verified: str
+    """Whether the data was what the workers were told it is: ok, failed, unknown or skipped."""
+    error: str | None
+    """Why it could not be measured, or not wholly; None when it could."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was measured, and what it says."""
+
+    document: Document
+    """All of it, as it is saved."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all was measured, and nothing found wrong: the command line would exit 0."""
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """With what the command line would exit: 0, 1 (wrong data, a regression), 4 (a failure), 130."""
+        from sqlstress.studies.ending import endings, exit_code
+
+        return exit_code(endings(self.document))
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is not as it should be, a line each, the gravest first."""
+        from sqlstress.studies.ending import endings
+
+        return tuple(one.text.removeprefix("Error: ") for one in endings(self.document) if one.text)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody stopped it: what was measured by then is there."""
+        return self.document.interrupted
+
+    @property
+    def environment(self) -> Environment:
+        """Where it was measured."""
+        return self.document.environment
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The cases that were measured, each with its trials."""
+        return self.document.runs
+
+    @property
+    def results(self) -> Mapping[str, Any]:
+        """What studies have found that are no sweeps of cases, such as kills, by experiment."""
+        return self.document.results
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What it says, a sentence or two each, with a stable code."""
+        from sqlstress.analysis.advice import advise
+
+        return advise(self.document)
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures of each case, in the order in which they were measured."""
+        return tuple(map(_figure, self.runs))
+
+    def text(self) -> str:
+        """Return what the command line prints, in lines of 80 columns."""
+        from sqlstress.render.text import report_text
+
+        return report_text(self.document)
+
+    def save(self, path: str | Path, format: str | None = None) -> None:
+        """Write it to a file, in the format that its name ends with unless another one is named.
+
+        Raises UsageError for a format that is not known, EnvironmentFailure when it can't be written.
+        """
+        from sqlstress.render import FORMATS, check_installed
+        from sqlstress.report import write_atomically
+
+        form = format or Path(path).suffix.removeprefix(".")
+        if form not in FORMATS:
+            raise UsageError(f"the formats are {', '.join(FORMATS)}: {form!r} is none of them.")
+        check_installed(form)
+        write_atomically(Path(path), FORMATS[form](self.document))
+
+
+def _figure(run: Run) -> Figure:
+    from sqlstress.analysis.rate import rate_of
+
+    trial = run.shown()
+    return Figure(
+        case=run.case,
+        label=run.case.label,
+        tps=run.median_tps(),
+        rate=rate_of(run),
+        counts=face_of(run.case).rate_counts,
+        fairness=trial.fairness if trial else None,
+        longest_wait_ns=trial.longest_wait_ns if trial else None,
+        failed=trial.failed if trial else None,
+        latency=trial.latency if trial else {},
+        verified=run.verdict.status,
+        error=run.error,
+    )
+
+
+def measure(
+    what: str | Path = DEFAULT,
+    *,
+    directory: str | Path = ".",
+    keep: bool = False,
+    save: str | Path | None = None,
+    progress: Watch | None = None,
+    **options: Any,
+) -> Report:
+    """Measure an experiment, or a plan, and return its report.
+
+    `what` is an experiment's name (kv, methods, keys, cycles, crash), or the path of a TOML plan. `options` are
+    those of the command line, with underscores for dashes: `measure(concurrency="1-8", buckets=[1, 20],
+    duration="500ms")`. The databases go into a fresh folder below `directory`, and are removed unless `keep`.
+    `save` names a JSON file, written after every case. `progress` is called often.
+
+    Raises UsageError for options that can't be carried out, EnvironmentFailure when nothing could be measured
+    at all. A case that fails is part of the report. Ctrl-C ends it: what was measured by then is returned.
+    """
+    from sqlstress.report import to_json, write_atomically
+    from sqlstress.studies.asked import asked_study
+    from sqlstress.studies.carry_out import carry_out
+
+    given = {name.replace("_", "-"): value for name, value in options.items() if value not in (None, False)}
+    study, session = asked_study(_plan(what, given), Path(directory), keep, ("sqlstress.measure", str(what)))
+    observer: Observer = _Watched(progress) if progress else NOBODY
+
+    def keep_it(document: Document) -> None:
+        if save is not None:
+            write_atomically(Path(save), to_json(document))
+
+    return Report(carry_out(study, session, keep_it, observer))
