@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from sqlstress.render.page.document import report_html
 from sqlstress.report import Report
 from tests.ab_report import ab_report, around
-from tests.browser import Page, browser, find_chromium
+from tests.browser import Page, find_chromium, running
 from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report
 from tests.example_report import example_report
@@ -19,7 +20,7 @@ from tests.render.hostile import hostile_report
 from tests.render.variants import beside_report, classic_report
 
 CHROMIUM = find_chromium()
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium that can be driven by a pipe")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
 PLOTS = "document.querySelectorAll('[data-plot]').length"
 DRAWN = "[...document.querySelectorAll('.canvas')].filter(one => one.querySelector('svg.main-svg')).length"
@@ -27,12 +28,20 @@ OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clie
 INK = "getComputedStyle(document.querySelector('.canvas .xtitle')).fill"
 
 
-@pytest.fixture
-def page() -> Iterator[Page]:
-    """A page of a browser of its own."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests here that a worker runs."""
     assert CHROMIUM
-    with browser(CHROMIUM) as opened:
-        yield opened
+    with running(CHROMIUM) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that knows nothing of those before."""
+    opened = Page(browser)
+    yield opened
+    opened.close()
 
 
 def saved(folder: Path, *reports: Report) -> Path:
