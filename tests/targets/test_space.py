@@ -20,6 +20,7 @@ from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
 from sqlstress.targets.sqlite.pages import DamagedFile
 from sqlstress.targets.sqlite.space import measure_space
 from tests.conftest import own_processes
+from tests.rows import mostly_thorough
 from tests.targets.databases import SCHEMAS, create, create_picks
 
 NOTHING_WAITS = Settings(busy_timeout_ms=0)
@@ -29,7 +30,7 @@ def no_pulse() -> None:
     pass
 
 
-@pytest.fixture(params=sorted(DRIVERS))
+@pytest.fixture(params=mostly_thorough(sorted(DRIVERS), ("apsw", "sqlite3")))
 def case(request: pytest.FixtureRequest) -> Case:
     pytest.importorskip(request.param)
     return Case(driver=request.param, settings=NOTHING_WAITS)
