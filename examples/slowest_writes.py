@@ -24,7 +24,9 @@ def main(path: str) -> int:
     except sqlstress.UsageError as error:
         print(error, file=sys.stderr)
         return 2
-    written = [(figure.latency["replace"], figure) for figure in report.figures if "replace" in figure.latency]
+    written = [
+        (figure.latency["replace"], figure) for figure in report.figures if "replace" in figure.latency
+    ]
     for latency, figure in sorted(written, key=lambda one: one[0].p99_ns or 0.0, reverse=True):
         p99, p999 = milliseconds(latency.p99_ns), milliseconds(latency.p999_ns)
         print(f"{figure.label}: p99 {p99}, p99.9 {p999}, slowest {milliseconds(latency.max_ns)}")

@@ -11,7 +11,7 @@ from typing import Any
 from sqlstress.analysis.finding import Finding
 from sqlstress.engine.observer import NOBODY, Observer, Progress
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT, commands, face_of
+from sqlstress.experiment import DEFAULT, face_of
 from sqlstress.report import Environment, Latency, Run
 from sqlstress.report import Report as Document
 from sqlstress.report.case import Case
@@ -63,14 +63,14 @@ class Report:
     @property
     def exit_code(self) -> int:
         """With what the command line would exit: 0, 1 (wrong data, a regression), 4 (a failure), 130."""
-        from sqlstress.studies.ending import endings, exit_code
+        from sqlstress.analysis.ending import endings, exit_code
 
         return exit_code(endings(self.document))
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What is not as it should be, a line each, the gravest first."""
-        from sqlstress.studies.ending import endings
+        from sqlstress.analysis.ending import endings
 
         return tuple(one.text.removeprefix("Error: ") for one in endings(self.document) if one.text)
 

@@ -19,6 +19,8 @@ from sqlstress.system.importing import named
 if TYPE_CHECKING:
     from sqlstress.display.shown import ResultShown, Shown
     from sqlstress.engine.protocols import Work
+    from sqlstress.engine.session import Bench
+    from sqlstress.engine.study import Study
     from sqlstress.plan.ask import Ask
     from sqlstress.report import Run
     from sqlstress.report.case import Case
@@ -136,7 +138,8 @@ class Experiment:
     companions: Mapping[str, str] = field(default_factory=dict)
     """Processes that it may run beside the workers: name → import string."""
     study: str = ""
-    """Import string of the study that decides its measurements, and finds no cases; "": a sweep of cases."""
+    """Import string of (cases, extra) → the study that decides its measurements, and finds no cases; "": a
+    sweep of cases."""
     result: str = ""
     """Import string of the dataclass of what that finds."""
     result_key: tuple[str, str] = ("", "")
@@ -174,6 +177,10 @@ class Experiment:
     def open_work(self, *given: Any) -> Work:
         """Make the parent's half of one trial."""
         return cast("Work", named(self.work)(*given))
+
+    def open_study(self, cases: Sequence[Case], extra: Any) -> Study[Bench]:
+        """Make the study that its options ask for."""
+        return cast("Study[Bench]", named(self.study)(cases, extra))
 
     def result_type(self) -> type:
         """Return the dataclass of what its study finds."""

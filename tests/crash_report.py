@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlstress.experiments.crash.result import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Check, Report, Verdict
-from sqlstress.experiments.crash.result import Kills
 from sqlstress.report.case import Case, Settings
-from sqlstress.experiments.crash.result import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

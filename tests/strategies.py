@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from sqlstress.experiment import Experiment, faces, unknown_keys
 from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.kv import spec as kv
+from sqlstress.options.option import Option, options_of
+from sqlstress.options.parsing import constraint
 from sqlstress.report import ab, case, document, environment, results, space
 from sqlstress.statistics import gate, histogram, series, series_names
 
@@ -58,34 +59,33 @@ def by_type(hint: Any) -> st.SearchStrategy[Any]:
     raise TypeError(f"no strategy for {hint!r}")
 
 
+def by_option(option: Option | None, hint: Any) -> st.SearchStrategy[Any]:
+    """Return the strategy for a field: of the values that its option lets through, or any of its type."""
+    known = constraint(option.parse) if option else {}
+    if "enum" in known:
+        return st.sampled_from([*known["enum"], None] if NoneType in get_args(hint) else known["enum"])
+    return st.floats(known["minimum"], known["maximum"]) if known else by_type(hint)
+
+
 def instances(cls: type, **special: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for a dataclass and register it for the classes that hold it."""
     hints = get_type_hints(cls)
     known = [field.name for field in fields(cls)]
     if unknown := special.keys() - set(known):
         raise TypeError(f"{cls.__name__} has no {', '.join(unknown)}")
+    options = options_of(cls)
     strategy = st.builds(
-        cls, **{name: special[name] if name in special else by_type(hints[name]) for name in known}
+        cls,
+        **{
+            name: special[name] if name in special else by_option(options.get(name), hints[name])
+            for name in known
+        },
     )
     _BY_TYPE[cls] = strategy
     return strategy
 
 
-settings = instances(
-    case.Settings,
-    journal_mode=st.sampled_from(case.JOURNAL_MODES),
-    synchronous=st.sampled_from((*case.SYNCHRONOUS, None)),
-    busy=st.sampled_from(case.BUSY_POLICIES),
-)
-checkpointings = instances(kv.Checkpointing, mode=st.sampled_from(kv.CHECKPOINT_MODES))
-loads = instances(
-    kv.Load,
-    read_ratio=shares,
-    update_ratio=shares,
-    distribution=st.sampled_from(kv.DISTRIBUTIONS),
-    key_type=st.sampled_from(kv.KEY_TYPES),
-    begin=st.sampled_from(case.BEGINS),
-)
+settings = instances(case.Settings)
 cyclings = instances(Cycling, transaction=st.sampled_from(("none", "cycle", "run")))
 
 
@@ -94,10 +94,8 @@ def cases_with(workload: st.SearchStrategy[str], spec: st.SearchStrategy[Any]) -
     return instances(
         case.Case,
         workload=workload,
-        driver=st.sampled_from(("sqlite3", "apsw", "dry")),
         concurrency=st.integers(1, case.MAX_CONCURRENCY),
         buckets=st.integers(1, case.MAX_BUCKETS),
-        verify=st.sampled_from(case.VERIFY_LEVELS),
         spec=spec,
     )
 

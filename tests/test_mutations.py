@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -33,10 +34,15 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
-    """A trial of each workload, whose files may be changed."""
-    workload = WORKLOADS[request.param]
-    yield workload.run(1, tmp_path_factory.mktemp("trial"), "sqlite3")
+def run_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trial]:
+    """Return what runs a trial of a workload, or answers with the one that it has run."""
+    return cache(lambda name: WORKLOADS[name].run(1, tmp_path_factory.mktemp("trial"), "sqlite3"))
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest, run_once: Callable[[str], Trial]) -> Trial:
+    """A trial of a workload, whose files may be changed."""
+    return run_once(request.param)
 
 
 @pytest.fixture

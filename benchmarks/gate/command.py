@@ -14,10 +14,11 @@ from benchmarks.gate.experiments import SEEDS, Results, Setting, experiment, kep
 from benchmarks.gate.table import markdown, table, targets
 from benchmarks.options import duration, folder, positive
 from benchmarks.surroundings import build_lines, host_lines, revision
+from sqlstress.engine.observer import NOBODY
 from sqlstress.errors import Interrupted, SqlstressError
 from sqlstress.report import write_atomically
 from sqlstress.report.case import SYNCHRONOUS
-from sqlstress.studies.slices import Bench, own_python
+from sqlstress.studies.slices import OwnPython, SliceBench
 
 SLOWED = (0.10, 0.15, 0.20, 0.30)
 
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
     wanted = {0.0: given.same, **dict.fromkeys(SLOWED, given.slowed)}
     try:
         results = kept(given.output.with_suffix(".json"), setting)
-        with own_python([setting.case(0.0, given.seed)], given.dir, ()) as bench:
+        with OwnPython([setting.case(0.0, given.seed)], given.dir, ()).opened(NOBODY) as bench:
             _describe(results, bench, arguments)
             done = _measure(results, bench, given, {share: count for share, count in wanted.items() if count})
     except SqlstressError as error:
@@ -76,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     return found
 
 
-def _describe(results: Results, bench: Bench, arguments: list[str]) -> None:
+def _describe(results: Results, bench: SliceBench, arguments: list[str]) -> None:
     if not results.outcomes:
         results.created = datetime.now(UTC).isoformat(timespec="seconds")
         results.revision = revision()
@@ -84,7 +85,9 @@ def _describe(results: Results, bench: Bench, arguments: list[str]) -> None:
     results.surroundings = (*host_lines(bench.report.environment), *build_lines(bench.report.environment))
 
 
-def _measure(results: Results, bench: Bench, given: argparse.Namespace, wanted: dict[float, int]) -> bool:
+def _measure(
+    results: Results, bench: SliceBench, given: argparse.Namespace, wanted: dict[float, int]
+) -> bool:
     """Measure what is wanted, as far as the time goes; return False when it was interrupted."""
     begun = time.monotonic()
     for share in to_come(results, wanted):

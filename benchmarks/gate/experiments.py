@@ -12,10 +12,11 @@ from typing import Any
 from benchmarks.gate.slowed import Slowed
 from sqlstress.errors import UsageError
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.report import AbTest, Arm, Report, write_atomically
+from sqlstress.report import AbTest, Arm, write_atomically
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies.ab import AbStudy, first_arm
-from sqlstress.studies.slices import Bench
+from sqlstress.studies.carry_out import follow
+from sqlstress.studies.slices import SliceBench
 
 SEEDS = 1000
 """Between the seeds of two experiments: more than the pairs of one take."""
@@ -104,12 +105,12 @@ def to_come(results: Results, wanted: dict[float, int]) -> Iterator[float]:
         yield share
 
 
-def experiment(bench: Bench, setting: Setting, share: float, seed: int) -> Outcome | None:
+def experiment(bench: SliceBench, setting: Setting, share: float, seed: int) -> Outcome | None:
     """Carry out one A/B test; None when it was interrupted."""
     cases = [setting.case(own, seed) for own in (0.0, share)]
     test = AbTest("tps", setting.max_drop, (Arm("A"), Arm("B")), first_arm(seed))
     begun = time.monotonic()
-    report = AbStudy(bench, ([cases[0]], [cases[1]]), test, _nobody).measure()
+    report = follow(AbStudy(([cases[0]], [cases[1]]), test), bench)
     if report.interrupted:
         return None
     assert report.ab
@@ -123,7 +124,3 @@ def experiment(bench: Bench, setting: Setting, share: float, seed: int) -> Outco
         seconds=time.monotonic() - begun,
         error=error,
     )
-
-
-def _nobody(report: Report) -> None:
-    """Save and show nothing after a slice."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +14,9 @@ from sqlstress.report.case import Case
 from sqlstress.studies.ab_options import CONCURRENCY, GATE, ab_options
 
 if TYPE_CHECKING:
+    from sqlstress.engine.study import Opening
     from sqlstress.report import AbTest
-    from sqlstress.studies.slices import Bench
+    from sqlstress.studies.slices import SliceBench
 
 _GATE = {option.name for option in GATE}
 
@@ -38,8 +37,9 @@ def ab(
 
     Options of the load are common to both arms. Exits 0 when B passes, 1 when it fails.
     """
-    from sqlstress.cli.ab_measure import measure
+    from sqlstress.cli.measure import measure
     from sqlstress.cli.outputs import Saver
+    from sqlstress.studies.ab import AbStudy
 
     asked = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
     gate = {name: value for name, value in asked.items() if name in _GATE}
@@ -47,12 +47,11 @@ def ab(
     arms = _arms(gate, common)
     cases = _cases(arms)
     return measure(
-        _test(gate, cases[0][0].seed),
-        cases,
-        _bench(gate, arms, cases, directory),
+        AbStudy(cases, _test(gate, cases[0][0].seed)),
+        _opening(gate, arms, cases, directory),
         Saver.of(outputs, github, quiet),
         strict=bool(gate.get("strict")),
-        progress=not (quiet or no_progress) and sys.stderr.isatty(),
+        progress=not (quiet or no_progress),
     )
 
 
@@ -115,16 +114,16 @@ def _test(gate: Given, seed: int) -> AbTest:
     return AbTest(metric, max_drop, (a, b), first_arm(seed))
 
 
-def _bench(
+def _opening(
     gate: Given,
     arms: tuple[Given, Given],
     cases: tuple[tuple[Case, ...], tuple[Case, ...]],
     directory: Path,
-) -> AbstractContextManager[Bench]:
-    from sqlstress.studies.slices import other_pythons, own_python
+) -> Opening[SliceBench]:
+    from sqlstress.cli.measure import command_line
+    from sqlstress.studies.slices import OtherPythons, OwnPython, Python
 
-    command = ("sqlstress", *(click.get_current_context().obj or ()))
     if "python-a" not in gate:
-        return own_python((*cases[0], *cases[1]), directory, command)
-    pythons = gate["python-a"], gate["python-b"]
-    return other_pythons(pythons, arms, (cases[0][0], cases[1][0]), directory, command)
+        return OwnPython((*cases[0], *cases[1]), directory, command_line())
+    a, b = (Python(gate[f"python-{name}"], arm, directory) for name, arm in zip("ab", arms, strict=True))
+    return OtherPythons((a, b), (cases[0][0], cases[1][0]), command_line())

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sqlstress.analysis.ending import BAD, FINE, UNSURE
 from sqlstress.cli.console import complain, say
 from sqlstress.cli.github import Step
 from sqlstress.cli.options import github_option, typed, with_options
@@ -14,7 +15,6 @@ from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
 from sqlstress.studies.ab_options import GATE
 from sqlstress.system.garbage import no_search
 
-FINE, REGRESSION, UNSURE = 0, 1, 3
 _SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop", "strict"))
 
 
@@ -46,5 +46,5 @@ def check(baseline: Path, current: Path, github: bool, **given: Any) -> int:
         step.show(check_commands(checked, metric, max_drop), check_summary(checked, metric, max_drop))
     if checked.verdict == FAIL:
         complain(f"Error: {check_conclusion(checked, metric, max_drop)}")
-        return REGRESSION
+        return BAD
     return UNSURE if checked.verdict == INCONCLUSIVE and asked["strict"] else FINE

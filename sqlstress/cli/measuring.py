@@ -6,7 +6,13 @@ from typing import Any
 
 import click
 
-from sqlstress.cli.options import GroupedCommand, run_experiment, run_options, with_options
+from sqlstress.cli.options import (
+    GroupedCommand,
+    result_options,
+    run_experiment,
+    run_options,
+    with_options,
+)
 from sqlstress.experiment import commands
 from sqlstress.plan import options_of_command
 
@@ -17,7 +23,7 @@ def command(name: str) -> click.Command:
 
     @with_options(options_of_command(name))
     @click.command(name, cls=GroupedCommand, help=experiment.help, epilog=f"Example: {experiment.example}")
-    @run_options
+    @(result_options if experiment.result else run_options)
     def measure(**given: Any) -> int:
         return run_experiment(name, given)
 

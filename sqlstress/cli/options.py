@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sqlstress.experiment import Experiment
 from sqlstress.options.option import Option
 from sqlstress.render import DOCUMENTS, FORMATS, SUFFIXES
-from sqlstress.report.case import Case
+
+if TYPE_CHECKING:
+    from sqlstress.plan import Planned
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=click.Command)
@@ -135,12 +138,17 @@ def slice_options(function: F) -> F:
     return function
 
 
-def crash_options(function: F) -> F:
-    """Add the same options for a command that measures no cases."""
+def result_options(function: F) -> F:
+    """Add the same options for a command that finds results, and measures no cases."""
     own = {**_RUNNING, "outputs": output_option("Save the report, every few rounds", DOCUMENTS)}
     for decorator in reversed(own.values()):
         function = decorator(function)
     return function
+
+
+def formats_of(experiment: Experiment | None) -> Collection[str]:
+    """Return the formats in which what is found can be saved: without cases there are no figures of cases."""
+    return DOCUMENTS if experiment and experiment.result else FORMATS
 
 
 def typed(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,15 +158,15 @@ def typed(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def run_experiment(command: str, given: Mapping[str, Any]) -> int:
     """Plan and measure what a command's options ask for; return the exit code."""
-    from sqlstress.plan import cases_of
+    from sqlstress.plan import planned
 
     running = {name: value for name, value in given.items() if name in _RUNNING}
     asked = {name: value for name, value in given.items() if name not in _RUNNING}
-    return run_cases(cases_of(typed(asked), command), **running)
+    return run_plan(planned(typed(asked), command), **running)
 
 
-def run_cases(
-    cases: tuple[Case, ...],
+def run_plan(
+    plan: Planned,
     directory: Path,
     keep: bool,
     outputs: tuple[str, ...],
@@ -166,10 +174,12 @@ def run_cases(
     quiet: bool,
     no_progress: bool,
 ) -> int:
-    """Measure cases as the options of `run_options` say; return the exit code."""
+    """Measure what is planned as the options of `run_options` say; return the exit code."""
     # Imported when there is something to measure: what is wrong is told at once.
-    from sqlstress.cli.measure import measure
+    from sqlstress.cli.measure import command_line, measure
     from sqlstress.cli.outputs import Saver
+    from sqlstress.studies.asked import asked_study
 
-    saver = Saver.of(outputs, github, quiet)
-    return measure(cases, directory, keep, saver, progress=not (quiet or no_progress))
+    saver = Saver.of(outputs, github, quiet, formats_of(plan.experiment))
+    study, session = asked_study(plan, directory, keep, command_line())
+    return measure(study, session, saver, progress=not (quiet or no_progress))

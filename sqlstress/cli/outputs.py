@@ -59,7 +59,7 @@ class Terminal:
 
 
 class Saver:
-    """Saves a report to every file after each case. A file that can't be written stops no measurement."""
+    """Saves a report to every file after each step. A file that can't be written stops no measurement."""
 
     def __init__(
         self, outputs: Sequence[Output], terminal: Terminal | None = None, step: Step | None = None
@@ -85,7 +85,7 @@ class Saver:
         step = Step.here() if github else None
         return cls(parse_outputs(outputs, formats), terminal, step)
 
-    def after_case(self, report: Report) -> None:
+    def after_step(self, report: Report) -> None:
         """Save what there is by now."""
         self.problem = None
         self._save(self._files, report)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sqlstress.cli.options import run_cases, run_options
+from sqlstress.cli.options import run_options, run_plan
 
 
 @click.command(epilog="Example: sqlstress run examples/durability.toml -o report.json")
@@ -18,6 +18,6 @@ def run(plan: Path, **running: Any) -> int:
 
     Every case names its workload; options at the top of the file are defaults for all cases.
     """
-    from sqlstress.plan import from_toml
+    from sqlstress.plan import Planned, from_toml
 
-    return run_cases(from_toml(plan), **running)
+    return run_plan(Planned(from_toml(plan)), **running)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sqlstress.errors import EnvironmentFailure, SqlstressError
+from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
 from sqlstress.targets.sqlite.drivers import DRIVERS, explain
 
 
@@ -15,3 +15,16 @@ def as_failure(problem: Exception, driver: str) -> SqlstressError:
     known = isinstance(problem, OSError | MemoryError) or type(problem).__module__.split(".")[0] in DRIVERS
     hint = "" if known else f" (unexpected: please report it, with Python {sys.version.split()[0]})"
     return EnvironmentFailure(f"{explain(driver, problem)}{hint}")
+
+
+def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:
+    """Return what a study keeps in its report of a problem that ends a measurement.
+
+    Raises it where nothing has been measured yet that it could be kept with, and Interrupted always.
+    """
+    if isinstance(problem, Interrupted):
+        raise problem
+    failure = as_failure(problem, driver)
+    if nothing_yet:
+        raise failure from problem
+    return str(failure)

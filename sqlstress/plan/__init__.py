@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT, Experiment, of_command
@@ -16,6 +16,16 @@ from sqlstress.plan.ask import Ask, ask
 from sqlstress.report.case import Case
 
 MOST_CASES = 1000
+
+
+class Planned(NamedTuple):
+    """What is to be measured."""
+
+    cases: tuple[Case, ...]
+    experiment: Experiment | None = None
+    """The one whose options asked for it; None: a plan, whose cases are of any."""
+    extra: Any = None
+    """Its options that stand in no case."""
 
 
 def options_of_command(command: str) -> tuple[Option, ...]:
@@ -67,15 +77,20 @@ def _stray(experiment: Experiment, command: str, name: str) -> str:
     return f"{name} is not an option of {command}."
 
 
-def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ...]:
-    """Return the cases of one set of options.
+def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
+    """Return what one set of options asks for.
 
     Raises UsageError, also for more cases than anybody waits for, before they take memory.
     """
     experiment, asked = asked_for(given, command)
     cases = tuple(islice(experiment.cases(asked), MOST_CASES + 1))
     check_count(len(cases))
-    return cases
+    return Planned(cases, experiment, asked.extra)
+
+
+def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ...]:
+    """Return the cases of one set of options. Raises UsageError."""
+    return planned(given, command).cases
 
 
 def from_toml(path: Path) -> tuple[Case, ...]:

@@ -60,15 +60,32 @@ class Settings:
         switch, None, SQLITE, "PRAGMA fullfsync; has an effect on macOS only.", metavar="on|off"
     )
     wal_autocheckpoint: int | None = option(
-        whole(0, 10**9), None, SQLITE, "PRAGMA wal_autocheckpoint; 0 is never.", metavar="FRAMES"
+        whole(0, 10**9),
+        None,
+        SQLITE,
+        "PRAGMA wal_autocheckpoint; 0 is never.",
+        metavar="FRAMES",
+        meaning="PRAGMA wal_autocheckpoint, in frames; 0 turns it off.",
     )
     page_size: int | None = option(
-        power_of_two(512, 65536), None, SQLITE, "PRAGMA page_size.", metavar="BYTES"
+        power_of_two(512, 65536),
+        None,
+        SQLITE,
+        "PRAGMA page_size.",
+        metavar="BYTES",
+        meaning="PRAGMA page_size, in bytes.",
     )
     cache_size: int | None = option(
         whole(-_INT, _INT), None, SQLITE, "PRAGMA cache_size: pages, or KiB below 0."
     )
-    mmap_size: int | None = option(whole(0, _BIG), None, SQLITE, "PRAGMA mmap_size.", metavar="BYTES")
+    mmap_size: int | None = option(
+        whole(0, _BIG),
+        None,
+        SQLITE,
+        "PRAGMA mmap_size.",
+        metavar="BYTES",
+        meaning="PRAGMA mmap_size, in bytes.",
+    )
     pragmas: tuple[tuple[str, str], ...] = option(
         pragmas,
         (),

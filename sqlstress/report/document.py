@@ -8,6 +8,8 @@ Format history (the major number changes when a reader of the old one would be m
      of their surroundings and their trials is not known is null; a number of processes that is not known 0.
      A/B tests: `ab`, and the `arm` of it to which a Run belongs.
      Crash tests: `crash`, without runs.
+1.2  a case says only what its experiment has: its spec stands where the experiment puts it, and keys of other
+     experiments are left out; the cases of power cuts have a workload of their own.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ MOST_TEXTS = 500_000
 MOST_RUNS = 1000
 """Runs of a report that is read: the cases of the largest plan. An A/B test has twice as many."""
 
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.2"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 

@@ -10,13 +10,15 @@ import ast
 import inspect
 import json
 import textwrap
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sqlstress.experiment import faces
+from sqlstress.experiment import DEFAULT, Experiment, faces
 from sqlstress.options.option import Option, has_default, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report.ab import ARMS
@@ -33,6 +35,7 @@ _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", Non
 
 _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Case.concurrency": {"minimum": 0},
+    "Case.buckets": {"minimum": 1},
     "Check.status": {"enum": [*CHECK_STATUSES]},
     "AbTest.metric": {"enum": [*METRICS]},
     "AbTest.first": {"enum": [*ARMS]},
@@ -42,6 +45,8 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Report.format_version": {"pattern": rf"^{_MAJOR}\.[0-9]{{1,4}}$"},
 }
 """What neither a type hint nor an option can say."""
+_OPEN = ("Case.driver",)
+"""Options that leave out values: the binding of one experiment, the unknown one of published figures."""
 
 
 def report_schema() -> dict[str, Any]:
@@ -68,19 +73,23 @@ def generated_text() -> str:
     return json.dumps(report_schema(), indent=2) + "\n"
 
 
-def _object(cls: type, definitions: dict[str, Any]) -> dict[str, Any]:
+def _object(cls: type, definitions: dict[str, Any], apart: Sequence[str] = ()) -> dict[str, Any]:
     hints = get_type_hints(cls)
-    own = [field for field in fields(cls) if cls is not Case or field.name != "spec"]
+    own = [field for field in fields(cls) if field.name not in apart]
     properties = {field.name: _property(cls, field.name, hints[field.name], definitions) for field in own}
-    if cls is Case:
-        properties |= _specs(definitions)
+    rules = {"allOf": _rules(definitions)} if cls is Case else {}
     return {
         "description": inspect.cleandoc(cls.__doc__ or ""),
         "type": "object",
         "properties": properties,
-        "required": [field.name for field in own if not has_default(field)],
+        "required": _required(cls),
+        **rules,
         "additionalProperties": True,
     }
+
+
+def _required(cls: type) -> list[str]:
+    return [field.name for field in fields(cls) if not has_default(field)]
 
 
 def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +99,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
     if text is None:
         raise TypeError(f"{place} has no docstring: say what it is, with its unit, in a literal after it")
     found = {"description": text} | _type(hint, definitions)
-    if option:
+    if option and place not in _OPEN:
         found |= _bounds(option, hint)
     return found | _CONSTRAINTS.get(place, {})
 
@@ -103,30 +112,31 @@ def _bounds(option: Option, hint: Any) -> dict[str, Any]:
     return known
 
 
-def _specs(definitions: dict[str, Any]) -> dict[str, Any]:
+def _rules(definitions: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what the cases of each experiment have, where that puts it."""
-    found: dict[str, Any] = {}
-    for experiment in faces():
-        hints = get_type_hints(experiment.spec)
-        apart = (
-            [field.name for field in fields(experiment.spec)] if experiment.key is None else experiment.beside
-        )
-        for name in apart:
-            found[name] = _property(experiment.spec, name, hints[name], definitions)
-        if experiment.key and fields(experiment.spec):
-            made = _object(experiment.spec, definitions)
-            for name in experiment.beside:
-                del made["properties"][name]
-            definitions[experiment.spec.__name__] = made
-            kinds = found.setdefault(experiment.key, {"description": "", "anyOf": []})
-            one = {"$ref": f"#/$defs/{experiment.spec.__name__}"}
-            if one not in kinds["anyOf"]:
-                kinds["anyOf"].append(one)
-                kinds["description"] = "What only cases of some experiments have."
-    for kinds in found.values():
-        if "anyOf" in kinds and {"type": "null"} not in kinds["anyOf"]:
-            kinds["anyOf"].append({"type": "null"})
-    return found
+    return [
+        {"if": _is_of(experiment), "then": _own(experiment, definitions)}
+        for experiment in faces()
+        if fields(experiment.spec)
+    ]
+
+
+def _is_of(experiment: Experiment) -> dict[str, Any]:
+    named: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
+    return named if experiment.name == DEFAULT else {**named, "required": ["workload"]}
+
+
+def _own(experiment: Experiment, definitions: dict[str, Any]) -> dict[str, Any]:
+    spec, key = experiment.spec, experiment.key
+    hints, required = get_type_hints(spec), _required(spec)
+    beside = experiment.beside if key else tuple(field.name for field in fields(spec))
+    properties = {name: _property(spec, name, hints[name], definitions) for name in beside}
+    if key is None:
+        return {"properties": properties, "required": required}
+    reference = _reference(spec, definitions, beside)
+    kinds = reference if required else {"anyOf": [reference, {"type": "null"}]}
+    own = {"description": inspect.cleandoc(spec.__doc__ or ""), **kinds}
+    return {"properties": {key: own, **properties}, "required": [key] * bool(required)}
 
 
 def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -147,9 +157,10 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     raise TypeError(f"the schema does not know the type {hint!r}")
 
 
-def _reference(cls: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    if cls.__name__ not in definitions:
-        definitions[cls.__name__] = _object(cls, definitions)
+def _reference(cls: Any, definitions: dict[str, Any], apart: Sequence[str] = ()) -> dict[str, Any]:
+    made = _object(cls, definitions, ("spec",) if cls is Case else apart)
+    if definitions.setdefault(cls.__name__, made) != made:
+        raise TypeError(f"two types of a report are called {cls.__name__}")
     return {"$ref": f"#/$defs/{cls.__name__}"}
 
 
@@ -164,6 +175,7 @@ def _row(items: list[dict[str, Any]]) -> dict[str, Any]:
     return {"type": "array", "prefixItems": items, "items": False, "minItems": count, "maxItems": count}
 
 
+@cache
 def field_docstrings(cls: type) -> dict[str, str]:
     """Return {field: the string literal that follows it in the class's source}."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.engine.folder import SLICE, RunFolder
-from sqlstress.engine.observer import Nobody
+from sqlstress.engine.observer import Observer
 from sqlstress.engine.session import Session
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.report import AbTest, Arm, Report, Run, Trial, from_json
@@ -48,26 +48,35 @@ Measure = Callable[[int, Case, int], Trial]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class SliceBench:
     """Where slices are measured."""
 
     report: Report
     """Without runs: when, by which command, where."""
+    observer: Observer
     measure: Measure
     learn: Callable[[AbTest], AbTest] = lambda test: test
     """Adds to an A/B test what is known of its arms."""
 
 
-@contextmanager
-def own_python(cases: Sequence[Case], directory: Path, command: tuple[str, ...]) -> Iterator[Bench]:
-    """Yield a bench whose slices are trials of this process."""
-    with Session(tuple(cases), directory, False, command).opened(Nobody()) as (report, runner):
+class OwnPython:
+    """Opens benches whose slices are trials of this process."""
 
-        def measure(arm: int, case: Case, pair: int) -> Trial:
-            runner.salt = case.seed + pair * SALTS
-            return runner.run(case, pair)
+    kept_folder = None
 
-        yield Bench(report, measure)
+    def __init__(self, cases: Sequence[Case], directory: Path, command: tuple[str, ...]) -> None:
+        self._session = Session(tuple(cases), directory, False, command)
+
+    @contextmanager
+    def opened(self, observer: Observer) -> Iterator[SliceBench]:
+        """Yield a bench, in a folder that is removed afterwards."""
+        with self._session.opened(observer) as bench:
+
+            def measure(arm: int, case: Case, pair: int) -> Trial:
+                bench.runner.salt = case.seed + pair * SALTS
+                return bench.runner.run(case, pair)
+
+            yield SliceBench(bench.report, observer, measure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,10 @@ class Python:
             "seed": (case.seed + pair) % (1 << 32),
         }
         return [word for name, value in given.items() for word in _words(name, value)]
+
+    def taste(self) -> tuple[str, ...]:
+        """Return the options that make a slice a short one."""
+        return () if "ops" in self.options else TASTE
 
     def run(self, words: Sequence[str], check: Callable[[], None]) -> Report:
         """Return the report of `sqlstress kv WORDS` by that Python; calls `check` often, which may raise."""
@@ -158,37 +171,35 @@ def _reason(said: str) -> str:
     return (errors or lines[-1:] or ["it said nothing."])[0].removeprefix("Error: ")
 
 
-@contextmanager
-def other_pythons(
-    names: tuple[str, str],
-    options: tuple[Mapping[str, Any], Mapping[str, Any]],
-    cases: tuple[Case, Case],
-    directory: Path,
-    command: tuple[str, ...],
-) -> Iterator[Bench]:
-    """Yield a bench whose slices are whole runs of `sqlstress kv`, each by the Python of its arm.
+class OtherPythons:
+    """Opens benches whose slices are whole runs of `sqlstress kv`, each by the Python of its arm."""
 
-    Both are tasted first: `cases` are the first ones of the arms.
-    """
-    pythons = [Python(name, given, directory) for name, given in zip(names, options, strict=True)]
-    with StopSignals() as signals:
-        tasted = [
-            python.run([*python.words(case, 0), *_taste(given)], signals.check)
-            for python, case, given in zip(pythons, cases, options, strict=True)
-        ]
+    kept_folder = None
 
-        def measure(arm: int, case: Case, pair: int) -> Trial:
-            report = pythons[arm].run(pythons[arm].words(case, pair), signals.check)
-            signals.check()
-            return replace(_trial(pythons[arm].name, report), index=pair)
+    def __init__(
+        self, pythons: tuple[Python, Python], cases: tuple[Case, Case], command: tuple[str, ...]
+    ) -> None:
+        """`cases` are the first ones of the arms: with them the Pythons are tasted."""
+        self._pythons, self._cases, self._command = pythons, cases, command
 
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        report = Report(created=created, command=command, environment=tasted[0].environment)
-        yield Bench(report, measure, lambda test: _learned(test, tasted))
+    @contextmanager
+    def opened(self, observer: Observer) -> Iterator[SliceBench]:
+        """Yield a bench, when both Pythons have been tasted."""
+        with StopSignals() as signals:
+            tasted = [
+                python.run([*python.words(case, 0), *python.taste()], signals.check)
+                for python, case in zip(self._pythons, self._cases, strict=True)
+            ]
 
+            def measure(arm: int, case: Case, pair: int) -> Trial:
+                python = self._pythons[arm]
+                report = python.run(python.words(case, pair), signals.check)
+                signals.check()
+                return replace(_trial(python.name, report), index=pair)
 
-def _taste(given: Mapping[str, Any]) -> tuple[str, ...]:
-    return () if "ops" in given else TASTE
+            created = datetime.now(UTC).isoformat(timespec="seconds")
+            report = Report(created=created, command=self._command, environment=tasted[0].environment)
+            yield SliceBench(report, observer, measure, lambda test: _learned(test, tasted))
 
 
 def _learned(test: AbTest, tasted: Sequence[Report]) -> AbTest:

@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from sqlstress.cli.run_command import run
+from sqlstress.engine.observer import Observer
 from sqlstress.report import Report
 from sqlstress.report.case import Case
+from sqlstress.studies.carry_out import Save, carry_out
+from sqlstress.studies.sweep import Sweep
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -48,26 +51,23 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
 
 
 class FakeSession:
-    """Measures nothing: takes down what was asked, and answers with a report."""
+    """What was asked to be measured, and the report that is the answer."""
 
     cases: tuple[Case, ...] = ()
     directory = Path()
     keep = False
     report: Report | BaseException = EXAMPLE
 
-    def __init__(
-        self, cases: tuple[Case, ...], directory: Path, keep: bool, command: tuple[str, ...]
-    ) -> None:
-        kind = type(self)
-        kind.cases, kind.directory, kind.keep = cases, directory, keep
-        self.command = command
-        self.kept_folder = directory / "sqlstress-01234567" if keep else None
-
-    def measure(self, save: Callable[[Report], None], observer: Any) -> Report:
-        """Answer."""
-        if isinstance(self.report, BaseException):
-            raise self.report
-        report = replace(self.report, command=self.command)
+    @classmethod
+    def carry_out(cls, study: Any, session: Any, save: Save, observer: Observer) -> Report:
+        """Take down what is asked of a sweep, and answer."""
+        if not isinstance(study, Sweep):
+            return carry_out(study, session, save, observer)
+        cls.cases, cls.directory, cls.keep = study.cases, session.directory, session.keep
+        session.kept_folder = session.directory / "sqlstress-01234567" if session.keep else None
+        if isinstance(cls.report, BaseException):
+            raise cls.report
+        report = replace(cls.report, command=session.command)
         if report.runs:
             save(report)
         return report
@@ -75,8 +75,8 @@ class FakeSession:
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeSession]]:
-    """Stand in for the engine."""
-    monkeypatch.setattr("sqlstress.cli.measure.Session", FakeSession)
+    """Stand in for the engine where cases are swept."""
+    monkeypatch.setattr("sqlstress.cli.measure.carry_out", FakeSession.carry_out)
     yield FakeSession
     FakeSession.report = EXAMPLE
     FakeSession.cases = ()

@@ -8,22 +8,23 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from sqlstress.cli.ab_progress import AbBar
+from sqlstress.engine.observer import Observer
 from sqlstress.errors import Interrupted
 from sqlstress.report import Check, Report, Trial, Verdict, from_json, to_json
 from sqlstress.report.case import Case
 from sqlstress.report.schema import report_schema
 from sqlstress.statistics.gate import Look
 from sqlstress.studies import slices
-from sqlstress.studies.slices import Bench
-from tests.ab_report import EXAMPLE, ab_report, around, trial
+from sqlstress.studies.ab import AbStudy
+from sqlstress.studies.slices import SliceBench
+from tests.ab_report import EXAMPLE, around, trial
 from tests.cli.conftest import Cli
-from tests.cli.test_progress import FakeTqdm
 
 ROOT = Path(__file__).parents[2]
 SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "200", "-c", "1")
@@ -48,15 +49,17 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Slices:
     """Stand in for real slices."""
     fake = Slices()
 
-    @contextmanager
-    def own_python(cases: Sequence[Case], directory: Path, command: tuple[str, ...]) -> Iterator[Bench]:
-        def measure(arm: int, case: Case, pair: int) -> Trial:
-            fake.cases.append(("AB"[arm], case))
-            return fake.script(arm, case, pair)
+    def measure(arm: int, case: Case, pair: int) -> Trial:
+        fake.cases.append(("AB"[arm], case))
+        return fake.script(arm, case, pair)
 
-        yield Bench(replace(EXAMPLE, runs=(), command=command), measure)
+    class OwnPython(slices.OwnPython):
+        @contextmanager
+        def opened(self, observer: Observer) -> Iterator[SliceBench]:
+            blank = replace(EXAMPLE, runs=(), command=self._session.command)
+            yield SliceBench(blank, observer, measure)
 
-    monkeypatch.setattr(slices, "own_python", own_python)
+    monkeypatch.setattr(slices, "OwnPython", OwnPython)
     return fake
 
 
@@ -177,7 +180,7 @@ def test_quiet_prints_nothing_of_a_pass(cli: Cli, made_up: Slices) -> None:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look once, after six pairs: real slices take their time."""
-    monkeypatch.setattr("sqlstress.cli.ab_measure.LOOKS", (Look(6, 0.05),))
+    monkeypatch.setattr("sqlstress.studies.ab.AbStudy", partial(AbStudy, looks=(Look(6, 0.05),)))
 
 
 @pytest.mark.usefixtures("soon")
@@ -207,35 +210,3 @@ def test_a_real_drop_between_two_pythons_is_found(
     assert "FAIL: B's TPS is" in said.out
     assert f"A: {sys.executable} (CPython" in " ".join(said.out.split())
     assert {len(run.trials) for run in saved(tmp_path).runs} == {6}
-
-
-class Shown:
-    """A bar and its clock."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.tqdm = FakeTqdm()
-        self.bar = AbBar(self.tqdm, lambda: self.now)
-
-    def after(self, pairs: int, seconds: float) -> str:
-        """Return what is drawn after so many pairs."""
-        self.now = seconds
-        self.bar(ab_report([around(0.97, pairs)], decided=False))
-        return self.tqdm.drawn[-1]
-
-
-def test_the_bar_shows_the_pair_the_narrowing_estimate_and_the_time_to_the_next_look() -> None:
-    shown = Shown()
-    assert shown.after(1, 6) == "pair 2 of 10 B/A -5.9%   0:54 left"
-    assert re.fullmatch(r"pair 9 of 10 B/A -3.0% \[-5.1% to -0.90%\]   0:12 left", shown.after(8, 48))
-    assert shown.tqdm.total == 10
-    assert shown.after(12, 72).startswith("pair 13 of 20 B/A -3.0%")
-    assert shown.tqdm.total == 20
-
-
-def test_a_slice_without_a_partner_moves_the_bar_and_shows_no_estimate() -> None:
-    shown = Shown()
-    report = ab_report([[1.0]], decided=False)
-    shown.bar(replace(report, runs=report.runs[:1]))
-    assert shown.tqdm.drawn[-1].startswith("pair 1 of 10 B/A ?")
-    assert shown.tqdm.n == 0.5

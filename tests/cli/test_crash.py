@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from sqlstress.cli.crash_measure import every
-from sqlstress.cli.crash_progress import CrashBar
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.experiments.crash.strikes import Strike
 from sqlstress.report import Report, from_json, to_json
-from sqlstress.experiments.crash.result import Kills
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
-from tests.cli.test_progress import FakeTqdm
-from tests.crash_report import KILLS, crash_report
+from tests.crash_report import crash_report
 
 SHORT = ("--rounds", "3", "--seed", "1")
 """In one round a writer is killed alone, in another one they are killed while they open the files."""
@@ -89,31 +85,6 @@ def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli, tmp_path: Pat
     found = kills_of(tmp_path)
     assert found.verdict.counterexamples[0].startswith("round ")
     assert found.databases > 1
-
-
-def test_the_bar_shows_the_round_what_was_found_and_the_time_that_is_left() -> None:
-    now, tqdm = [0.0], FakeTqdm()
-    bar = CrashBar(tqdm, lambda: now[0])
-    for rounds, seconds in ((1, 0.05), (10, 3.0), (100, 30.0)):
-        now[0] = seconds
-        bar(replace(KILLS, rounds=rounds, kills=3 * rounds))
-    assert tqdm.drawn == [
-        "round 10 of 100 30 kills, 0 lost, 0 torn   0:27 left",
-        "round 100 of 100 300 kills, 0 lost, 0 torn   0:00 left",
-    ]
-
-
-def test_the_report_is_saved_no_more_often_than_told() -> None:
-    now, saved_at = [0.0], list[int]()
-
-    def save(kills: Kills) -> None:
-        saved_at.append(kills.rounds)
-
-    act = every(10.0, save, lambda: now[0])
-    for rounds in range(1, 26):
-        now[0] += 1.0
-        act(replace(KILLS, rounds=rounds))
-    assert saved_at == [1, 11, 21]
 
 
 def test_a_proof_of_nothing_is_inconclusive(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from sqlstress.cli.crash_progress import PowerBar
 from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.schema import report_schema
 from sqlstress.targets.sqlite.disk.model import Disk
 from sqlstress.targets.sqlite.disk.operations import Operation, WriteBack
 from tests.cli.conftest import Cli
-from tests.cli.test_progress import FakeTqdm
-from tests.power_report import power_cuts, power_loss
 from tests.rows import thorough
 
 SHORT = ("--images", "100", "--seed", "1")
@@ -100,16 +96,3 @@ def test_a_disk_that_spoils_sectors_and_what_sqlite_is_told_are_reported(cli: Cl
     assert said.code == 0
     assert (loss.spoils, loss.told_powersafe) == (True, False)
     assert "may hold anything, as SQLite was told (psow=0)" in " ".join(said.out.split())
-
-
-def test_the_bar_shows_how_many_images_there_are_and_the_time_that_is_left() -> None:
-    now, tqdm = [0.0], FakeTqdm()
-    bar = PowerBar(tqdm, lambda: now[0])
-    loss = power_loss(replace(power_cuts(), images=500))
-    for seconds, images in ((0.05, 100), (10.0, 500), (40.0, 2000)):
-        now[0] = seconds
-        bar(replace(loss, configurations=(replace(power_cuts(), images=images),), seconds=seconds))
-    assert tqdm.drawn == [
-        "image 500 of 2,000 WAL with FULL   0:30 left",
-        "image 2,000 of 2,000 WAL with FULL   0:00 left",
-    ]

@@ -13,9 +13,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sqlstress.engine.observer import Nobody
-from sqlstress.report import Run, from_json
-from sqlstress.report.case import Case
+from sqlstress.engine.observer import Nobody, Progress
+from sqlstress.report import from_json
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
 from tests.rows import thorough
@@ -32,8 +31,9 @@ class Log(Nobody):
         self.databases: dict[str, int] = {}
         self.operations = 0
 
-    def case_begins(self, index: int, total: int, case: Case) -> None:
-        self.told.append(f"case {index + 1} of {total}: {case.concurrency} on {case.buckets}")
+    def progress(self, progress: Progress) -> None:
+        if progress.label not in self.told:
+            self.told.append(progress.label)
 
     def phase(self, name: str) -> None:
         self.told.append(name)
@@ -41,9 +41,6 @@ class Log(Nobody):
 
     def tick(self, operations: int) -> None:
         self.operations = operations
-
-    def case_ends(self, run: Run) -> None:
-        self.told.append(f"ends with {len(run.trials)}")
 
 
 @pytest.fixture
@@ -64,8 +61,8 @@ def test_the_phases_come_in_their_order(cli: Cli, log: Log, tmp_path: Path) -> N
     trial = ["preparing", "starting", "measuring", "verifying"]
     assert (said.code, said.err) == (0, "")
     assert log.told == [
-        "case 1 of 2: 1 on 3", *trial, *trial, "ends with 2",
-        "case 2 of 2: 2 on 3", *trial, *trial, "ends with 2",
+        "[1/2] 3 files, 1 process", *trial, *trial,
+        "[2/2] 3 files, 2 processes", *trial, *trial,
     ]  # fmt: skip
     # Prepared before the workers start, there until verified, and gone before the next trial begins.
     assert log.databases == {"preparing": 0, "starting": 3, "measuring": 3, "verifying": 3}

@@ -13,16 +13,17 @@ from typing import Any
 
 import pytest
 
-from sqlstress.cli.progress import Bar, clock_text, expected_s, watcher
-from sqlstress.engine.observer import Nobody
-from sqlstress.experiments.methods.spec import Method
-from sqlstress.plan import cases_of
-from sqlstress.report.case import Case
+from sqlstress.cli.progress import Bar, clock_text, watcher
+from sqlstress.engine.observer import Nobody, Progress
+from sqlstress.experiments.crash.study import how_far as rounds_done
+from sqlstress.experiments.power_loss.study import how_far as images_done
+from sqlstress.statistics.gate import LOOKS
+from sqlstress.studies.ab import how_far as pairs_done
+from tests.ab_report import ab_report, around
+from tests.crash_report import KILLS
 from tests.engine.processes import Command, sqlstress
-from tests.example_report import example_report
+from tests.power_report import power_cuts, power_loss
 
-RUN = example_report().runs[0]
-CASES = (Case(concurrency=1), Case(concurrency=16, buckets=20))
 SHORT = ("-c", "1,2", "--driver", "dry", "--key-space", "500")
 
 
@@ -32,7 +33,6 @@ class FakeTqdm:
     def __init__(self) -> None:
         self.n, self.total, self.unit, self.desc = 0.0, 1.0, "", ""
         self.drawn: list[str] = []
-        self.places: list[float] = []
 
     def set_description_str(self, desc: str, refresh: bool) -> None:
         assert not refresh
@@ -40,135 +40,108 @@ class FakeTqdm:
 
     def refresh(self) -> None:
         self.drawn.append(f"{self.desc} {self.unit}")
-        self.places.append(self.n)
 
 
-class Show:
+class Shown:
     """A bar, its clock, and what it drew."""
 
-    def __init__(self, cases: tuple[Case, ...] = CASES) -> None:
-        self.now = 100.0
+    def __init__(self) -> None:
+        self.now = 0.0
         self.tqdm = FakeTqdm()
-        self.cases = cases
-        self.bar = Bar(self.tqdm, cases, lambda: self.now)
+        self.bar = Bar(self.tqdm, lambda: self.now)
 
-    def begin(self, index: int) -> None:
-        self.bar.case_begins(index, len(self.cases), self.cases[index])
-
-    @property
-    def last(self) -> str:
+    def after(self, seconds: float, progress: Progress) -> str:
+        """Return what was drawn last when so many seconds have passed and this is told."""
+        self.now = seconds
+        self.bar.progress(progress)
         return self.tqdm.drawn[-1]
 
 
-@pytest.fixture
-def show() -> Iterator[Show]:
-    show = Show()
-    yield show
-    assert show.tqdm.places == sorted(show.tqdm.places)
-    assert all(0 <= place <= 1 for place in show.tqdm.places)
+HALF = Progress("pair 6 of 10", 5, 10, "B/A ?", 9.0)
 
 
-def test_a_case_is_named_with_its_number(show: Show) -> None:
-    show.begin(1)
-    show.bar.phase("preparing")
-    assert re.fullmatch(r"\[2/2\] 20 files, 16 processes +preparing +\d:\d\d left", show.last)
+def test_what_is_done_what_is_found_and_the_time_that_is_left_are_drawn() -> None:
+    shown = Shown()
+    assert shown.after(0.0, HALF) == "pair 6 of 10 B/A ?   0:09 left"
+    assert (shown.tqdm.n, shown.tqdm.total) == (5, 10)
 
 
-def test_every_line_is_as_wide_as_every_other(show: Show) -> None:
-    for index in (0, 1):
-        show.begin(index)
-        show.bar.phase("starting")
-        show.bar.phase("measuring")
-        show.bar.tick(0)
-        show.now += 0.5
-        show.bar.tick(617_283)
-    assert len({len(line) for line in show.tqdm.drawn}) == 1
-    assert "1,234,566 TPS" in show.last
+def test_every_line_is_as_wide_as_every_other_where_it_is_known_what_is_to_come() -> None:
+    shown = Shown()
+    for second, note in enumerate(("starting", "measuring", "1,234,566 TPS")):
+        shown.after(second, replace(HALF, label=f"[{note[:2]}]", note=note, label_width=9, note_width=13))
+    assert len({len(line) for line in shown.tqdm.drawn}) == 1
 
 
-def test_the_tps_of_the_moment_follows_what_was_done_in_the_last_second(show: Show) -> None:
-    show.begin(0)
-    show.bar.phase("measuring")
-    for step in range(60):
-        show.bar.tick(step * 100 if step < 30 else 3000 + (step - 30) * 50)
-        show.now += 0.1
-    assert " 500 TPS " in show.last
+def test_what_is_told_at_every_moment_is_not_drawn_at_every_moment() -> None:
+    shown = Shown()
+    for step in range(100):
+        shown.after(step * 0.01, HALF)
+    assert 15 <= len(shown.tqdm.drawn) <= 20
 
 
-def test_before_anything_was_done_the_phase_is_shown(show: Show) -> None:
-    show.begin(0)
-    show.bar.phase("measuring")
-    show.bar.tick(0)
-    show.now += 0.1
-    show.bar.tick(0)
-    assert " measuring " in show.last
+def test_what_is_told_ten_times_a_second_is_drawn_each_time() -> None:
+    shown = Shown()
+    for step in range(10):
+        shown.after(step * 0.1, HALF)
+    assert len(shown.tqdm.drawn) == 10
 
 
-def test_the_published_script_counts_pairs() -> None:
-    show = Show((Case(workload="classic", ops=5000),))
-    show.begin(0)
-    show.bar.tick(0)
-    show.now += 1.0
-    show.bar.tick(2000)
-    assert " 1,000 TPS " in show.last
+def test_the_end_is_drawn_however_soon_it_comes() -> None:
+    shown = Shown()
+    shown.after(0.0, HALF)
+    assert shown.after(0.001, replace(HALF, label="pair 10 of 10", done=10)).startswith("pair 10")
 
 
-def test_time_that_is_left_runs_down_while_a_case_is_measured(show: Show) -> None:
-    show.begin(0)
-    whole = show.bar.left_s()
-    assert whole == pytest.approx(sum(map(expected_s, CASES)))
-    show.now += 1.5
-    assert show.bar.left_s() == pytest.approx(whole - 1.5)
+def test_a_bar_over_pairs_shows_the_narrowing_estimate_and_the_time_to_the_next_look() -> None:
+    def after(pairs: int, seconds: float) -> str:
+        report = ab_report([around(0.97, pairs)], decided=False)
+        return shown.after(seconds, pairs_done(report, LOOKS, seconds))
+
+    shown = Shown()
+    assert after(1, 6) == "pair 2 of 10 B/A -5.9%   0:54 left"
+    assert re.fullmatch(r"pair 9 of 10 B/A -3.0% \[-5.1% to -0.90%\]   0:12 left", after(8, 48))
+    assert shown.tqdm.total == 10
+    assert after(12, 72).startswith("pair 13 of 20 B/A -3.0%")
+    assert shown.tqdm.total == 20
 
 
-def test_a_journal_a_transaction_and_a_time_out_change_how_long_cycles_are_expected_to_take() -> None:
-    delete, delete_tx, wal, wal_tx, _ = map(expected_s, cases_of({}, "cycles"))
-    assert delete > wal > wal_tx
-    assert delete > delete_tx
-    (short,) = cases_of({"settings": "delete", "cycles": 100_000, "timeout": "2s"}, "cycles")
-    assert expected_s(short) == pytest.approx(2, abs=1)
+def test_a_slice_without_a_partner_moves_the_bar_and_shows_no_estimate() -> None:
+    shown = Shown()
+    report = ab_report([[1.0]], decided=False)
+    report = replace(report, runs=report.runs[:1])
+    assert shown.after(0.0, pairs_done(report, LOOKS, 3.0)).startswith("pair 1 of 10 B/A ?")
+    assert shown.tqdm.n == 0.5
 
 
-def test_the_cycles_that_are_usual_are_expected_to_take_seconds() -> None:
-    assert 2 < sum(map(expected_s, cases_of({}, "cycles"))) < 15
+def test_a_bar_over_rounds_shows_what_was_found() -> None:
+    shown = Shown()
+    for rounds, seconds in ((10, 3.0), (100, 30.0)):
+        shown.after(seconds, rounds_done(replace(KILLS, rounds=rounds, kills=3 * rounds, seconds=seconds)))
+    assert shown.tqdm.drawn == [
+        "round 10 of 100 30 kills, 0 lost, 0 torn   0:27 left",
+        "round 100 of 100 300 kills, 0 lost, 0 torn   0:00 left",
+    ]
 
 
-def test_a_case_that_takes_longer_than_expected_leaves_the_others_time_alone(show: Show) -> None:
-    show.begin(0)
-    show.now += 500.0
-    assert show.bar.left_s() == pytest.approx(expected_s(CASES[1]))
+def test_a_bar_over_images_shows_the_configuration() -> None:
+    shown, loss = Shown(), power_loss(replace(power_cuts(), images=500))
+    for seconds, images in ((10.0, 500), (40.0, 2000)):
+        cuts = replace(power_cuts(), images=images)
+        shown.after(seconds, images_done(replace(loss, configurations=(cuts,), seconds=seconds)))
+    assert shown.tqdm.drawn == [
+        "image 500 of 2,000 WAL with FULL   0:30 left",
+        "image 2,000 of 2,000 WAL with FULL   0:00 left",
+    ]
 
 
-def test_finished_cases_teach_how_long_the_others_take(show: Show) -> None:
-    show.begin(0)
-    show.bar.phase("measuring")
-    show.now += 3 * expected_s(CASES[0])
-    show.bar.tick(0)
-    show.bar.case_ends(RUN)
-    show.begin(1)
-    show.bar.phase("preparing")
-    assert show.bar.left_s() == pytest.approx(3 * expected_s(CASES[1]))
-
-
-def test_while_something_is_waited_for_the_time_runs_on_but_is_not_drawn_at_every_call(show: Show) -> None:
-    show.begin(0)
-    show.bar.phase("verifying")
-    drawn = len(show.tqdm.drawn)
-    for _ in range(100):
-        show.now += 0.01
-        show.bar.waiting()
-    assert 8 <= len(show.tqdm.drawn) - drawn <= 10
-    assert "verifying" in show.last
-
-
-def test_a_terminal_that_is_gone_stops_no_measurement(show: Show) -> None:
+def test_a_terminal_that_is_gone_stops_no_measurement() -> None:
     def gone() -> None:
         raise OSError(5, "Input/output error")
 
-    show.tqdm.refresh = gone  # type: ignore[method-assign]
-    show.begin(0)
-    show.bar.phase("measuring")
-    show.bar.tick(5)
+    shown = Shown()
+    shown.tqdm.refresh = gone  # type: ignore[method-assign]
+    shown.bar.progress(HALF)
 
 
 @pytest.mark.parametrize(
@@ -187,35 +160,8 @@ def test_times_are_written_as_a_clock_does(seconds: float, text: str) -> None:
     assert clock_text(seconds) == text
 
 
-def test_more_work_is_expected_to_take_longer() -> None:
-    case = Case()
-    longer = [
-        replace(case, **change)
-        for change in (
-            {"duration_s": 9.0},
-            {"warmup_s": 9.0},
-            {"repeat": 2},
-            {"concurrency": 8},
-            {"buckets": 9},
-        )
-    ]
-    assert all(expected_s(each) > expected_s(case) for each in longer)
-    assert expected_s(Case(ops=2000)) > expected_s(Case(ops=1000))
-    assert expected_s(Case(workload="classic", ops=5000)) < 10
-
-
-def test_the_guess_of_a_method_knows_what_a_row_costs_and_where_its_time_out_is() -> None:
-    def cell(name: str, transaction: bool = False, scale: int = 1000, timeout_s: float = 60.0) -> Case:
-        return Case(workload="methods", spec=Method("insert", name, transaction, scale, timeout_s))
-
-    commits, rows, bulk = (expected_s(each) for each in (cell("1b1"), cell("1b1", True), cell("BLK")))
-    assert commits > rows > bulk
-    assert expected_s(cell("BLK", scale=100_000)) > bulk
-    assert expected_s(cell("1b1", timeout_s=1.0)) < commits
-
-
 def test_who_cannot_see_it_gets_no_bar() -> None:
-    with watcher(CASES, visible=False) as observer:
+    with watcher(visible=False) as observer:
         assert type(observer) is Nobody
 
 

@@ -78,7 +78,7 @@ def test_a_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
         saver = Saver([parse_output(str(pipe))])
-        saver.after_case(EXAMPLE)
+        saver.after_step(EXAMPLE)
         assert os.read(reader, 1) == b""
         saver.at_end(EXAMPLE)
         assert os.read(reader, 1 << 20).decode() == FORMATS["csv"](EXAMPLE)
@@ -96,10 +96,10 @@ def test_a_file_that_cannot_be_written_for_a_while_is_no_problem_in_the_end(tmp_
     (tmp_path / "sub").mkdir()
     saver = Saver([parse_output(str(tmp_path / "sub" / "report.json"))])
     (tmp_path / "sub").rmdir()
-    saver.after_case(EXAMPLE)
+    saver.after_step(EXAMPLE)
     assert saver.problem is not None
     (tmp_path / "sub").mkdir()
-    saver.after_case(EXAMPLE)
+    saver.after_step(EXAMPLE)
     assert saver.problem is None
     assert from_json((tmp_path / "sub" / "report.json").read_text(encoding="utf-8")) == EXAMPLE
 

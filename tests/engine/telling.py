@@ -11,15 +11,20 @@ from contextlib import contextmanager
 
 import click
 
-from sqlstress.engine.observer import Nobody
-from sqlstress.report.case import Case
+from sqlstress.engine.observer import Nobody, Progress
 
 
 class Teller(Nobody):
     """Prints a line for everything it is told."""
 
-    def case_begins(self, index: int, total: int, case: Case) -> None:
-        click.echo(f"case {index + 1}")
+    def __init__(self) -> None:
+        self._case = ""
+
+    def progress(self, progress: Progress) -> None:
+        case = progress.label.strip("[").partition("/")[0]
+        if case != self._case:
+            click.echo(f"case {case}")
+        self._case = case
 
     def phase(self, name: str) -> None:
         click.echo(name)

@@ -1,214 +1,59 @@
-"""Tests of a whole measurement: what is saved when, and what stops it."""
+"""Tests of what a study needs around it: a folder, the environment, and nothing of it afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sqlstress.engine import session as sessions
-from sqlstress.engine.observer import Nobody
-from sqlstress.engine.pool import WorkerFailure
+from sqlstress.engine.observer import NOBODY
 from sqlstress.engine.session import Session
-from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
-from sqlstress.report import Report, Run, Trial
+from sqlstress.errors import Interrupted, UsageError
 from sqlstress.report.case import Case
-from sqlstress.system.pulse import Pulse
 from tests.example_report import example_report
 
+CASE = Case(seed=9)
 EXAMPLE = example_report()
-TRIAL = EXAMPLE.runs[0].trials[0]
-ONE, TWO, FOUR = (Case(concurrency=processes) for processes in (1, 2, 4))
-
-Script = Callable[[Case, int], Trial]
 
 
-class Log(Nobody):
-    """Writes down which cases begin and end."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
-
-    def case_begins(self, index: int, total: int, case: Case) -> None:
-        self.told.append(("begins", index, total, case.concurrency))
-
-    def case_ends(self, run: Run) -> None:
-        self.told.append(("ends", run.case.concurrency))
+@pytest.fixture(autouse=True)
+def _examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "fingerprint", lambda *_: EXAMPLE.environment)
 
 
-@pytest.fixture
-def scripted(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., tuple[Report, list[Report], Log]]:
-    """Measure cases whose trials come from a function, or raise."""
-
-    def cost(case: Case, pulse: Pulse) -> float:
-        return 100.0 * case.concurrency
-
-    def measure(
-        script: Script, *cases: Case, keep: bool = False, harness: Any = cost
-    ) -> tuple[Report, list[Report], Log]:
-        class Runner:
-            def __init__(self, folder: Path, keep: bool, signals: Any, observer: Any, salt: int) -> None:
-                assert folder.parent == tmp_path
-                self.signals, self.observer = signals, observer
-
-            def run(self, case: Case, index: int) -> Trial:
-                return script(case, index)
-
-        monkeypatch.setattr(sessions, "TrialRunner", Runner)
-        monkeypatch.setattr(sessions, "fingerprint", lambda *_: EXAMPLE.environment)
-        monkeypatch.setattr(sessions, "harness_ns", harness)
-        saved: list[Report] = []
-        log = Log()
-        try:
-            report = Session(cases, tmp_path, keep, ("sqlstress", "kv")).measure(saved.append, log)
-        finally:
-            assert keep or list(tmp_path.iterdir()) == []
-        return report, saved, log
-
-    return measure
+def test_a_bench_has_a_report_without_runs_and_a_folder_that_is_gone_afterwards(tmp_path: Path) -> None:
+    with Session((CASE,), tmp_path, False, ("sqlstress", "kv")).opened(NOBODY) as bench:
+        assert bench.runner.folder.parent == tmp_path
+        assert bench.runner.folder.is_dir()
+    assert (bench.report.command, bench.report.runs) == (("sqlstress", "kv"), ())
+    assert (bench.report.environment, bench.runner.salt) == (EXAMPLE.environment, 9)
+    assert list(tmp_path.iterdir()) == []
 
 
-Measure = Callable[..., tuple[Report, list[Report], Log]]
-
-
-def always(_case: Case, _index: int) -> Trial:
-    return TRIAL
-
-
-def raising_at(processes: int, error: Exception, trial: int = 0) -> Script:
-    def script(case: Case, index: int) -> Trial:
-        if case.concurrency == processes and index == trial:
-            raise error
-        return TRIAL
-
-    return script
-
-
-def test_the_report_is_saved_after_every_case(scripted: Measure) -> None:
-    report, saved, _ = scripted(always, ONE, TWO, FOUR)
-    assert [len(each.runs) for each in saved] == [1, 2, 3]
-    assert [run.case for run in report.runs] == [ONE, TWO, FOUR]
-    assert saved[-1] == report
-    assert (report.planned, report.interrupted, report.command) == (3, False, ("sqlstress", "kv"))
-
-
-def test_the_observer_is_told_of_every_case(scripted: Measure) -> None:
-    _, _, log = scripted(always, ONE, FOUR)
-    assert log.told == [("begins", 0, 2, 1), ("ends", 1), ("begins", 1, 2, 4), ("ends", 4)]
-
-
-def test_every_trial_of_a_case_is_kept_with_the_harness_cost(scripted: Measure) -> None:
-    report, _, _ = scripted(always, Case(concurrency=3, repeat=4))
-    assert len(report.runs[0].trials) == 4
-    assert report.runs[0].harness_ns == 300.0
-
-
-def test_an_interruption_keeps_the_finished_cases_and_saves_them(scripted: Measure) -> None:
-    report, saved, log = scripted(raising_at(2, Interrupted("stopped by SIGINT")), ONE, TWO, FOUR)
-    assert [run.case for run in report.runs] == [ONE]
-    assert report.interrupted
-    assert saved[-1] == report
-    assert log.told[-1] == ("begins", 1, 3, 2)
-
-
-def test_an_interruption_keeps_the_finished_trials_of_its_case(scripted: Measure) -> None:
-    script = raising_at(2, Interrupted("stopped by SIGINT"), trial=2)
-    report, saved, _ = scripted(script, Case(concurrency=2, repeat=3), FOUR)
-    assert [len(run.trials) for run in report.runs] == [2]
-    assert saved == [report]
-
-
-def test_an_interruption_before_anything_was_measured_saves_nothing(scripted: Measure) -> None:
-    report, saved, _ = scripted(raising_at(1, Interrupted("stopped by SIGTERM")), ONE, TWO)
-    assert (report.runs, report.interrupted, saved) == ((), True, [])
-
-
-def test_a_signal_during_the_last_trial_is_answered_and_the_trial_kept(scripted: Measure) -> None:
-    import signal
-
-    def script(case: Case, index: int) -> Trial:
-        signal.raise_signal(signal.SIGTERM)
-        return TRIAL
-
-    report, saved, _ = scripted(script, ONE)
-    assert report.interrupted
-    assert [len(run.trials) for run in report.runs] == [1]
-    assert saved == [report]
-
-
-def test_a_signal_while_the_harness_is_measured_begins_no_trial(scripted: Measure) -> None:
-    import signal
-
-    def struck(case: Case, pulse: Pulse) -> float:
-        signal.raise_signal(signal.SIGTERM)
-        pulse()
-        return 1.0
-
-    report, saved, _ = scripted(always, ONE, harness=struck)
-    assert (report.runs, report.interrupted, saved) == ((), True, [])
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (UsageError("PRAGMA nonsense"), UsageError),
-        (EnvironmentFailure("no WAL here"), EnvironmentFailure),
-        (OSError(28, "No space left on device"), EnvironmentFailure),
-    ],
-)
-def test_what_stops_the_first_case_stops_everything(
-    scripted: Measure, error: Exception, expected: type[SqlstressError]
-) -> None:
-    with pytest.raises(expected) as caught:
-        scripted(raising_at(1, error), ONE, TWO)
-    assert "unexpected" not in str(caught.value)
-
-
-def test_an_unexpected_error_asks_to_be_reported(scripted: Measure) -> None:
-    with pytest.raises(
-        EnvironmentFailure, match=r"KeyError: 'x' \(unexpected: please report it, with Python 3"
-    ):
-        scripted(raising_at(1, KeyError("x")), ONE)
-
-
-@pytest.mark.parametrize("error", [EnvironmentFailure("no space"), WorkerFailure("no space")])
-def test_what_stops_a_later_case_is_kept_with_it_and_the_sweep_goes_on(
-    scripted: Measure, error: Exception
-) -> None:
-    report, saved, _ = scripted(raising_at(2, error), ONE, TWO, FOUR)
-    assert [(run.case, len(run.trials), run.error) for run in report.runs] == [
-        (ONE, 1, None),
-        (TWO, 0, "no space"),
-        (FOUR, 1, None),
-    ]
-    assert len(saved) == 3
-
-
-def test_a_worker_that_fails_in_the_first_case_does_not_stop_the_sweep(scripted: Measure) -> None:
-    script = raising_at(1, WorkerFailure("worker 1 could not start: was killed by SIGKILL"))
-    report, _, _ = scripted(script, ONE, TWO)
-    assert [run.error for run in report.runs] == ["worker 1 could not start: was killed by SIGKILL", None]
-
-
-def test_a_trial_that_is_not_valid_is_its_cases_error(scripted: Measure) -> None:
-    from dataclasses import replace
-
-    report, _, _ = scripted(lambda case, index: replace(TRIAL, error="worker 1 was killed by SIGKILL"), ONE)
-    assert report.runs[0].error == "worker 1 was killed by SIGKILL"
-    assert len(report.runs[0].trials) == 1
-
-
-def test_a_session_that_keeps_its_folder_says_which(tmp_path: Path, scripted: Measure) -> None:
-    scripted(always, ONE, keep=True)
+def test_a_session_that_keeps_its_folder_says_which(tmp_path: Path) -> None:
+    session = Session((CASE,), tmp_path, True, ())
+    assert session.kept_folder is None
+    with session.opened(NOBODY):
+        pass
     (folder,) = tmp_path.iterdir()
+    assert session.kept_folder == folder
     assert folder.name.startswith("sqlstress-")
     assert list(folder.iterdir()) == []
 
 
+def test_a_signal_is_caught_while_it_is_open(tmp_path: Path) -> None:
+    import signal
+
+    with Session((CASE,), tmp_path, False, ()).opened(NOBODY) as bench:
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Interrupted, match="stopped by SIGTERM"):
+            bench.runner.signals.check()
+
+
 def test_a_folder_that_cannot_be_made_stops_everything(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="Choose another --dir"):
-        Session((ONE,), tmp_path / "missing", False, ()).measure(lambda _: None, Log())
+    with (
+        pytest.raises(UsageError, match="Choose another --dir"),
+        Session((CASE,), tmp_path / "missing", False, ()).opened(NOBODY),
+    ):
+        pass

@@ -53,7 +53,6 @@ def install(hold: Hold) -> None:
     from sqlstress.engine.guard import Disturbance, Guard
     from sqlstress.engine.victims import Victims
     from sqlstress.experiments.crash.database import Database
-    from sqlstress.studies import slices
 
     class Watch(Nobody):
         def phase(self, name: str) -> None:
@@ -73,7 +72,6 @@ def install(hold: Hold) -> None:
     setattr(Guard, "disturbance", looked)  # noqa: B010 - mypy minds an assignment
     vars(session)["fingerprint"] = hold.before("examining", vars(session)["fingerprint"])
     vars(measure)["watcher"] = watcher
-    vars(slices)["Nobody"] = Watch
     vars(outputs)["say"] = hold.before("showing", vars(outputs)["say"])
     for kind, name, moment in (
         (Database, "create", "preparing"),

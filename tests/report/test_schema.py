@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from sqlstress.errors import UsageError
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Report, from_json, schema, to_json
 from tests.drawing import examples
 from tests.example_report import example_report, failed_report
@@ -30,7 +31,8 @@ def described(node: Any) -> list[dict[str, Any]]:
     if not isinstance(node, dict):
         return []
     own = list(node.get("properties", {}).values())
-    return own + [found for child in node.get("$defs", {}).values() for found in described(child)]
+    children = [*node.get("$defs", {}).values(), *(rule["then"] for rule in node.get("allOf", []))]
+    return own + [found for child in children for found in described(child)]
 
 
 def test_the_shipped_schema_is_the_one_that_the_types_say() -> None:
@@ -137,6 +139,31 @@ def test_a_value_outside_an_enumeration_is_not_valid(part: str, name: str, value
     assert not VALIDATOR.is_valid(plain)
 
 
+@pytest.mark.parametrize(
+    ("workload", "keys"),
+    [
+        ("kv", {"load": {"value_size": "eight"}}),
+        ("kv", {"checkpointing": {"mode": 1}}),
+        ("methods", {"load": {}}),
+        ("methods", {"method": None}),
+        ("keys", {"picks": {"schema": "no-key"}}),
+        ("cycles", {"cycling": {"cycles": "all"}}),
+        ("crash", {"load": {"batch": 1.5}}),
+    ],
+)
+def test_what_a_case_has_is_that_of_its_experiment_for_schema_and_reader_alike(
+    workload: str, keys: dict[str, Any]
+) -> None:
+    plain = plain_example()
+    plain["runs"][0]["case"] = {"workload": workload, **keys}
+    assert not VALIDATOR.is_valid(plain)
+    with pytest.raises(UsageError):
+        from_json(json.dumps(plain))
+    plain["runs"][0]["case"]["workload"] = "sql"
+    VALIDATOR.validate(plain)
+    assert from_json(json.dumps(plain)).runs[0].case.workload == "sql"
+
+
 def test_synchronous_may_be_left_to_the_library() -> None:
     plain = plain_example()
     plain["runs"][0]["case"]["settings"]["synchronous"] = None
@@ -152,6 +179,12 @@ def test_every_constraint_names_a_field_that_exists() -> None:
 def test_a_field_without_a_docstring_is_the_programmers_error() -> None:
     with pytest.raises(TypeError, match=r"Undocumented\.bare has no docstring"):
         schema._object(Undocumented, {})
+
+
+def test_two_types_of_one_name_are_the_programmers_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cycling, "__name__", "Load")
+    with pytest.raises(TypeError, match="two types of a report are called Load"):
+        schema.report_schema()
 
 
 @dataclass

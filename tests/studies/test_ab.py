@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from sqlstress.engine.observer import NOBODY
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report import Check, Report, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.gate import LOOKS
 from sqlstress.studies.ab import AbStudy, first_arm, order
-from sqlstress.studies.slices import Bench
+from sqlstress.studies.carry_out import follow
+from sqlstress.studies.slices import SliceBench
 from tests.ab_report import CASE, EXAMPLE, TEST, around, trial
 
 Script = Callable[[int, Case, int], Trial]
@@ -34,11 +36,11 @@ class Slices:
 def run(
     script: Script, cells: Sequence[Case] = (CASE,), first: str = "A"
 ) -> tuple[Report, Slices, list[Report]]:
-    """Run a study; return its report, the slices, and every report that was told."""
-    slices, told = Slices(script), list[Report]()
-    bench = Bench(replace(EXAMPLE, runs=()), slices.measure)
-    study = AbStudy(bench, (cells, cells), replace(TEST, first=first), told.append)
-    return study.measure(), slices, told
+    """Run a study; return its report, the slices, and every report that was saved."""
+    slices, saved = Slices(script), list[Report]()
+    bench = SliceBench(replace(EXAMPLE, runs=()), NOBODY, slices.measure)
+    study = AbStudy((cells, cells), replace(TEST, first=first))
+    return follow(study, bench, saved.append), slices, saved
 
 
 def of_ratio(ratio: float, spread: float = 0.03) -> Script:
@@ -102,11 +104,12 @@ def test_the_runs_stand_in_the_order_of_cells_and_arms_whatever_was_measured_fir
     assert report.planned == 4
 
 
-def test_the_report_is_told_after_every_slice_and_at_the_end() -> None:
-    report, slices, told = run(of_ratio(1.0))
-    assert [sum(len(run.trials) for run in each.runs) for each in told] == [*range(1, 21), 20]
-    assert len(slices.asked) == 20
-    assert told[-1] == report
+def test_the_report_is_saved_after_every_slice_and_every_look() -> None:
+    report, slices, saved = run(of_ratio(0.93))
+    slices_done = [sum(len(run.trials) for run in each.runs) for each in saved]
+    assert slices_done == [*range(1, 21), 20, *range(21, 41), 40, *range(41, 61), 60]
+    assert len(slices.asked) == 60
+    assert saved[-1] == report
 
 
 def test_wrong_data_fails_at_once_whatever_the_figures() -> None:
@@ -157,7 +160,7 @@ def test_an_error_in_the_first_slice_is_raised_and_a_later_one_is_kept_with_its_
 
 
 def test_an_interruption_keeps_what_was_measured() -> None:
-    report, _, told = run(raising(Interrupted("stopped by SIGINT"), (1, 2)))
+    report, _, saved = run(raising(Interrupted("stopped by SIGINT"), (1, 2)))
     assert report.interrupted
     assert [len(run.trials) for run in report.runs] == [3, 2]
-    assert told[-1] == report
+    assert saved[-1] == report

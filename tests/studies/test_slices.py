@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.observer import NOBODY
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
-from sqlstress.studies.slices import Python, other_pythons, own_python
+from sqlstress.studies.slices import OtherPythons, OwnPython, Python
 from tests.ab_report import TEST, trial
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,7 @@ def test_the_slices_of_a_pair_have_the_same_salt_and_those_of_another_pair_anoth
         return trial(index)
 
     monkeypatch.setattr(TrialRunner, "run", run)
-    with own_python((CASE,), tmp_path, ()) as bench:
+    with OwnPython((CASE,), tmp_path, ()).opened(NOBODY) as bench:
         for pair in (0, 1):
             for arm in (0, 1):
                 bench.measure(arm, CASE, pair)
@@ -52,7 +53,7 @@ def test_the_slices_of_a_pair_have_the_same_salt_and_those_of_another_pair_anoth
 
 
 def test_a_slice_of_our_own_is_a_verified_trial_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    with own_python((CASE,), tmp_path, ("sqlstress", "ab")) as bench:
+    with OwnPython((CASE,), tmp_path, ("sqlstress", "ab")).opened(NOBODY) as bench:
         found = bench.measure(0, CASE, 4)
         assert bench.learn(TEST) == TEST
     assert (found.index, found.error, found.verdict.status) == (4, None, "ok")
@@ -64,8 +65,8 @@ def test_a_slice_of_our_own_is_a_verified_trial_and_leaves_nothing_behind(tmp_pa
 def test_a_slice_of_another_python_is_a_verified_trial_with_what_is_known_of_that_python(
     tmp_path: Path,
 ) -> None:
-    options = (SHORT, {**SHORT, "synchronous": "off"})
-    with other_pythons((sys.executable, sys.executable), options, (CASE, CASE), tmp_path, ()) as bench:
+    a, b = (Python(sys.executable, {**SHORT, "synchronous": level}, tmp_path) for level in ("full", "off"))
+    with OtherPythons((a, b), (CASE, CASE), ()).opened(NOBODY) as bench:
         found = [bench.measure(arm, CASE, 2) for arm in (0, 1)]
         test = bench.learn(TEST)
     assert [one.effective["synchronous"] for one in found] == ["full", "off"]

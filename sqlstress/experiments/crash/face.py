@@ -87,6 +87,7 @@ CRASH = Experiment(
     work_of=lambda case: "1 file" if case.buckets == 1 else f"{case.buckets} files",
     sweeps=True,
     worker="sqlstress.experiments.crash.worker:CrashSource",
+    study="sqlstress.experiments.crash.study:asked",
     result="sqlstress.experiments.crash.result:Kills",
     result_key=("crash", "kills"),
     called="a crash test",

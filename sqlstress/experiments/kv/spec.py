@@ -41,6 +41,7 @@ class Checkpointing:
         SQLITE,
         "One more process holds a snapshot open: shows what starves a checkpoint.",
         flag=True,
+        meaning="Whether one more process holds a snapshot open over the whole window.",
     )
 
 

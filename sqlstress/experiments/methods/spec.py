@@ -52,6 +52,7 @@ class Method:
         LOAD,
         "Show the summary of insertions also as published, which mixes two phases.",
         flag=True,
+        meaning="Whether a summary that mixes the phases, as the published one does, is shown too.",
     )
 
     @property

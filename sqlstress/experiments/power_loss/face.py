@@ -71,6 +71,7 @@ POWER_LOSS = Experiment(
     extra=Extra,
     cases=cases,
     in_plans=False,
+    study="sqlstress.experiments.power_loss.study:asked",
     result="sqlstress.experiments.power_loss.result:PowerLoss",
     result_key=("crash", "power"),
     called="a crash test",

@@ -8,13 +8,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from sqlstress.engine.failure import as_failure
-from sqlstress.errors import Interrupted
+from sqlstress.engine.failure import kept_reason
+from sqlstress.engine.observer import Progress
+from sqlstress.engine.session import Bench
+from sqlstress.engine.study import Steps
+from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.power_loss.examine import examine
 from sqlstress.experiments.power_loss.images import Image, images
 from sqlstress.experiments.power_loss.load import Load
 from sqlstress.experiments.power_loss.proof import Finding, History, worst
 from sqlstress.experiments.power_loss.result import GOOD, PowerCuts, PowerLoss
+from sqlstress.experiments.power_loss.shown.findings import name
+from sqlstress.experiments.power_loss.spec import Extra
+from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.disk.device import Device
@@ -24,11 +30,8 @@ from sqlstress.targets.sqlite.drivers import Connection, load_vfs
 CONTROL_IMAGES = 1000
 """So many show all kinds of failures of the control, whatever the seed."""
 TOLD_EVERY = 100
-"""Images after which it is told how far we are."""
-
-Tell = Callable[[PowerLoss], None]
-Check = Callable[[], None]
-"""Raises Interrupted when we are to stop."""
+"""Images of a step."""
+SAVE_EVERY_S = 1.0
 
 
 def control(case: Case) -> Case:
@@ -54,32 +57,42 @@ def record(case: Case, folder: Path, device: Device) -> Recording:
         return Recording(recorder.log, load.histories, load.effective)
 
 
+def how_far(loss: PowerLoss) -> Progress:
+    """Return how many images of the cases were checked, which one's the last was, and the time left."""
+    total = loss.images * loss.planned
+    left_s = loss.seconds / loss.checked * (total - loss.checked)
+    label = f"image {loss.checked:,} of {total:,}"
+    return Progress(label, loss.checked, total, name(loss.configurations[-1]), left_s)
+
+
 class PowerStudy:
-    """Cuts the power of a control, and then of each case."""
+    """Cuts the power of a control, and then of each case; a step is so many images."""
 
-    def __init__(
-        self, loss: PowerLoss, cases: Sequence[Case], folder: Path, check: Check, tell: Tell, *, keep: bool
-    ) -> None:
-        """`loss` says what is to be done, and has what was found."""
-        self.loss = loss
-        self._cases, self._folder, self._keep = cases, folder, keep
-        self._check, self._tell = check, tell
+    save_every_s = SAVE_EVERY_S
+
+    def __init__(self, cases: Sequence[Case], loss: PowerLoss) -> None:
+        """`loss` says what is to be done, and has what was found. Raises UsageError without apsw."""
+        load_vfs("recording")
+        self.cases, self.loss = cases, loss
         self._device = Device(loss.spoils, loss.told_powersafe)
-        self._begun = time.perf_counter()
+        self._begun = 0.0
 
-    def run(self) -> bool:
-        """Try everything; return whether it was interrupted. Raises SqlstressError if nothing could be."""
+    def report(self, blank: Report) -> Report:
+        """Return what was found by now."""
+        return replace(blank, results={"power-loss": self.loss})
+
+    def steps(self, bench: Bench) -> Steps:
+        """Try everything."""
+        runner, self._begun = bench.runner, time.perf_counter()
         try:
-            self._cut(control(self._cases[0]), max(self.loss.images, CONTROL_IMAGES), self._take_control)
-            for case in self._cases:
-                self._cut(case, self.loss.images, self._take)
-        except Interrupted:
-            return True
+            images_of_control = max(self.loss.images, CONTROL_IMAGES)
+            yield from self._cut(runner, control(self.cases[0]), images_of_control, self._take_control)
+            for case in self.cases:
+                yield from self._cut(runner, case, self.loss.images, self._take)
         except Exception as problem:
-            if not self.loss.configurations:
-                raise as_failure(problem, self._cases[0].driver) from problem
-            self.loss = replace(self.loss, error=str(as_failure(problem, self._cases[0].driver)))
-        return False
+            nothing_yet = not self.loss.configurations
+            error = kept_reason(problem, self.cases[0].driver, nothing_yet=nothing_yet)
+            self.loss = replace(self.loss, error=error)
 
     def _take_control(self, found: PowerCuts) -> None:
         self.loss = replace(self.loss, control=found)
@@ -88,21 +101,29 @@ class PowerStudy:
         before = [cuts for cuts in self.loss.configurations if cuts.case != found.case]
         self.loss = replace(self.loss, configurations=(*before, found))
 
-    def _cut(self, case: Case, count: int, take: Callable[[PowerCuts], None]) -> None:
+    def _cut(self, runner: TrialRunner, case: Case, count: int, take: Callable[[PowerCuts], None]) -> Steps:
         """Record a run and check so many images of it; `take` is given what has been found by then."""
-        recording = record(case, self._folder, self._device)
-        if not self._keep:
-            files.remove(case, self._folder)
+        recording = record(case, runner.folder, self._device)
+        if not runner.keep:
+            files.remove(case, runner.folder)
         found = _recorded(case, recording)
         with load_vfs("image").ImageVfs(self._device) as vfs:
             for image in images(recording.log, count, self._device, f"{case.seed}:images"):
-                self._check()
+                runner.signals.check()
                 vfs.load(image.files)
                 found = _added(found, image, judge(vfs.connect, recording.histories, image.cut))
                 if found.images % TOLD_EVERY == 0 or found.images == count:
                     take(found)
                     self.loss = replace(self.loss, seconds=time.perf_counter() - self._begun)
-                    self._tell(self.loss)
+                    if self.loss.checked:
+                        runner.observer.progress(how_far(self.loss))
+                    yield
+
+
+def asked(cases: Sequence[Case], extra: Extra) -> PowerStudy:
+    """Return the study that options ask for. Raises UsageError without apsw."""
+    spoils = extra.disk == "spoiling"
+    return PowerStudy(cases, PowerLoss(extra.images, len(cases), extra.matrix, spoils, extra.psow))
 
 
 def judge(connect: Callable[[str], Connection], histories: Sequence[History], cut: int) -> Finding:

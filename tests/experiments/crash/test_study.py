@@ -9,22 +9,25 @@ import sys
 from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.observer import Nobody
-from sqlstress.engine.trial import TrialRunner
 from sqlstress.engine.victims import Victims
+from sqlstress.errors import UsageError
 from sqlstress.experiments.crash import round as kill_round
 from sqlstress.experiments.crash import study as crash
 from sqlstress.experiments.crash.database import Database, Remains
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.experiments.crash.strikes import Strike
 from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.crash.result import Kills
+from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
+from sqlstress.studies.carry_out import follow
 from sqlstress.system.interrupt import StopSignals
+from tests.engine.benches import bench
 
 CASE = Case(
     workload="crash", concurrency=2, seed=1, settings=Settings(wal_autocheckpoint=100), spec=Load(batch=4)
@@ -56,10 +59,11 @@ def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], None]) -> Non
     monkeypatch.setattr(Database, "remains", and_act)
 
 
-def study(folder: Path, rounds: int, *, keep: bool = False, case: Case = CASE) -> KillStudy:
-    runner = TrialRunner(folder, keep, StopSignals(), Nobody(), 0)
-    told: list[Kills] = []
-    return KillStudy(Kills(case, rounds), runner, told.append)
+def kills(folder: Path, rounds: int, *, keep: bool = False, case: Case = CASE) -> Kills:
+    """Return what so many rounds found."""
+    study = KillStudy(Kills(case, rounds))
+    assert not follow(study, bench(folder, keep=keep)).interrupted
+    return study.kills
 
 
 def execute(path: Path, sql: str) -> None:
@@ -81,9 +85,7 @@ def test_what_is_lost_is_told_by_round_and_the_next_one_has_a_new_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     between(monkeypatch, lambda path: execute(path, "DELETE FROM log"))
-    done = study(tmp_path, 2)
-    assert done.run() is False
-    found = done.kills
+    found = kills(tmp_path, 2)
     assert (found.rounds, found.kills, found.databases, found.error) == (2, 4, 3, None)
     assert found.verdict.status == "failed"
     assert found.lost == found.acknowledged > 1
@@ -101,9 +103,7 @@ def test_files_in_which_something_is_wrong_are_kept_where_databases_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     between(monkeypatch, lambda path: execute(path, "UPDATE record SET value = 1 WHERE key = 3"))
-    done = study(tmp_path, 1, keep=True)
-    done.run()
-    assert done.kills.torn == 1
+    assert kills(tmp_path, 1, keep=True).torn == 1
     with closing(sqlite3.connect(tmp_path / "round-1" / "kv.db")) as connection:
         assert connection.execute("SELECT value FROM record WHERE key = 3").fetchone() == (1,)
     assert (tmp_path / "kv.db").exists()
@@ -115,16 +115,15 @@ def test_each_round_goes_on_with_the_files_of_the_one_before(
 ) -> None:
     writers: list[int] = []
 
-    def count(path: Path) -> None:
+    def look(path: Path) -> None:
         with closing(sqlite3.connect(path)) as connection:
             writers.append(connection.execute("SELECT count(DISTINCT writer) FROM log").fetchone()[0])
 
-    between(monkeypatch, count)
+    between(monkeypatch, look)
     monkeypatch.setattr(crash, "ROUNDS_EACH", 3)
-    done = study(tmp_path, 4, case=replace(CASE, concurrency=1))
-    done.run()
+    found = kills(tmp_path, 4, case=replace(CASE, concurrency=1))
     assert writers == [1, 2, 3, 1]
-    assert (done.kills.databases, done.kills.verdict.status) == (2, "ok")
+    assert (found.databases, found.verdict.status) == (2, "ok")
 
 
 @pytest.mark.fault(
@@ -136,12 +135,11 @@ def test_the_others_go_on_when_one_is_killed_and_what_they_hold_is_examined_too(
     tmp_path: Path, drawn: Callable[[Strike], None]
 ) -> None:
     drawn(ALONE)
-    done = study(tmp_path, 2)
-    done.run()
-    checked = {check.name: check.checked for check in done.kills.verdict.checks}
-    assert (done.kills.alone, done.kills.kills) == (2, 4)
+    found = kills(tmp_path, 2)
+    checked = {check.name: check.checked for check in found.verdict.checks}
+    assert (found.alone, found.kills) == (2, 4)
     assert (checked["survivors"], checked["integrity_check"]) == (2, 4)
-    assert done.kills.verdict.status == "ok"
+    assert found.verdict.status == "ok"
 
 
 @pytest.mark.fault(
@@ -162,10 +160,8 @@ def test_others_that_do_not_go_on_are_told(
 
     drawn(ALONE._replace(then_s=0.0))
     monkeypatch.setattr(Victims, "kill", kill_and_stop)
-    done = study(tmp_path, 1)
     monkeypatch.setattr(kill_round, "GOES_ON_S", 0.3)
-    done.run()
-    (told,) = done.kills.verdict.counterexamples
+    (told,) = kills(tmp_path, 1).verdict.counterexamples
     assert told == (
         "round 1: after writer 2 was killed the others did not go on: nothing was acknowledged for 0 s"
     )
@@ -180,39 +176,37 @@ def test_others_that_do_not_go_on_are_told(
 def test_a_writer_that_ends_by_itself_ends_the_test_and_what_was_proved_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = study(tmp_path, 5)
-    wait = Victims.let_write
+    wait, rounds = Victims.let_write, count(1)
 
     def strike_by_somebody_else(self: Victims, seconds: float, pulse: Callable[[], None]) -> None:
         wait(self, seconds, pulse)
-        if done.kills.rounds == 1:
+        if next(rounds) == 2:
             self._processes[0].kill()
             self._processes[0].join()
 
     monkeypatch.setattr(Victims, "let_write", strike_by_somebody_else)
-    assert done.run() is False
+    found = kills(tmp_path, 5)
     killed = "ended with exit code" if sys.platform == "win32" else "was killed by SIGKILL"
-    assert (done.kills.error or "").startswith(f"worker 1: {killed}")
-    assert (done.kills.rounds, done.kills.verdict.status) == (2, "ok")
+    assert (found.error or "").startswith(f"worker 1: {killed}")
+    assert (found.rounds, found.verdict.status) == (2, "ok")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("drawn")
 def test_a_database_that_cannot_be_made_is_an_error_at_once(tmp_path: Path) -> None:
     case = replace(CASE, settings=Settings(page_size=512, pragmas=(("auto_vacuum", "7"),)))
-    done = study(tmp_path, 5, case=case)
-    with pytest.raises(Exception, match="PRAGMA auto_vacuum: asked for 7"):
-        done.run()
+    with pytest.raises(UsageError, match="PRAGMA auto_vacuum: asked for 7"):
+        kills(tmp_path, 5, case=case)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_stop_between_two_rounds_keeps_what_was_proved(tmp_path: Path) -> None:
     signals = StopSignals()
 
-    def stop(kills: Kills) -> None:
+    def stop(_: Report) -> None:
         signals.caught = signal.SIGINT
 
-    done = KillStudy(Kills(CASE, 5), TrialRunner(tmp_path, False, signals, Nobody(), 0), stop)
-    assert done.run() is True
-    assert (done.kills.rounds, done.kills.verdict.status) == (1, "ok")
+    study = KillStudy(Kills(CASE, 5))
+    assert follow(study, bench(tmp_path, signals=signals), stop).interrupted
+    assert (study.kills.rounds, study.kills.verdict.status) == (1, "ok")
     assert list(tmp_path.iterdir()) == []

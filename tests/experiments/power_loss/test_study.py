@@ -11,7 +11,10 @@ from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiments.power_loss.images import images
 from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, LOST, PowerLoss
 from sqlstress.experiments.power_loss.study import PowerStudy
+from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
+from sqlstress.studies.carry_out import follow
+from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.disk.device import Device
 from sqlstress.targets.sqlite.disk.model import Disk
 from sqlstress.targets.sqlite.disk.operations import (
@@ -23,6 +26,7 @@ from sqlstress.targets.sqlite.disk.operations import (
     Write,
     WriteBack,
 )
+from tests.engine.benches import bench
 from tests.rows import thorough
 
 CASE = Case(workload="crash", driver="apsw", concurrency=3, seed=1, settings=Settings(wal_autocheckpoint=20))
@@ -40,8 +44,8 @@ def case(journal_mode: str, synchronous: str, **fields: object) -> Case:
 
 def study(folder: Path, *cases: Case, count: int = 300, device: Device = Device()) -> PowerLoss:  # noqa: B008
     loss = PowerLoss(count, len(cases), spoils=device.spoils, told_powersafe=device.told_powersafe)
-    power = PowerStudy(loss, cases, folder, lambda: None, lambda told: None, keep=False)
-    assert not power.run()
+    power = PowerStudy(cases, loss)
+    assert not follow(power, bench(folder)).interrupted
     return power.loss
 
 
@@ -128,14 +132,15 @@ def test_a_sync_that_is_not_carried_out_is_found_out(
 def test_what_was_found_is_kept_when_it_is_interrupted(tmp_path: Path) -> None:
     calls = iter(range(10_000))
 
-    def check() -> None:
-        if next(calls) == 1250:  # in the midst of what follows the control's images
-            raise Interrupted("stopped")
+    class Signals(StopSignals):
+        def check(self) -> None:
+            if next(calls) == 1250:  # in the midst of what follows the control's images
+                raise Interrupted("stopped")
 
-    told = list[PowerLoss]()
-    power = PowerStudy(PowerLoss(1000, 1), [CASE], tmp_path, check, told.append, keep=False)
-    assert power.run()
-    assert power.loss == told[-1]
+    saved = list[Report]()
+    power = PowerStudy([CASE], PowerLoss(1000, 1))
+    assert follow(power, bench(tmp_path, signals=Signals()), saved.append).interrupted
+    assert saved[-1].results == {"power-loss": power.loss}
     assert power.loss.is_proved
     assert power.loss.checked == 200
     assert list(tmp_path.iterdir()) == []

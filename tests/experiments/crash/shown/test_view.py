@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.render import DOCUMENTS, FORMATS
 from sqlstress.render.ci.github import workflow_commands
 from sqlstress.render.ci.junit import report_junit
@@ -18,7 +19,6 @@ from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Report, read
-from sqlstress.experiments.crash.result import Kills
 from tests.crash_report import EXAMPLE, KILLS, crash_report, empty_report, lost_report
 from tests.example_report import assert_golden
 from tests.strategies import by_type

@@ -8,8 +8,8 @@ import pytest
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG
 from sqlstress.experiments.crash.shown.findings import interruption
-from sqlstress.experiments.power_loss.shown.findings import advice, power_findings, power_verdict
 from sqlstress.experiments.power_loss.result import PowerLoss
+from sqlstress.experiments.power_loss.shown.findings import advice, power_findings, power_verdict
 from tests.power_report import CONTROL, power_cuts, power_loss
 
 GOOD = power_loss(power_cuts())

@@ -1,0 +1,96 @@
+"""How a study ended: exit codes, and a line for each thing that is not as it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sqlstress.analysis.ab_wording import conclusion
+from sqlstress.analysis.finding import UNPROVED, WRONG
+from sqlstress.analysis.part import parts, progress
+from sqlstress.errors import Interrupted
+from sqlstress.report import Report
+from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
+
+FINE, BAD, UNSURE, FAILURE = 0, 1, 3, 4
+"""All is well; wrong data, or a regression; nothing is shown; something could not be measured."""
+
+
+class Ending(NamedTuple):
+    """Something that is not as it should be."""
+
+    code: int
+    """The exit code that it asks for."""
+    text: str = ""
+    """What is wrong, in a line; empty where the report itself says so."""
+
+
+def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
+    """Return what is not as it should be, the weightiest first; nothing when all is well.
+
+    `saved` names the files that hold the report. `strict`: an A/B test that can't tell is not well.
+    """
+    if report.results:
+        found = _of_results(report, saved)
+    elif report.ab:
+        found = _of_ab(report, strict, saved)
+    else:
+        found = _of_cases(report, saved)
+    return tuple(found)
+
+
+def exit_code(found: Sequence[Ending]) -> int:
+    """Return the exit code that endings ask for."""
+    return found[0].code if found else FINE
+
+
+def _stopped(after: str, what: str, saved: Sequence[str]) -> Ending:
+    kept = f"; {what} is in {', '.join(saved)}" if saved else ""
+    return Ending(Interrupted.exit_code, f"Stopped after {after}{kept}.")
+
+
+def _of_cases(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
+    if report.interrupted:
+        yield _stopped(f"{len(report.runs)} of {report.planned} cases", "what was measured", saved)
+    wrong = next((run.verdict for run in report.runs if run.verdict.status == "failed"), None)
+    if wrong:
+        example = next(iter(wrong.counterexamples), "see the report")
+        yield Ending(BAD, f"Error: the data is not what the workers were told it is: {example}.")
+    failed = [run for run in report.runs if run.error]
+    if failed:
+        more = len(failed) - 1
+        others = f" (and {more} {'case' if more == 1 else 'cases'} more)" if more else ""
+        reason = (failed[0].error or "").removesuffix(".")
+        text = f"Error: {failed[0].case.label} could not be measured: {reason}{others}."
+        yield Ending(FAILURE, text)
+
+
+def _of_ab(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
+    """Yield one ending at most: the others follow from it."""
+    assert report.ab
+    failed = next((run for run in report.runs if run.error), None)
+    if report.interrupted:
+        slices = sum(len(run.trials) for run in report.runs)
+        yield _stopped(f"{slices} slices", "what was measured", saved)
+    elif report.ab.verdict == FAIL:
+        yield Ending(BAD, f"Error: {conclusion(report, report.ab)}")
+    elif failed:
+        reason = (failed.error or "").removesuffix(".")
+        text = f"Error: {failed.arm}, {failed.case.label}, could not be measured: {reason}."
+        yield Ending(FAILURE, text)
+    elif strict and report.ab.verdict == INCONCLUSIVE:
+        yield Ending(UNSURE)
+
+
+def _of_results(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
+    if report.interrupted:
+        yield _stopped(progress(report), "what was proved", saved)
+    tried = parts(report)
+    for part in tried:
+        if part.verdict.code == WRONG:
+            yield Ending(BAD, f"Error: {part.verdict.text}")
+    for part in tried:
+        if part.error:
+            yield Ending(FAILURE, f"Error: {part.name} was not tried to its end: {part.error}")
+        if part.verdict.code == UNPROVED:
+            yield Ending(UNSURE)

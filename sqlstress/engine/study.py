@@ -1,0 +1,55 @@
+"""What a study is: it decides its next measurement from the last ones. All are carried out in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from sqlstress.engine.observer import Observer
+from sqlstress.report import Report
+
+Steps = Generator[None, None, None]
+
+
+class AnyBench(Protocol):
+    """What a study measures with, while it is open."""
+
+    @property
+    def report(self) -> Report:
+        """A report without runs: when, by which command, where."""
+
+
+B = TypeVar("B", bound=AnyBench)
+B_contra = TypeVar("B_contra", bound=AnyBench, contravariant=True)
+B_co = TypeVar("B_co", bound=AnyBench, covariant=True)
+
+
+class Study(Protocol[B_contra]):
+    """Measures step by step. It is carried out once."""
+
+    @property
+    def save_every_s(self) -> float:
+        """How often it is saved at most: 0 after every step, more where steps are many and small."""
+
+    def steps(self, bench: B_contra) -> Steps:
+        """Measure, and yield after each measurement; tell the bench's observer how far it has come.
+
+        Raises Interrupted when somebody stops it. Any other problem is raised, as SqlstressError, as long
+        as there is nothing to keep; after that it is part of the report.
+        """
+
+    def report(self, blank: Report) -> Report:
+        """Return a report without runs with all that has been found by now, also between two steps."""
+
+
+class Opening(Protocol[B_co]):
+    """Where, and by which command, a study is carried out."""
+
+    @property
+    def kept_folder(self) -> Path | None:
+        """Where the databases stay; None when they do not, or nothing was opened yet."""
+
+    def opened(self, observer: Observer) -> AbstractContextManager[B_co]:
+        """Return what opens a bench: it is closed, and its files are removed, at the end of `with`."""

@@ -1,0 +1,21 @@
+"""Benches in a folder of a test: nothing is examined, nothing is caught."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from sqlstress.engine.observer import NOBODY, Observer
+from sqlstress.engine.session import Bench
+from sqlstress.engine.trial import TrialRunner
+from sqlstress.system.interrupt import StopSignals
+from tests.example_report import example_report
+
+BLANK = replace(example_report(), runs=(), planned=0)
+
+
+def bench(
+    folder: Path, *, keep: bool = False, signals: StopSignals | None = None, observer: Observer = NOBODY
+) -> Bench:
+    """Return a bench whose trials are real ones."""
+    return Bench(BLANK, TrialRunner(folder, keep, signals or StopSignals(), observer, 0))

@@ -1,0 +1,175 @@
+"""Every study there is, with made-up measurements that fail, or are stopped, when a test wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlstress.engine.observer import Observer
+from sqlstress.engine.study import Study
+from sqlstress.engine.trial import TrialRunner
+from sqlstress.experiments.crash import study as crash
+from sqlstress.experiments.crash.result import ACKNOWLEDGED, Kills
+from sqlstress.experiments.crash.study import KillStudy
+from sqlstress.experiments.power_loss import study as power_loss
+from sqlstress.experiments.power_loss.proof import Finding
+from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, LOST, TORN, PowerLoss
+from sqlstress.experiments.power_loss.study import PowerStudy, Recording
+from sqlstress.report import Check, Report, Trial, Verdict
+from sqlstress.report.case import Case
+from sqlstress.statistics.gate import Look
+from sqlstress.studies import sweep
+from sqlstress.studies.ab import AbStudy
+from sqlstress.studies.slices import SliceBench
+from sqlstress.studies.sweep import Sweep
+from sqlstress.targets.sqlite.disk.operations import Operation, SyncFolder
+from tests.ab_report import TEST, trial
+from tests.engine.benches import BLANK, bench
+from tests.example_report import example_report
+
+TRIAL = example_report().runs[0].trials[0]
+CASE = Case(concurrency=2)
+
+
+class Trouble:
+    """Raises a problem in one of the measurements."""
+
+    def __init__(self, problem: Exception | None = None, at: int = 0) -> None:
+        self.problem, self.at, self.met = problem, at, 0
+
+    def meet(self) -> None:
+        """Begin a measurement."""
+        self.met += 1
+        if self.problem and self.met == self.at + 1:
+            raise self.problem
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """A study with its bench."""
+
+    study: Study[Any]
+    bench: Any
+    measured: Callable[[Report], int]
+    """How many measurements a report holds."""
+
+
+Make = Callable[[pytest.MonkeyPatch, Path, Observer, Trouble], MadeUp]
+
+
+def made_up_sweep(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
+    """Return a sweep of four cases."""
+
+    def run(runner: TrialRunner, case: Case, index: int) -> Trial:
+        trouble.meet()
+        runner.observer.phase("measuring")
+        runner.observer.tick(5)
+        return TRIAL
+
+    patch.setattr(TrialRunner, "run", run)
+    patch.setattr(sweep, "harness_ns", lambda *_: None)
+    study = Sweep([Case(concurrency=processes) for processes in (1, 2, 3, 4)])
+    return MadeUp(study, bench(folder, observer=observer), lambda report: len(report.runs))
+
+
+def made_up_ab(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
+    """Return an A/B test of two pairs, looked at once."""
+
+    def measure(arm: int, case: Case, pair: int) -> Trial:
+        trouble.meet()
+        return trial(pair)
+
+    study = AbStudy(([CASE], [CASE]), TEST, looks=(Look(2, 0.001),))
+
+    def measured(report: Report) -> int:
+        return sum(len(run.trials) for run in report.runs)
+
+    return MadeUp(study, SliceBench(BLANK, observer, measure), measured)
+
+
+class _Nothing:
+    """Stands in for a database, writers, or an image of a disk: does nothing, and may be entered."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def __enter__(self) -> _Nothing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Callable[..., dict[str, str]]:
+        return lambda *_, **__: {}
+
+
+class _Round(_Nothing):
+    """A round in which two writers are killed, and nothing is lost."""
+
+    trouble: Trouble
+    fallen = None
+    verdicts = (Verdict((Check(ACKNOWLEDGED, "ok", 10),)),)
+
+    def kill(self) -> None:
+        self.trouble.meet()
+
+    def added_to(self, kills: Kills) -> Kills:
+        return replace(kills, rounds=kills.rounds + 1, kills=kills.kills + 2, acknowledged=10)
+
+
+def made_up_kills(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
+    """Return a crash test of four rounds."""
+    for name, stand_in in (("Database", _Nothing), ("Victims", _Nothing), ("Round", _Round)):
+        patch.setattr(crash, name, stand_in)
+    patch.setattr(_Round, "trouble", trouble, raising=False)
+    study = KillStudy(Kills(replace(CASE, workload="crash"), 4))
+    return MadeUp(study, bench(folder, observer=observer), lambda report: study.kills.rounds)
+
+
+IMAGES = 30
+
+
+def made_up_power(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
+    """Return a test of power cuts in three configurations and the control, of as many images each."""
+    kinds = {LOST: 0, TORN: 1, CORRUPT: 2}
+
+    def judge(connect: object, histories: Sequence[object], cut: int) -> Finding:
+        number = patched["images"] = patched["images"] + 1
+        if (number - 1) % IMAGES == 0:
+            trouble.meet()
+        of_control = next((kind for kind, place in kinds.items() if place == number - 1), GOOD)
+        return Finding(of_control)
+
+    patched = {"images": 0}
+    log: list[Operation] = [SyncFolder()]
+    patch.setattr(power_loss, "CONTROL_IMAGES", IMAGES)
+    patch.setattr(power_loss, "TOLD_EVERY", IMAGES)
+    patch.setattr(power_loss, "record", lambda *_: Recording(log, (), {}))
+    patch.setattr(power_loss, "load_vfs", lambda _: _Vfs)
+    patch.setattr(power_loss, "judge", judge)
+    cases = [replace(CASE, workload="crash", seed=seed) for seed in (1, 2, 3)]
+    study = PowerStudy(cases, PowerLoss(IMAGES, len(cases), matrix=True))
+
+    def measured(report: Report) -> int:
+        loss = report.results["power-loss"]
+        return bool(loss.control) + len(loss.configurations)
+
+    return MadeUp(study, bench(folder, observer=observer), measured)
+
+
+class _Vfs:
+    ImageVfs = _Nothing
+
+
+STUDIES: dict[str, tuple[Make, int]] = {
+    "sweep": (made_up_sweep, 1),
+    "ab": (made_up_ab, 1),
+    "crash": (made_up_kills, 1),
+    "power loss": (made_up_power, 2),
+}
+"""Name → how it is made up, with four measurements, and how many of them must be done before anything is
+proved: those of a control prove nothing by themselves."""
