@@ -6,15 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.engine.observer import NOBODY, Observer, Progress
+from sqlstress.engine.observer import NOBODY, Nobody, Progress
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT, face_of
+from sqlstress.experiment import DEFAULT, commands, face_of
 from sqlstress.report import Environment, Latency, Run
 from sqlstress.report import Report as Document
 from sqlstress.report.case import Case
+
+if TYPE_CHECKING:
+    from sqlstress.plan import Planned
 
 Watch = Callable[[Progress], None]
 """Called often with how far the measurement has come; must be quick, and must not raise."""
@@ -31,7 +34,7 @@ class Figure:
     tps: float | None
     """Transactions a second, all processes together: the median; None when it could not be measured."""
     rate: float | None
-    """What cases of its experiment are compared by, a second; None where there is none that can be believed."""
+    """What cases of its experiment are compared by, a second; None where there is none to be believed."""
     counts: str
     """What the rate counts: transactions, pairs, rows or cycles."""
     fairness: float | None
@@ -157,24 +160,56 @@ def measure(
 ) -> Report:
     """Measure an experiment, or a plan, and return its report.
 
-    `what` is an experiment's name (kv, methods, keys, cycles, crash), or the path of a TOML plan. `options` are
-    those of the command line, with underscores for dashes: `measure(concurrency="1-8", buckets=[1, 20],
+    `what` is an experiment's name (kv, methods, keys, cycles, crash), or the path of a TOML plan. `options`
+    are those of the command line, with underscores for dashes: `measure(concurrency="1-8", buckets=[1, 20],
     duration="500ms")`. The databases go into a fresh folder below `directory`, and are removed unless `keep`.
     `save` names a JSON file, written after every case. `progress` is called often.
 
-    Raises UsageError for options that can't be carried out, EnvironmentFailure when nothing could be measured
-    at all. A case that fails is part of the report. Ctrl-C ends it: what was measured by then is returned.
+    Raises UsageError for options that can't be carried out, SqlstressError when nothing could be measured at
+    all. A case that fails is part of the report. Ctrl-C ends it: what was measured by then is returned.
     """
     from sqlstress.report import to_json, write_atomically
     from sqlstress.studies.asked import asked_study
     from sqlstress.studies.carry_out import carry_out
 
     given = {name.replace("_", "-"): value for name, value in options.items() if value not in (None, False)}
-    study, session = asked_study(_plan(what, given), Path(directory), keep, ("sqlstress.measure", str(what)))
-    observer: Observer = _Watched(progress) if progress else NOBODY
+    command = ("sqlstress.measure", str(what), *(f"{name}={value}" for name, value in options.items()))
+    study, session = asked_study(_planned(what, given), Path(directory), keep, command)
 
     def keep_it(document: Document) -> None:
         if save is not None:
             write_atomically(Path(save), to_json(document))
 
-    return Report(carry_out(study, session, keep_it, observer))
+    return Report(carry_out(study, session, keep_it, _Watched(progress) if progress else NOBODY))
+
+
+def read(path: str | Path) -> Report:
+    """Return a saved report. Raises UsageError, in a line that names the file."""
+    from sqlstress.report import read as read_document
+
+    return Report(read_document(Path(path)))
+
+
+def _planned(what: str | Path, given: Mapping[str, Any]) -> Planned:
+    from sqlstress.plan import Planned, from_toml, planned, suggestion
+
+    if isinstance(what, Path) or what.endswith(".toml"):
+        if given:
+            raise UsageError(f"a plan has its options in the file: leave out {', '.join(given)}.")
+        return Planned(from_toml(Path(what)))
+    if what not in commands():
+        raise UsageError(
+            f"there is no experiment {what!r:.60}.{suggestion(what, commands())} The experiments are "
+            f"{', '.join(commands())}; a plan's name ends with .toml."
+        )
+    return planned(given, what)
+
+
+class _Watched(Nobody):
+    """Tells a function how far a measurement has come."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def progress(self, progress: Progress) -> None:
+        self._watch(progress)

@@ -74,7 +74,7 @@ def crash_report(kills: Kills = KILLS, *, interrupted: bool = False) -> Report:
         EXAMPLE,
         runs=(),
         planned=0,
-        crash=Crash(kills),
+        results={"crash": kills},
         interrupted=interrupted,
         command=("sqlstress", "crash", "--rounds", "100"),
     )

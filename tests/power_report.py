@@ -81,7 +81,7 @@ def power_report(loss: PowerLoss, *, interrupted: bool = False) -> Report:
         EXAMPLE,
         runs=(),
         planned=0,
-        crash=Crash(power=loss),
+        results={"power-loss": loss},
         interrupted=interrupted,
         command=("sqlstress", "crash", "--matrix"),
     )

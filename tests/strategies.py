@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from sqlstress.experiment import Experiment, faces, unknown_keys
+from sqlstress.experiment import Experiment, faces, unknown_keys, with_results
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import constraint
@@ -155,7 +155,11 @@ ab_tests = instances(
     first=st.sampled_from(ab.ARMS),
     verdict=st.sampled_from(gate.VERDICTS),
 )
-reports = instances(document.Report, format_version=st.just(document.FORMAT_VERSION))
+found = st.fixed_dictionaries({}, optional={one.name: by_type(one.result_type()) for one in with_results()})
+"""What studies have found, by experiment."""
+reports = instances(
+    document.Report, format_version=st.just(document.FORMAT_VERSION), results=st.just({}) | found
+)
 
 cycles_runs = st.builds(
     results.Run,

@@ -74,7 +74,8 @@ def _stray(experiment: Experiment, command: str, name: str) -> str:
         if any(option.name == name for option in other.options):
             ways = " or ".join(f"--{way}" for way in other.chosen_by)
             return f"--{name} is for {other.noun}: add {ways}."
-    return f"{name} is not an option of {command}."
+    known = [option.name for option in options_of_command(command)]
+    return f"{name} is not an option of {command}.{suggestion(name, known)}"
 
 
 def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:

@@ -54,16 +54,17 @@ class Ask(Generic[S, E]):
 
 def ask(experiment: Experiment, values: Mapping[str, Any], given: frozenset[str]) -> Ask[Any, Any]:
     """Return what parsed values by option name ask for."""
+    lists = {one.name: values[one.name] for one in experiment.options if one.varies}
+    first = {**values, **{name: several[0] for name, several in lists.items()}}
     window = {} if "duration" in values else {"duration_s": 0.0, "warmup_s": 0.0}
     case = built(
         Case,
-        values,
+        first,
         workload=experiment.name,
-        settings=built(Settings, values),
-        spec=built(experiment.spec, values),
+        settings=built(Settings, first),
+        spec=built(experiment.spec, first),
         **window,
     )
-    lists = {one.name: values[one.name] for one in experiment.options if one.varies}
     return Ask(case, built(experiment.extra, values) if experiment.extra else None, lists, given)
 
 
@@ -72,11 +73,8 @@ def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
 
     What only the experiment itself can say, such as the scale of a cell, is None until it does.
     """
-    found = {}
-    for name, option in options_of(cast(Any, cls)).items():
-        if option.name in values:
-            value = values[option.name]
-            found[name] = value[0] if option.varies else value
+    known_options = options_of(cast(Any, cls)).items()
+    found = {name: values[option.name] for name, option in known_options if option.name in values}
     for one in fields(cast(Any, cls)):
         if one.name not in found and one.name not in known and is_dataclass(one.default):
             found[one.name] = built(type(cast(Any, one.default)), values)

@@ -28,9 +28,9 @@ def saved(path: Path) -> Report:
 
 def kills_of(path: Path) -> Kills:
     report = saved(path)
-    assert report.crash
-    assert report.crash.kills
-    return report.crash.kills
+    kills = report.results["crash"]
+    assert isinstance(kills, Kills)
+    return kills
 
 
 OTHERS = (

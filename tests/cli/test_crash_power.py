@@ -25,9 +25,9 @@ def saved(path: Path) -> tuple[Report, PowerLoss]:
     jsonschema.validate(json.loads(text), report_schema())
     report = from_json(text)
     assert to_json(report) == text
-    assert report.crash
-    assert report.crash.power
-    return report, report.crash.power
+    loss = report.results["power-loss"]
+    assert isinstance(loss, PowerLoss)
+    return report, loss
 
 
 @pytest.mark.fault(

@@ -56,8 +56,8 @@ def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str, 
     assert (code, errors) == (0, "")
     report = saved_report(tmp_path)
     verdicts = [run.verdict for run in report.runs]
-    if report.crash and report.crash.kills:
-        verdicts.append(report.crash.kills.verdict)
+    if "crash" in report.results:
+        verdicts.append(report.results["crash"].verdict)
     assert {verdict.status for verdict in verdicts} == {"ok"}
     assert left(tmp_path) == ["report.json"]
 

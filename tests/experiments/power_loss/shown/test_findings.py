@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG
-from sqlstress.experiments.crash.shown.findings import interruption
+from sqlstress.analysis.part import interruption
 from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import advice, power_findings, power_verdict
-from tests.power_report import CONTROL, power_cuts, power_loss
+from tests.power_report import CONTROL, power_cuts, power_loss, power_report
 
 GOOD = power_loss(power_cuts())
 
@@ -81,5 +81,5 @@ def test_what_is_known_to_tear_is_not_recommended_though_it_did_not() -> None:
 
 
 def test_an_interruption_says_how_many_images_there_were() -> None:
-    text = interruption(Crash(power=replace(GOOD, planned=2))).text
+    text = interruption(power_report(replace(GOOD, planned=2))).text
     assert text == "Interrupted after 2,000 of 4,000 images: what was found by then is reported."
