@@ -14,10 +14,7 @@ from sqlstress.render.ci.junit import report_junit
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
 from sqlstress.render.text import WIDTH, report_text
-<<<<<<< HEAD
 from tests.drawing import examples
-=======
->>>>>>> main
 from tests.example_report import assert_golden
 from tests.power_report import CONTROL, power_cuts, power_loss, power_report
 from tests.strategies import by_type
