@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.bench import LOADS, Bench
 from benchmarks.results import Plan, Row, Task
-from sqlstress.engine.loop import run_acknowledged, run_unacknowledged
+from sqlstress.engine.loop import closed_loop
 from sqlstress.engine.protocols import Source
 from sqlstress.engine.tally import FOREVER_NS, Tally, Window
 from sqlstress.experiment import face_of
@@ -100,7 +100,7 @@ def stages_ns(dry: Case) -> list[float]:
     work = face_of(dry).open_work(dry, Path(), 1, {})
     work.prepare(lambda: None)
     source: Source = named(face_of(dry).worker)(dry, Path(), 1, 1, work.shared)
-    run = run_acknowledged if source.acknowledges else run_unacknowledged
+    run = closed_loop(source)
     size = source.largest_chunk
     tally = Tally(Window(0, 0, FOREVER_NS), source.kinds, source.row_weights)
     best = [float("inf")] * len(STAGES)
@@ -109,7 +109,7 @@ def stages_ns(dry: Case) -> list[float]:
         chunk = source.next_chunk(size)
         assert chunk is not None
         moments.append(clock())
-        results, stamps = run(source, chunk, FOREVER_NS, clock)
+        results, stamps = run(source, chunk, moments[-1], FOREVER_NS, clock)
         moments.append(clock())
         tally.add(chunk.kinds, stamps)
         moments.append(clock())

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from sqlstress.engine.loop import timed_loop
+from sqlstress.engine.loop import closed_loop, timed_loop
 from sqlstress.engine.protocols import Source
 from sqlstress.engine.tally import Window
 from sqlstress.experiment import face_of
@@ -39,5 +39,6 @@ def _cost_ns(source: Source) -> float | None:
     """Return nanoseconds for one operation; None when this process did not run while the window was open."""
     now = time.perf_counter_ns()
     window = Window(now, now + WARM_NS, now + WARM_NS + LENGTH_NS)
-    done = sum(timed_loop(source, window, None, [0], [0]).operations.values())
+    totals = timed_loop(source, window, None, [0], [0], closed_loop(source))
+    done = sum(totals.operations.values())
     return LENGTH_NS / done if done else None

@@ -2,7 +2,8 @@
 
 A worker does its operations in their order, so their number says which of them were acknowledged,
 also of a worker that was killed. Each worker has words that nobody else writes: the number of the
-first operation of its chunk, with the chunk's length, and the chunk's stamps.
+first operation of its chunk, with the chunk's length, and when each operation of the chunk ended: one
+that has an end was acknowledged. When it began nobody asks of a worker that was killed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from sqlstress.system.sharing import shared_array
 CHUNK = 256
 """Operations of a chunk, at most."""
 _LENGTH_BITS = 16
-_WORDS = 1 + CHUNK + 1
+_WORDS = 1 + CHUNK
 
 
 def shared_words(workers: int) -> Any:
@@ -28,11 +29,11 @@ class Ledger:
     def __init__(self, words: Any, worker: int) -> None:
         """`worker` counts from 1."""
         own = memoryview(words).cast("B").cast("q")[_WORDS * (worker - 1) : _WORDS * worker]
-        self._place, self.stamps = own[:1], own[1:]
+        self._place, self.ends = own[:1], own[1:]
 
     def announce(self, first: int, operations: int) -> None:
         """Say which operations come next: so many, from number `first` (0 for the first of all)."""
-        self.stamps[: operations + 1] = memoryview(bytes(8 * (operations + 1))).cast("q")
+        self.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         # Both numbers in one store: a reader never sees one without the other.
         self._place[0] = first << _LENGTH_BITS | operations
 
@@ -50,7 +51,7 @@ class Ledger:
         while True:
             place = self._place[0]
             first, operations = divmod(place, 1 << _LENGTH_BITS)
-            done = first + sum(map(bool, self.stamps[1 : operations + 1]))
-            # One that is alive may have begun its next chunk meanwhile, and cleared stamps not yet counted.
+            done = first + sum(map(bool, self.ends[:operations]))
+            # One that is alive may have begun its next chunk meanwhile, and cleared ends not yet counted.
             if self._place[0] == place:
                 return done

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlstress.engine.ledger import CHUNK, Ledger
-from sqlstress.engine.protocols import Chunk, Findings
+from sqlstress.engine.protocols import Chunk, Findings, Stamps
 from sqlstress.targets import Operation
 from sqlstress.targets.sqlite.drivers import Waiting
 
@@ -37,9 +37,9 @@ class OrderedSource:
     def __init__(self, words: Any, worker: int, waiting: Waiting, steps: Iterator[Step]) -> None:
         """`words` are those of `ledger.shared_words`; `waiting` counts the answers BUSY."""
         self.row_weights = (0,) * len(self.kinds)
-        self.stamps = (ledger := Ledger(words, worker)).stamps
         self.seen = Findings()
-        self._ledger, self._waiting, self._steps = ledger, waiting, steps
+        self._ledger, self._waiting, self._steps = Ledger(words, worker), waiting, steps
+        self.stamps = Stamps([0] * CHUNK, self._ledger.ends)
         self._next = 0
 
     def next_chunk(self, size: int) -> Chunk | None:
@@ -54,7 +54,7 @@ class OrderedSource:
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         raise error
 
-    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         self._ledger.settled(done)
 
     def busy_counts(self) -> tuple[int, int]:

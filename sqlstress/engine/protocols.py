@@ -34,6 +34,13 @@ class Chunk(NamedTuple):
     """Rows of each operation, where those of a kind differ."""
 
 
+class Stamps(NamedTuple):
+    """When each operation of a chunk began, and when it ended: two rows, for there may be time between."""
+
+    begins: list[int] | memoryview
+    ends: list[int] | memoryview
+
+
 class Source(Protocol):
     """A worker's half: what it does, chunk by chunk."""
 
@@ -42,7 +49,7 @@ class Source(Protocol):
     acknowledges: bool
     """Whether what was done must be known also of a worker that was killed."""
     stamps: Any
-    """Where the loop then puts the begin of a chunk and the end of each operation: shared 64-bit words."""
+    """Where the loop then puts them: Stamps whose ends are shared 64-bit words, the acknowledgements."""
     row_weights: Sequence[int]
     """Rows read or written by one operation of each kind."""
     largest_chunk: int
@@ -53,8 +60,8 @@ class Source(Protocol):
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         """Record that an operation was given up after its time-out; re-raise any other error."""
 
-    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
-        """Acknowledge what was done: `stamps` holds done + 1 times."""
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
+        """Acknowledge what was done: each row of `stamps` holds so many times."""
 
     def busy_counts(self) -> tuple[int, int]:
         """Return the BUSY and BUSY_SNAPSHOT answers so far."""

@@ -9,7 +9,7 @@ from operator import sub
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from sqlstress.engine.protocols import FAILED
+from sqlstress.engine.protocols import FAILED, Stamps
 from sqlstress.statistics.histogram import Recorder
 
 FOREVER_NS = 1 << 62
@@ -75,19 +75,21 @@ class Tally:
         self._weights = row_weights
         self._recorders = [Recorder() for _ in kinds]
 
-    def add(self, kinds: bytearray, stamps: list[int], sizes: Sequence[int] | None = None) -> None:
-        """Count the operations of a chunk: stamps[i] and stamps[i + 1] are begin and end of number i.
+    def add(self, kinds: bytearray, stamps: Stamps, sizes: Sequence[int] | None = None) -> None:
+        """Count the operations of a chunk.
 
         `sizes` are the rows of each operation, where its kind does not say it.
         """
         window, totals = self.window, self.totals
-        ends = stamps[1:]
-        totals.first_ns = totals.first_ns or stamps[0]
-        totals.last_ns = stamps[-1]
+        begins, ends = stamps
+        if not ends:
+            return
+        totals.first_ns = totals.first_ns or begins[0]
+        totals.last_ns = ends[-1]
         low = bisect_left(ends, window.opens_ns)
         high = bisect_left(ends, window.closes_ns)
-        began = min(len(ends), bisect_left(stamps, window.closes_ns))
-        durations = list(map(sub, ends, stamps))
+        began = bisect_left(begins, window.closes_ns)
+        durations = list(map(sub, ends, begins))
         if high < began:  # pending when the window closed
             totals.longest_wait_ns = max(totals.longest_wait_ns, durations[high])
         if low < high:
@@ -119,7 +121,7 @@ class Tally:
             longest = max(ns for kind, ns in zip(kinds, durations, strict=True) if kind == FAILED)
             self.totals.longest_wait_ns = max(self.totals.longest_wait_ns, longest)
 
-    def _fill_bins(self, ends: list[int], low: int, high: int) -> None:
+    def _fill_bins(self, ends: Sequence[int], low: int, high: int) -> None:
         opens, width, bins = self.window.opens_ns, self.window.bin_ns, self.totals.bins
         last = (ends[high - 1] - opens) // width
         if last >= MOST_BINS:

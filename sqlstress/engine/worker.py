@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.loop import timed_loop
+from sqlstress.engine.loop import closed_loop, timed_loop
 from sqlstress.engine.protocols import Findings, Source
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.system.importing import named
@@ -99,7 +99,8 @@ def _work(job: Job, source: Source, seal: Seal, window: Window) -> Done:
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
-    totals = timed_loop(source, window, job.limit, words[place : place + SLOT_WORDS], words[:SLOT_WORDS])
+    progress, stop, run = words[place : place + SLOT_WORDS], words[:SLOT_WORDS], closed_loop(source)
+    totals = timed_loop(source, window, job.limit, progress, stop, run)
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
     findings.broken_seal = seal.broken()  # before it closes: until then nobody has a reason to remove a file

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from sqlstress.engine.protocols import FAILED, Chunk, Findings
+from sqlstress.engine.loop import Run
+from sqlstress.engine.protocols import FAILED, Chunk, Findings, Source, Stamps
 from sqlstress.experiments.kv.kinds import GET, KINDS
 
 LARGEST = 64
@@ -44,9 +45,10 @@ class FakeSource:
         self.clock = clock
         self.operations: Iterator[tuple[Any, ...]] = iter(operations)
         self.prepare_ns, self.settle_ns = prepare_ns, settle_ns
-        self.stamps: Any = array("q", bytes(8 * (LARGEST + 1)))
+        words = memoryview(array("q", bytes(16 * LARGEST)))
+        self.stamps: Any = Stamps(words[:LARGEST], words[LARGEST:])
         self.sizes: list[int] = []
-        self.settled: list[tuple[int, list[Any], list[int]]] = []
+        self.settled: list[tuple[int, list[Any], Stamps]] = []
         self.begun = 0
         self.busy = (0, 0)
 
@@ -70,7 +72,7 @@ class FakeSource:
             raise error
         chunk.kinds[index] = FAILED
 
-    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         self.clock.now += self.settle_ns
         self.settled.append((done, results, stamps))
 
@@ -87,6 +89,31 @@ class FakeSource:
 def gets(count: int, ns: int) -> list[tuple[int, int]]:
     """Return so many gets of the same length."""
     return [(GET, ns)] * count
+
+
+def idling(clock: FakeClock, gap_ns: int) -> Run:
+    """Return what begins each operation so long after the one before it ended, as a loop with a rate may."""
+
+    def run(source: Source, chunk: Chunk, begin: int, closes_ns: int, _: Any) -> tuple[list[Any], Stamps]:
+        results: list[Any] = []
+        begins, ends = source.stamps
+        for place, (call, params) in enumerate(zip(chunk.calls, chunk.params, strict=False)):
+            clock.now += gap_ns
+            if clock() >= closes_ns:
+                break
+            begins[place] = clock()
+            try:
+                results.append(call(params))
+            except Exception as error:
+                source.give_up(chunk, place, error)
+                results.append(None)
+            ends[place] = clock()
+            if clock() >= closes_ns:
+                break
+        done = len(results)
+        return results, Stamps(begins[:done].tolist(), ends[:done].tolist())
+
+    return run
 
 
 def raising(error: Exception) -> Any:

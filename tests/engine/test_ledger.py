@@ -18,7 +18,7 @@ chunks = st.lists(
 
 @settings(deadline=None)  # longest chunks, on a busy machine
 @given(chunks)
-def test_it_counts_every_operation_as_soon_as_it_has_its_stamp(told: list[tuple[int, int]]) -> None:
+def test_it_counts_every_operation_as_soon_as_it_has_its_end(told: list[tuple[int, int]]) -> None:
     words = shared_words(2)
     ledger, reader = Ledger(words, 2), Ledger(words, 2)
     done = 0
@@ -26,7 +26,7 @@ def test_it_counts_every_operation_as_soon_as_it_has_its_stamp(told: list[tuple[
         ledger.announce(done, announced)
         assert (reader.acknowledged(), reader.under_way()) == (done, True)
         for index in range(finished):
-            ledger.stamps[index + 1] = 1000 + index
+            ledger.ends[index] = 1000 + index
             assert reader.acknowledged() == done + index + 1
             assert reader.under_way() == (index + 1 < announced)
         ledger.settled(finished)
@@ -35,37 +35,37 @@ def test_it_counts_every_operation_as_soon_as_it_has_its_stamp(told: list[tuple[
     assert Ledger(words, 1).acknowledged() == 0
 
 
-def test_the_stamps_of_an_earlier_chunk_count_in_no_later_one() -> None:
+def test_the_ends_of_an_earlier_chunk_count_in_no_later_one() -> None:
     ledger = Ledger(shared_words(1), 1)
     ledger.announce(0, 3)
-    ledger.stamps[1], ledger.stamps[2], ledger.stamps[3] = 5, 6, 7
+    ledger.ends[0], ledger.ends[1], ledger.ends[2] = 5, 6, 7
     ledger.settled(3)
     ledger.announce(3, 3)
     assert ledger.acknowledged() == 3
 
 
 class Overtaken:
-    """Stamps whose first reader is held up in their midst, until the worker has gone on to its next chunk."""
+    """Ends whose first reader is held up in their midst, until the worker has gone on to its next chunk."""
 
     def __init__(self, worker: Ledger) -> None:
-        self._worker, self._stamps = worker, worker.stamps
+        self._worker, self._ends = worker, worker.ends
         self._held_up = False
 
     def __getitem__(self, places: slice) -> Iterator[int]:
-        for place in range(places.start, places.stop):
-            if place == 3 and not self._held_up:
+        for place in range(places.stop):
+            if place == 2 and not self._held_up:
                 self._held_up = True
                 self._worker.settled(4)
                 self._worker.announce(4, 4)
-                self._worker.stamps[1] = 9
-            yield self._stamps[place]
+                self._worker.ends[0] = 9
+            yield self._ends[place]
 
 
 def test_a_reader_that_the_worker_overtakes_counts_none_less_than_there_were_before() -> None:
     words = shared_words(1)
     worker, reader = Ledger(words, 1), Ledger(words, 1)
     worker.announce(0, 4)
-    worker.stamps[1:5] = memoryview(bytes([1]) * 32).cast("q")
+    worker.ends[:4] = memoryview(bytes([1]) * 32).cast("q")
     overtaken: Any = Overtaken(worker)
-    reader.stamps = overtaken
+    reader.ends = overtaken
     assert reader.acknowledged() == 5

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.engine.loop import FIRST_CHUNK, LONG_NS, SHORT_NS, next_size, timed_loop
+from sqlstress.engine.loop import FIRST_CHUNK, LONG_NS, SHORT_NS, closed_loop, next_size, timed_loop
+from sqlstress.engine.protocols import Stamps
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiments.kv.kinds import GET, KINDS, REPLACE
-from tests.engine.fakes import LARGEST, Busy, FakeClock, FakeSource, gets, raising
+from tests.engine.fakes import LARGEST, Busy, FakeClock, FakeSource, gets, idling, raising
 
 WINDOW = Window(0, 100, 200)
 NO_END = Window(0, 0, FOREVER_NS)
@@ -33,7 +34,7 @@ def both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
 def run(
     source: FakeSource, window: Window = WINDOW, limit: int | None = None, stop: list[int] | None = None
 ) -> Totals:
-    return timed_loop(source, window, limit, [0], stop or [0], source.clock)
+    return timed_loop(source, window, limit, [0], stop or [0], closed_loop(source), source.clock)
 
 
 def source_of(operations: Any, **times: int) -> FakeSource:
@@ -69,7 +70,7 @@ def test_nothing_begins_after_the_window_has_closed() -> None:
     source = source_of([(GET, 190), (GET, 20), (GET, 20), (GET, 20)])
     totals = run(source)
     assert source.begun == 2
-    assert source.settled == [(2, ["result 1", "result 2"], [0, 190, 210])]
+    assert source.settled == [(2, ["result 1", "result 2"], Stamps([0, 190], [190, 210]))]
     assert totals.operations == {"get": 1}
 
 
@@ -108,7 +109,7 @@ def test_progress_is_told_after_every_chunk() -> None:
     progress = [0]
     told: list[int] = []
     source = source_of(repeat((GET, 1, lambda: told.append(progress[0]))))
-    timed_loop(source, NO_END, 24, progress, [0], source.clock)
+    timed_loop(source, NO_END, 24, progress, [0], closed_loop(source), source.clock)
     assert told == [0] * 8 + [8] * 16
     assert progress == [24]
 
@@ -116,7 +117,7 @@ def test_progress_is_told_after_every_chunk() -> None:
 def test_what_was_given_up_is_no_progress() -> None:
     progress = [0]
     source = source_of([*gets(2, 1), *[(REPLACE, 1, raising(Busy()))] * 5, *gets(3, 1)])
-    timed_loop(source, NO_END, None, progress, [0], source.clock)
+    timed_loop(source, NO_END, None, progress, [0], closed_loop(source), source.clock)
     assert progress == [5]
 
 
@@ -210,9 +211,61 @@ def test_the_harness_is_not_counted_outside_the_window() -> None:
     assert (totals.harness_ns, totals.proof_ns) == (0, 0)
 
 
+def test_in_a_closed_loop_an_operation_begins_when_the_one_before_it_ended() -> None:
+    source = source_of([*gets(2, 5), (GET, 7), *gets(6, 1)], prepare_ns=3, settle_ns=2)
+    run(source, NO_END)
+    (*_, first), (*_, second) = source.settled
+    assert first == Stamps([3, 8, 13, 20, 21, 22, 23, 24], [8, 13, 20, 21, 22, 23, 24, 25])
+    assert second == Stamps([25 + 2 + 3], [31])
+
+
+def idle(source: FakeSource, gap_ns: int, window: Window = NO_END) -> Totals:
+    return timed_loop(source, window, None, [0], [0], idling(source.clock, gap_ns), source.clock)
+
+
+def test_idle_time_between_operations_is_in_no_latency() -> None:
+    operations = [*gets(12, 10), (REPLACE, 15, raising(Busy())), *gets(3, 30), (REPLACE, 20)]
+    closed, gaps = run(source_of(operations), NO_END), idle(source_of(operations), 1_000)
+    for totals in (closed, gaps):
+        assert totals.largest_ns == {"get": 30, "replace": 20}
+        assert totals.longest_wait_ns == 30
+    assert gaps.buckets == closed.buckets
+    assert (gaps.first_ns, gaps.last_ns) == (1_000, 17 * 1_000 + closed.last_ns)
+
+
+def test_idle_time_between_operations_is_no_time_of_the_harness() -> None:
+    source = source_of(gets(8 + 16, 10), prepare_ns=3, settle_ns=7)
+    totals = idle(source, 100, Window(0, 0, 10_000))
+    assert totals.operations == {"get": 24}
+    assert (totals.harness_ns, totals.proof_ns) == (2 * (3 + 7), 2 * 7)
+
+
+def test_an_operation_pending_at_the_end_has_waited_since_its_own_begin() -> None:
+    totals = idle(source_of([*gets(3, 10), (GET, 300)]), 40)
+    assert totals.longest_wait_ns == 300
+    totals = idle(source_of([*gets(3, 10), (GET, 300)]), 40, WINDOW)  # the last begins at 190
+    assert (totals.operations, totals.longest_wait_ns) == ({"get": 2}, 300)
+
+
+def test_idle_time_keeps_chunks_small_so_that_a_stop_is_heard() -> None:
+    source = source_of(gets(8 + 16 + 16, 1))
+    idle(source, SHORT_NS // 9)
+    assert source.sizes == [8, 16, 16]
+    source = source_of(gets(5 * 8, 1))
+    idle(source, LONG_NS // 16)
+    assert source.sizes == [8] * 5
+
+
+def test_a_window_that_closes_while_nothing_is_under_way_ends_the_loop() -> None:
+    source = source_of(gets(100, 1), settle_ns=5)
+    totals = idle(source, 1_000, WINDOW)
+    assert (totals, source.begun) == (Totals(), 0)
+    assert source.settled == [(0, [], Stamps([], []))]
+
+
 def test_the_clock_is_the_common_one_unless_another_is_given() -> None:
     source = source_of(gets(5, 0))
-    totals = timed_loop(source, NO_END, None, [0], [0])
+    totals = timed_loop(source, NO_END, None, [0], [0], closed_loop(source))
     assert totals.last_ns > 0
     assert timed_loop.__defaults__ == (time.perf_counter_ns,)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.engine.protocols import FAILED
+from sqlstress.engine.protocols import FAILED, Stamps
 from sqlstress.engine.tally import BIN_NS, FOREVER_NS, MOST_BINS, Tally, Totals, Window
 from sqlstress.experiments.kv.kinds import GET, KINDS, PAIR, REPLACE, UPDATE
 from sqlstress.statistics.histogram import Recorder, merge
@@ -21,14 +21,16 @@ operations = st.lists(st.tuples(st.sampled_from((0, 1, 2, 3, FAILED)), st.intege
 """(kind, nanoseconds) of one operation after the other."""
 
 
-def tally_of(window: Window, *chunks: list[tuple[int, int]], begin: int = 1) -> Totals:
-    """Count chunks of operations, one directly after the other."""
+def tally_of(window: Window, *chunks: list[tuple[int, int]], begin: int = 1, gap: int = 0) -> Totals:
+    """Count chunks of operations, so long after each other."""
     tally = Tally(window, KINDS, WEIGHTS)
-    now = begin
+    now = begin - gap
     for chunk in chunks:
-        stamps = list(accumulate((ns for _, ns in chunk), initial=now))
-        tally.add(bytearray(kind for kind, _ in chunk), stamps)
-        now = stamps[-1]
+        begins, ends = [], []
+        for _, ns in chunk:
+            begins.append(now + gap)
+            ends.append(now := now + gap + ns)
+        tally.add(bytearray(kind for kind, _ in chunk), Stamps(begins, ends))
     return tally.finish()
 
 
@@ -77,6 +79,29 @@ def test_an_operation_that_ended_before_the_window_is_no_wait_of_it() -> None:
 def test_an_operation_that_begins_after_the_window_is_no_wait_of_it() -> None:
     totals = tally_of(Window(0, 0, 100), [(GET, 60), (GET, 70)], [(GET, 5000)])
     assert (totals.operations, totals.longest_wait_ns) == ({"get": 1}, 70)
+
+
+def test_an_operation_under_way_at_the_end_has_waited_since_its_own_begin() -> None:
+    totals = tally_of(Window(0, 0, 100), [(GET, 20), (GET, 200)], begin=0, gap=70)
+    assert (totals.operations, totals.longest_wait_ns) == ({"get": 1}, 200)
+
+
+@pytest.mark.parametrize("gap", [80, 81, 5000])
+def test_an_operation_that_begins_after_the_window_is_no_wait_of_it_whenever_the_one_before_it_ended(
+    gap: int,
+) -> None:
+    totals = tally_of(Window(0, 0, 100), [(GET, 20), (GET, 300)], begin=0, gap=gap)
+    assert (totals.operations, totals.longest_wait_ns) == ({"get": 1}, 20)
+
+
+@given(operations, st.integers(0, 10**10))
+def test_idle_time_between_operations_is_in_no_latency(done: list[tuple[int, int]], gap: int) -> None:
+    if not done:
+        return
+    at_once, idle = tally_of(WIDE, done), tally_of(WIDE, done, gap=gap)
+    for name in ("first_ns", "operations", "rows", "buckets", "largest_ns", "longest_wait_ns", "failed"):
+        assert getattr(idle, name) == getattr(at_once, name)
+    assert idle.last_ns == at_once.last_ns + gap * (len(done) - 1)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlstress.engine.protocols import Stamps
 from sqlstress.experiments.cycles.moves import BEGIN, COMMIT, DELETE, INSERT
 from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 
@@ -16,9 +17,9 @@ class CycleTimes:
         self._bounds: list[int] = []
         self._sums = dict.fromkeys(range(256), 0)
 
-    def add(self, kinds: Sequence[int], stamps: Sequence[int]) -> None:
-        """Count steps that were done: stamps[i] and stamps[i + 1] are begin and end of number i, in ns."""
-        for kind, begin, end in zip(kinds, stamps, stamps[1:], strict=False):
+    def add(self, kinds: Sequence[int], stamps: Stamps) -> None:
+        """Count steps that were done."""
+        for kind, begin, end in zip(kinds, *stamps, strict=True):
             self._sums[kind] += end - begin
 
     def end_cycle(self) -> None:

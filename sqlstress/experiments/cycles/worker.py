@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.ordered import OrderedSource, Step
-from sqlstress.engine.protocols import TIMEOUT, Chunk, Findings
+from sqlstress.engine.protocols import TIMEOUT, Chunk, Findings, Stamps
 from sqlstress.experiments.cycles.looks import Asking, is_watched
 from sqlstress.experiments.cycles.moves import KINDS
 from sqlstress.experiments.cycles.steps import Steps
@@ -75,7 +75,7 @@ class CyclesSource(OrderedSource):
         self._until_ns = self._until_ns or now + self._cycling.timeout_s * NS_PER_S
         return now >= self._until_ns
 
-    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         super().settle(chunk, done, results, stamps)
         self._times.add(chunk.kinds[:done], stamps)
 

@@ -3,7 +3,7 @@
 Every worker has an area of 64-bit words that nobody else writes:
 
     meta    operations in the current chunk, sequence number of its first row
-    stamps  begin of the chunk, then the end of each of its operations; 0: not done yet
+    stamps  when each of its operations began, and when each ended; 0: not done yet
     rows    the slot of each row of the chunk's operations
     written
             a byte for each of these rows: 1 if it is written, 0 if it is read or was given up
@@ -14,6 +14,9 @@ Every worker has an area of 64-bit words that nobody else writes:
 A slot is a key, or the place of a key in a hash-selected subset when keys times workers would take
 too much memory. When a chunk is done its writes are folded into the last three arrays; of a worker
 that died, the parent folds the chunk that was under way.
+
+The stamps are a row of begins and a row of ends. In a closed loop, where every operation begins when the
+one before it has ended, they lie one over the other, a word apart: so a single store is both.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from itertools import chain, compress, count, repeat
 from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqlstress.engine.protocols import Stamps
 from sqlstress.targets import COUNTERS
 
 if TYPE_CHECKING:
@@ -55,6 +59,8 @@ class Shape(NamedTuple):
     """Tracked keys."""
     counters: int
     """Counters of all files together."""
+    idle: bool = False
+    """Whether an operation may begin later than the one before it ended: then its begin is stored apart."""
 
     @property
     def words(self) -> int:
@@ -65,7 +71,12 @@ class Shape(NamedTuple):
     def chunk_words(self) -> tuple[int, int, int, int]:
         """Words of `meta`, `stamps`, `rows` and `written`."""
         rows = self.operations * self.width
-        return META, self.operations + 1, rows, -(-rows // 8)
+        return META, self.ends_from + self.operations, rows, -(-rows // 8)
+
+    @property
+    def ends_from(self) -> int:
+        """Where in `stamps` the row of ends begins; that of the begins does so at 0."""
+        return self.operations if self.idle else 1
 
 
 def shape_of(case: Case, keys: int) -> Shape:
@@ -83,7 +94,8 @@ class Area:
         start = (worker - 1) * shape.words
         self.shape = shape
         self._words = words[start : start + shape.words]
-        self.meta, self.stamps, self.rows, written = self._split(0, shape.chunk_words)
+        self.meta, stamps, self.rows, written = self._split(0, shape.chunk_words)
+        self.stamps = Stamps(stamps[: shape.operations], stamps[shape.ends_from :])
         self.written = written.cast("B")
         last, self.counts = self._split(sum(shape.chunk_words), (3 * shape.slots, shape.counters))
         # Side by side: to enter a write is one cache miss, not three.
@@ -100,7 +112,7 @@ class Area:
         Every row of the chunk has a sequence number, counted from `first`, whether it is written or not.
         A row that is written must be tracked.
         """
-        self.stamps[: operations + 1] = memoryview(bytes(8 * (operations + 1))).cast("q")
+        self.stamps.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         self.rows[: len(rows)] = rows
         self.written[: len(rows)] = written
         self.meta[1] = first
@@ -111,15 +123,21 @@ class Area:
         width = self.shape.width
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
-    def fold(self, rows: Sequence[int], stamps: Sequence[int]) -> None:
+    def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
         """Enter the writes of done operations, `rows` being the chunk's; to do it twice does no harm."""
         sequences, begins, ends = self.sequences, self.begins, self.ends
-        starts, finishes = _spread(stamps, self.shape.width), _spread(stamps[1:], self.shape.width)
-        done = zip(rows, count(self.meta[1]), starts, finishes, strict=False)
+        done = zip(rows, count(self.meta[1]), *self._by_row(stamps), strict=False)
         for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
             sequences[slot] = sequence
             begins[slot] = begin
             ends[slot] = end
+
+    def _by_row(self, stamps: Stamps) -> Iterable[Iterable[int]]:
+        """Repeat each stamp for every row of its operation."""
+        width = self.shape.width
+        if width == 1:
+            return stamps
+        return (chain.from_iterable(map(repeat, each, repeat(width))) for each in stamps)
 
     def settled(self) -> None:
         """Say that the chunk is done and folded."""
@@ -132,10 +150,10 @@ class Area:
         written nobody knows.
         """
         operations, width = self.meta[0], self.shape.width
-        stamps = self.stamps[: operations + 1].tolist()
-        done = next((index for index in range(operations) if not stamps[index + 1]), operations)
+        begins, ends = (list(each[:operations]) for each in self.stamps)
+        done = [*ends, 0].index(0)
         rows = self.rows[: operations * width].tolist()
-        self.fold(rows, stamps[: done + 1])
+        self.fold(rows, Stamps(begins[:done], ends[:done]))
         under_way = slice(done * width, (done + 1) * width)
         numbered = enumerate(rows[under_way], self.meta[1] + done * width)
         return dict(compress(numbered, self.written[under_way].tolist()))
@@ -154,11 +172,6 @@ def latest_begins(areas: Sequence[Area], pulse: Pulse) -> Sequence[int]:
         pulse()
         latest.extend(map(max, *(column[start : start + _STRETCH].tolist() for column in columns)))
     return latest
-
-
-def _spread(stamps: Sequence[int], width: int) -> Iterable[int]:
-    """Repeat each stamp for every row of its operation."""
-    return stamps if width == 1 else chain.from_iterable(map(repeat, stamps, repeat(width)))
 
 
 def tracked(rows: Iterable[int]) -> bytes:

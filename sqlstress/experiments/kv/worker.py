@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.engine.protocols import FAILED, Chunk, Findings
+from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.engine.values import Values
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv import acks
@@ -123,7 +123,7 @@ class KeyValueSource:
             self.area.give_up(index)
         chunk.kinds[index] = FAILED
 
-    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         if self.proves:
             self._check_reads(chunk, done, results)
         if self.acknowledges:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.ordered import OrderedSource, Step
-from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings
+from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
 from sqlstress.experiments.methods.answers import check_answer
 from sqlstress.experiments.methods.binding import Binding
 from sqlstress.experiments.methods.course import Course, TimedOut
@@ -98,7 +98,7 @@ class MethodsSource(OrderedSource):
         interrupted = unset or self._driver.result_code(error) == codes.INTERRUPT
         return interrupted or self._was_interrupted(error.__context__)
 
-    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: list[int]) -> None:
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         self._course.end()
         if chunk.kinds[0] == FAILED:
             return

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import DONE, TIMEOUT
 from sqlstress.experiments.cycles.looks import PATIENCE_S
@@ -39,8 +40,8 @@ def work_off(source: CyclesSource, sizes: list[int], step_ns: int = 10) -> list[
     while chunk := source.next_chunk(sizes[len(chunks) % len(sizes)]):
         for call, params in zip(chunk.calls, chunk.params, strict=True):
             call(params)
-        stamps = [now + step_ns * index for index in range(len(chunk.kinds) + 1)]
-        now = stamps[-1] + 1000
+        stamps = back_to_back(now, [now + step_ns * index for index in range(1, len(chunk.kinds) + 1)])
+        now = stamps.ends[-1] + 1000
         source.settle(chunk, len(chunk.kinds), [], stamps)
         chunks.append("".join("bidcx"[kind] for kind in chunk.kinds))
     return chunks

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.protocols import Chunk, Source
 from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv.acks import Area, shape_of
@@ -86,13 +87,13 @@ def do(source: Source, chunk: Chunk | None, fails: dict[int, Exception] | None =
     """Do a chunk as the timed loop does it, with stamps 1, 2, 3, …; `fails` are errors by operation."""
     assert chunk
     results: list[Any] = []
-    source.stamps[0] = 1
+    source.stamps.begins[0] = 1
     for index, (call, params) in enumerate(zip(chunk.calls, chunk.params, strict=False)):
         if fails and index in fails:
             source.give_up(chunk, index, fails[index])
             results.append(None)
         else:
             results.append(call(params))
-        source.stamps[index + 1] = index + 2
-    source.settle(chunk, len(results), results, list(range(1, len(results) + 2)))
+        source.stamps.ends[index] = index + 2
+    source.settle(chunk, len(results), results, back_to_back(1, list(range(2, len(results) + 2))))
     return results

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.engine.protocols import Stamps
 from sqlstress.errors import Interrupted
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.acks import UNTRACKED, Area, Shape, Slots, latest_begins, tracked
@@ -48,20 +49,25 @@ def announce(area: Area, rows: list[int], first: int, operations: int) -> None:
 
 
 def work(area: Area, chunks: Chunks, told: Told) -> None:
-    """Do what a worker does: announce a chunk, do and stamp its operations, fold, settle."""
+    """Do what a worker does: announce a chunk, do and stamp its operations, fold, settle.
+
+    Where it may be idle it is so, between any two operations.
+    """
     ticks, first, width = itertools.count(100, 10), 1, area.shape.width
     for chunk in chunks:
         announce(area, [slot for rows in chunk for slot in rows], first, len(chunk))
-        begin = next(ticks)
-        area.stamps[0] = begin
+        begins, ends, begin = [], [], next(ticks)
         for index, rows in enumerate(chunk):
+            area.stamps.begins[index] = begin
             start, end = first + index * width, next(ticks)
             # From here on the operation is done, and nobody has been told.
             told.in_doubt = {start + place for place, slot in enumerate(rows) if slot != UNTRACKED}
-            area.stamps[index + 1] = end
+            area.stamps.ends[index] = end
             told.acknowledge(rows, start, begin, end)
-            begin = end
-        area.fold(area.rows[: len(chunk) * width].tolist(), area.stamps[: len(chunk) + 1].tolist())
+            begins.append(begin)
+            ends.append(end)
+            begin = next(ticks) if area.shape.idle else end
+        area.fold(area.rows[: len(chunk) * width].tolist(), Stamps(begins, ends))
         area.settled()
         first += len(chunk) * width
 
@@ -78,8 +84,15 @@ def chunks_of(width: int) -> st.SearchStrategy[Chunks]:
     return st.lists(st.lists(operations, min_size=1, max_size=LONGEST), min_size=1, max_size=3)
 
 
-def shape_for(width: int) -> Shape:
-    return Shape(width, LONGEST, SLOTS, 0)
+def shape_for(width: int, idle: bool = False) -> Shape:
+    return Shape(width, LONGEST, SLOTS, 0, idle)
+
+
+def stamp(area: Area, begins: list[int], ends: list[int]) -> None:
+    """Stamp the first operations of a chunk; one under way has a begin and no end."""
+    for row, moments in zip(area.stamps, (begins, ends), strict=True):
+        for place, moment in enumerate(moments):
+            row[place] = moment
 
 
 def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[Area, Told, bool]:
@@ -92,22 +105,26 @@ def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[Area, Told, bool]:
     return Area(words, shape, worker=2), told, True
 
 
+@pytest.mark.parametrize("idle", [False, True], ids=["closed", "idle"])
 @pytest.mark.parametrize("width", [1, 3])
 @given(data=st.data())
-def test_a_workers_area_holds_its_last_write_to_each_slot(width: int, data: st.DataObject) -> None:
-    shape = shape_for(width)
+def test_a_workers_area_holds_its_last_write_to_each_slot(
+    width: int, idle: bool, data: st.DataObject
+) -> None:
+    shape = shape_for(width, idle)
     area, told, _ = lived(shape, data.draw(chunks_of(width)), IMMORTAL)
     assert entered(area) == told.writes
     assert list(area.settle_after_death()) == []
     assert entered(area) == told.writes
 
 
+@pytest.mark.parametrize("idle", [False, True], ids=["closed", "idle"])
 @pytest.mark.parametrize("width", [1, 3])
 @given(data=st.data())
 def test_whatever_store_a_worker_dies_at_its_area_says_what_it_was_told(
-    width: int, data: st.DataObject
+    width: int, idle: bool, data: st.DataObject
 ) -> None:
-    shape, chunks = shape_for(width), data.draw(chunks_of(width))
+    shape, chunks = shape_for(width, idle), data.draw(chunks_of(width))
     survived, stores = False, 0
     while not survived:
         area, told, survived = lived(shape, chunks, stores)
@@ -133,7 +150,7 @@ def test_a_write_that_was_given_up_leaves_the_earlier_one_in_force() -> None:
     area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
     work(area, [[[4]]], Told())
     announce(area, [4, 4], 2, 2)
-    area.stamps[:3] = array("q", [200, 210, 0])
+    stamp(area, [200], [210])
     area.give_up(0)
     area.give_up(1)
     assert area.settle_after_death() == {}
@@ -143,7 +160,7 @@ def test_a_write_that_was_given_up_leaves_the_earlier_one_in_force() -> None:
 def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt() -> None:
     area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
     announce(area, [3, UNTRACKED, 3], 7, 3)
-    area.stamps[:3] = array("q", [50, 60, 70])
+    stamp(area, [50], [60, 70])
     assert list(area.settle_after_death()) == [9]
     assert entered(area) == {3: (7, 50, 60)}
 
@@ -151,7 +168,7 @@ def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt() -> None:
 def test_a_worker_that_dies_in_a_read_leaves_nothing_in_doubt() -> None:
     area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
     announce(area, [3, UNTRACKED, 3], 7, 3)
-    area.stamps[:2] = array("q", [50, 60])
+    stamp(area, [50], [60])
     assert list(area.settle_after_death()) == []
 
 
@@ -166,7 +183,7 @@ def test_a_batch_under_way_is_in_doubt_as_a_whole() -> None:
     shape = shape_for(3)
     area = Area(shared_words(shape.words), shape, worker=1)
     announce(area, [0, 1, 2, 2, 3, 4, 4, 5, 0], 1, 3)
-    area.stamps[:2] = array("q", [100, 110])
+    stamp(area, [100], [110])
     assert area.settle_after_death() == {4: 2, 5: 3, 6: 4}
 
 

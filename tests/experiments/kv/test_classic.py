@@ -190,12 +190,12 @@ def test_a_row_that_nobody_set_is_told(tmp_path: Path) -> None:
 
 def die_before_the_eleventh_stamp(source: Any) -> None:
     chunk = source.next_chunk(OPS)
-    source.stamps[0] = 1
+    source.stamps.begins[0] = 1
     for index, (call, params) in enumerate(zip(chunk.calls, chunk.params, strict=True)):
         call(params)
         if index == 10:
             break
-        source.stamps[index + 1] = index + 2
+        source.stamps.ends[index] = index + 2
 
 
 @pytest.mark.parametrize(("own", "status"), [(9, "failed"), (10, "ok"), (11, "ok")])

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.protocols import FAILED
 from sqlstress.engine.values import Stamp
 from sqlstress.experiments.kv import acks
@@ -135,7 +136,7 @@ def test_what_was_not_done_any_more_is_not_acknowledged(batch: int) -> None:
     recorder = Recorder(Load(key_space=50, read_ratio=0.0, batch=batch))
     source = recorder.source
     chunk = source.next_chunk(10)
-    source.settle(chunk, 4, [None] * 4, [1, 2, 3, 4, 5])
+    source.settle(chunk, 4, [None] * 4, back_to_back(1, [2, 3, 4, 5]))
     assert max(sequence for sequence, _, _ in acknowledged(recorder).values()) == 4 * batch
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.loop import timed_loop
+from sqlstress.engine.loop import closed_loop, timed_loop
 from sqlstress.engine.protocols import Findings, Outcome, Work
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiments.methods.spec import Method
@@ -95,5 +95,6 @@ def work_as(ran: Ran, worker: int) -> None:
     source = open_source(plain(ran.case), ran.folder, worker, SALT, ran.work.shared)
     with closing(source):
         now = time.perf_counter_ns()
-        ran.totals.append(timed_loop(source, Window(now, now, FOREVER_NS), None, [0], [0]))
+        window, run = Window(now, now, FOREVER_NS), closed_loop(source)
+        ran.totals.append(timed_loop(source, window, None, [0], [0], run))
         ran.findings.append(source.findings())
