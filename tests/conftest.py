@@ -16,6 +16,8 @@ from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
 from tests import drawing
 
 GRACE_S = 10.0
+STRANGER = 64123
+"""A user who owns nothing and runs nothing."""
 
 # Thousands of processes are started here, which would compile the package anew, and so would every worker
 # of pytest do with the tests: a fifth of the processor time.
@@ -62,6 +64,27 @@ def command_of(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+@pytest.fixture
+def where_rights_count(tmp_path: Path) -> Iterator[Path]:
+    """A folder of somebody to whom something can be forbidden: as root we are somebody else meanwhile."""
+    if sys.platform == "win32":
+        pytest.skip("folders have no such permission there")
+    if os.geteuid() != 0:
+        yield tmp_path
+        return
+    if sys.platform != "linux":
+        pytest.skip("nothing is forbidden to root, who can't be another user for a while there")
+    with tempfile.TemporaryDirectory() as name:  # pytest's own are for us alone
+        os.chown(name, STRANGER, STRANGER)
+        os.setresgid(STRANGER, STRANGER, 0)
+        os.setresuid(STRANGER, STRANGER, 0)
+        try:
+            yield Path(name)
+        finally:
+            os.setresuid(0, 0, 0)
+            os.setresgid(0, 0, 0)
 
 
 @pytest.fixture

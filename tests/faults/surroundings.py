@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import STRANGER
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="limits and rights of POSIX")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are set on Linux only")
 
 BALLAST = "ballast"
-STRANGER = 64123
-"""A user who owns nothing and runs nothing."""
 
 
 def is_root() -> bool:
