@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import psutil
@@ -16,6 +16,9 @@ from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
 from tests import drawing
 
 GRACE_S = 10.0
+NO_SKIP = "SQLSTRESS_TEST_NO_SKIP"
+"""Set by .ci/run, which has installed what tests need."""
+MAY_SKIP = "needs Linux and root"
 STRANGER = 64123
 """A user who owns nothing and runs nothing."""
 
@@ -32,6 +35,18 @@ for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.
     number = getattr(signal, name, None)
     if number is not None and signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let a skipped test fail where nothing that it needs may be missing."""
+    report = yield
+    if report.skipped and os.environ.get(NO_SKIP) and sys.platform == "linux":
+        *_, reason = report.longrepr if isinstance(report.longrepr, tuple) else (str(report.longrepr),)
+        if MAY_SKIP not in reason:
+            report.outcome = "failed"
+            report.longrepr = f"{reason} ({NO_SKIP} is set)"
+    return report
 
 
 @pytest.fixture(scope="session", autouse=True)

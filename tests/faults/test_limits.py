@@ -106,7 +106,7 @@ def test_full_places_for_shared_memory_are_told(
     arguments = ("kv", "-c", "2", "--key-space", "20000", "--quiet")
     code, output, errors = sqlstress(tmp_path / "place", *arguments, program=program)
     if code == 77:
-        pytest.skip("no file system can be mounted here")
+        pytest.skip("no file system can be mounted here: that needs Linux and root")
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
     assert "bytes of shared memory, neither in /dev/shm nor in the temporary folder. Free some" in errors
     assert list((tmp_path / "place").iterdir()) == []
