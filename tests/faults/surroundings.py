@@ -62,7 +62,7 @@ def read_only(place: Path) -> Iterator[None]:
     # Rights say nothing to root, but a mount does.
     for command in (["--bind", str(place), str(place)], ["-o", "remount,ro,bind", str(place)]):
         if sys.platform != "linux" or subprocess.run(["mount", *command], check=False).returncode:
-            pytest.skip(
+            pytest.skip("nothing is forbidden to root or mounted here: that needs Linux and root")
                 "nothing is forbidden to root, and nothing can be mounted here: that needs Linux and root"
             )
     try:
