@@ -23,6 +23,7 @@ from sqlstress.report.case import Case, Settings
 from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from tests.halves import open_work
+from tests.rows import thorough
 
 KEYS = 120
 SALT = 7
@@ -227,7 +228,10 @@ def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("load", [PLAIN, BATCHES, UPDATES], ids=["replaces", "batches", "updates"])
+@pytest.mark.parametrize(
+    "load",
+    [thorough(PLAIN, id="replaces"), thorough(BATCHES, id="batches"), pytest.param(UPDATES, id="updates")],
+)
 def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) -> None:
     # So many keys that the others don't overwrite all of them before the window closes.
     # Fair waits, so that each worker gets to write at all.
