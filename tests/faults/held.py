@@ -50,9 +50,10 @@ def install(hold: Hold) -> None:
     """Have every moment told to a hold."""
     from sqlstress.cli import measure, outputs
     from sqlstress.engine import session
-    from sqlstress.engine.guard import Disturbance, Guard
+    from sqlstress.engine.guard import Guard
     from sqlstress.engine.victims import Victims
     from sqlstress.experiments.crash.database import Database
+    from sqlstress.targets.place import Disturbance
 
     class Watch(Nobody):
         def phase(self, name: str) -> None:
@@ -85,7 +86,9 @@ def install(hold: Hold) -> None:
 
 if __name__ == "__main__":
     from sqlstress.__main__ import main
+    from tests.brief import make_brief
 
+    make_brief()
     moment, count, port = sys.argv[1:4]
     install(Hold(moment, int(count), int(port)))
     sys.argv[1:4] = []

@@ -153,7 +153,7 @@ def test_more_settings_than_can_be_held_against_each_other_are_refused() -> None
     )
 
 
-def test_as_many_tables_as_can_be_held_against_each_other_are_matched(
+def test_as_many_tables_as_may_be_held_against_each_other_are_matched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(matching, "MOST_PAIRS", 36)

@@ -20,6 +20,7 @@ from sqlstress.engine.worker import SLOT_WORDS, STOP
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from tests.experiments.cycles.measured import Measured, case_of, measure, nothing
+from tests.rows import thorough
 
 ROLLBACK = Settings(journal_mode="delete", synchronous="off")
 
@@ -124,8 +125,15 @@ def killed(case: Case, folder: Path) -> Measured:
     return measure(case, folder, kill)
 
 
-@pytest.mark.parametrize("settings", [ROLLBACK, Settings(synchronous="off")], ids=["delete", "wal"])
-@pytest.mark.parametrize("transaction", ["none", "cycle"])
+@pytest.mark.parametrize(
+    ("settings", "transaction"),
+    [
+        thorough(ROLLBACK, "none", id="delete-none"),
+        thorough(ROLLBACK, "cycle", id="delete-cycle"),
+        pytest.param(Settings(synchronous="off"), "none", id="wal-none"),
+        thorough(Settings(synchronous="off"), "cycle", id="wal-cycle"),
+    ],
+)
 def test_what_a_killed_worker_was_told_still_counts(
     tmp_path: Path, settings: Settings, transaction: str
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,19 @@ from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.statistics.units import NS_PER_S
+from sqlstress.targets.dry.place import DryPlace
 from tests.experiments.cycles.measured import SALT, Measured, case_of, measure
 from tests.halves import open_work
+from tests.rows import mostly_thorough, thorough
 
 NOWHERE = Path()
 
 
 def dry(clock: Callable[[], int] = lambda: 0, **cycling: Any) -> CyclesSource:
     case = case_of(driver="dry", **cycling)
-    return CyclesSource(case, NOWHERE, 1, SALT, open_work(case, NOWHERE, SALT, {}).shared, clock)
+    return CyclesSource(
+        case, DryPlace(case, NOWHERE), 1, SALT, open_work(case, NOWHERE, SALT, {}).shared, clock
+    )
 
 
 def work_off(source: CyclesSource, sizes: list[int], step_ns: int = 10) -> list[str]:
@@ -105,7 +109,7 @@ def whole(case: Case, folder: Path) -> Measured:
 
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("transaction", ["none", "cycle", "run"])
-@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+@pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 def test_every_setting_leaves_the_last_cycles_rows(
     tmp_path: Path, settings: str, transaction: str, driver: str
 ) -> None:
@@ -118,9 +122,13 @@ def test_every_setting_leaves_the_last_cycles_rows(
         assert len(done.series(name)) == (0 if settings == "delete" else 6)
 
 
-@pytest.mark.parametrize("busy", ["default", "fair"])
-@pytest.mark.parametrize("transaction", ["none", "cycle", "run"])
-@pytest.mark.parametrize("journal_mode", ["delete", "wal"])
+@pytest.mark.parametrize(
+    ("journal_mode", "transaction", "busy"),
+    mostly_thorough(
+        product(("delete", "wal"), ("none", "cycle", "run"), ("default", "fair")),
+        [("delete", "cycle", "default"), ("wal", "none", "default")],
+    ),
+)
 def test_several_workers_wait_for_each_other(
     tmp_path: Path, journal_mode: str, transaction: str, busy: str
 ) -> None:

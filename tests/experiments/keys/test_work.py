@@ -15,11 +15,11 @@ from sqlstress.experiments.keys import ids
 from sqlstress.experiments.keys import worker as source
 from sqlstress.experiments.keys.choices import picked_by, users_of
 from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
-from sqlstress.targets.sqlite.connecting import waiting_of
 from tests.example_report import example_report
 from tests.experiments.keys.measured import SALT, Measured, case_of, measure, statuses
 from tests.halves import open_work
 from tests.pulses import nothing, stopped_everywhere
+from tests.rows import mostly_thorough
 
 COMBINATIONS = [
     (schema, id_type, made_by)
@@ -35,7 +35,7 @@ MIXED = [(driver, *each) for driver, each in zip(cycle(["sqlite3", "apsw"]), COM
 """Every second of them, with the one driver and the other in turn."""
 
 
-@pytest.mark.parametrize(("driver", "schema", "id_type", "made_by"), MIXED)
+@pytest.mark.parametrize(("driver", "schema", "id_type", "made_by"), mostly_thorough(MIXED, MIXED[::2]))
 def test_every_pick_that_was_acknowledged_is_there(
     tmp_path: Path, driver: str, schema: str, id_type: str, made_by: str
 ) -> None:
@@ -103,16 +103,13 @@ class Written:
     def run_many(self, sql: str, rows: Iterable[object]) -> None:
         self.told += [sql for _ in rows]
 
-    def rollback(self) -> None:
-        self.told.append("rolled back")
-
 
 @pytest.mark.parametrize("begin", ["deferred", "immediate"])
 def test_a_users_picks_are_one_transaction_that_begins_as_it_was_asked_to(begin: str) -> None:
     load = Picks("no-key", "int", begin=begin)
     case = case_of("", "", spec=load)
     written: Any = Written()
-    insert = source.insertion(case, written, waiting_of(case, 1), source.rows_of(case))
+    insert = source.insertion(case, written, source.rows_of(case))
     insert(source.UserPicks(7, [1, 2, 3], 1))
     insertions = ["INSERT INTO picks (user, item) VALUES (?, ?)"] * 3
     assert written.told == [f"BEGIN {begin}", *insertions, "COMMIT"]
@@ -122,7 +119,7 @@ def test_ids_are_made_while_the_transaction_is_open(monkeypatch: pytest.MonkeyPa
     case, written = case_of("id-rowid", "uuid4"), Written()
     monkeypatch.setattr(ids, "maker", lambda id_type: lambda: written.told.append(f"made {id_type}"))
     connection: Any = written
-    source.insertion(case, connection, waiting_of(case, 1), source.rows_of(case))(source.UserPicks(7, [1], 1))
+    source.insertion(case, connection, source.rows_of(case))(source.UserPicks(7, [1], 1))
     assert [text.split("(")[0] for text in written.told] == [
         "BEGIN deferred",
         "made uuid4",
@@ -143,6 +140,7 @@ def test_the_space_is_measured_of_a_file_that_is_right_and_of_no_other(tmp_path:
     assert done.work.complete(wrong, nothing) is wrong
 
 
+@pytest.mark.thorough
 def test_preparing_and_proving_can_be_stopped_anywhere_and_begun_again(tmp_path: Path) -> None:
     load = Picks("id-rowid", "uuid7", users=300, picks=10, items=600)
     case = case_of("", "", spec=load)

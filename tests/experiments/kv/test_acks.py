@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.engine.protocols import Stamps
 from sqlstress.errors import Interrupted
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.acks import UNTRACKED, Area, Shape, Slots, latest_begins, tracked
+from sqlstress.experiments.kv.acks import COUNTERS, UNTRACKED, Area, Shape, Slots, latest_begins, tracked
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
-from sqlstress.targets import COUNTERS
 from tests.experiments.kv.mortal import Killed, MortalWords, shared_words
 from tests.pulses import Pulses, nothing
 
@@ -107,7 +106,6 @@ def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[Area, Told, bool]:
 
 @pytest.mark.parametrize("idle", [False, True], ids=["closed", "idle"])
 @pytest.mark.parametrize("width", [1, 3])
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_a_workers_area_holds_its_last_write_to_each_slot(
     width: int, idle: bool, data: st.DataObject
@@ -121,7 +119,6 @@ def test_a_workers_area_holds_its_last_write_to_each_slot(
 
 @pytest.mark.parametrize("idle", [False, True], ids=["closed", "idle"])
 @pytest.mark.parametrize("width", [1, 3])
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_whatever_store_a_worker_dies_at_its_area_says_what_it_was_told(
     width: int, idle: bool, data: st.DataObject

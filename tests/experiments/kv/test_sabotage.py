@@ -20,8 +20,10 @@ from sqlstress.engine.values import Values
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
+from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from tests.halves import open_work
+from tests.rows import thorough
 
 KEYS = 120
 SALT = 7
@@ -60,7 +62,7 @@ class Measured:
 def measure(case: Case, folder: Path, during: Callable[[Pool], None] = lambda pool: None) -> Measured:
     work = open_work(case, folder, SALT, {})
     work.prepare(nothing)
-    with Pool(case, folder, SALT, work.shared) as pool:
+    with Pool(case, open_place(case, folder), SALT, work.shared) as pool:
         pool.start(nothing)
         assert pool.wait_ready(60, nothing) == []
         work.connected()
@@ -226,7 +228,10 @@ def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("load", [PLAIN, BATCHES, UPDATES], ids=["replaces", "batches", "updates"])
+@pytest.mark.parametrize(
+    "load",
+    [thorough(PLAIN, id="replaces"), thorough(BATCHES, id="batches"), pytest.param(UPDATES, id="updates")],
+)
 def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) -> None:
     # So many keys that the others don't overwrite all of them before the window closes.
     # Fair waits, so that each worker gets to write at all.
@@ -261,7 +266,7 @@ def test_the_published_script_leaves_what_it_was_told(tmp_path: Path) -> None:
     for salt in (SALT, SALT + 1):
         work = open_work(case, tmp_path, salt, carry)
         work.prepare(nothing)
-        with Pool(case, tmp_path, salt, work.shared) as pool:
+        with Pool(case, open_place(case, tmp_path), salt, work.shared) as pool:
             pool.start(nothing)
             pool.go(plan_window(case, time.perf_counter_ns()))
             assert pool.wait_ready(60, nothing) == []
