@@ -46,7 +46,7 @@ def pytest_runtest_setup():
 
 def main(arguments: list[str]) -> int:
     """Carry out the command line and return the exit code. Raises SystemExit when mutmut fails."""
-    parser = argparse.ArgumentParser("python -m benchmarks.mutants", description="Try the tests on mutants.")
+    parser = argparse.ArgumentParser("python -m benchmarks mutants", description="Try the tests on mutants.")
     parser.add_argument("modules", nargs="*", help="try only modules with any of these in their paths")
     parser.add_argument("--tree", type=Path, default=HERE.parents[1], help="the checkout; default: this one")
     parser.add_argument("--table", type=Path, default=HERE / "modules.toml", help="which tests a module has")

@@ -191,6 +191,7 @@ def test_integers_that_do_not_follow_on_each_other_are_named(of_users: list[list
 
 
 def test_every_row_made_before_the_trial_must_be_there_as_it_was_made() -> None:
+    made: dict[str, dict[Any, tuple[Any, ...]]]
     made = {"users": {b"1": ("a",), b"2": ("b",)}, "items": {5: ("book", 3)}}
     check = check_lists(made, {"users": [(b"2", "b"), (b"1", "a")], "items": [(5, "book", 3)]})
     assert check == Check("users and items", "ok", 3)

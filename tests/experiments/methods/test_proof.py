@@ -48,6 +48,7 @@ def test_what_the_workers_were_told_is_accepted(told: list[Told], places: tuple[
     ("told", "places", "because"),
     [
         ([ALL], (0, 1, 2), "worker 1 was told of 4 rows, and 3 are there: the row at 3 is gone"),
+        ([ALL], (1, 2, 3), "worker 1 was told of 4 rows, and 3 are there: the row at 0 is gone"),
         ([ALL], (0, 1, 2, 3, 3), "row at 3' is there twice"),
         ([ALL], (0, 1, 2, 3, None), "row at None' should not be there"),
         ([ALL], (0, 1, 2, 3, 4), "row at 4' should not be there"),
