@@ -53,7 +53,7 @@ def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], None]) -> Non
 
     def and_act(self: Database) -> Remains:
         found = look(self)
-        act(self.paths[0])
+        act(self.place.paths[0])
         return found
 
     monkeypatch.setattr(Database, "remains", and_act)

@@ -18,6 +18,7 @@ from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import Series
+from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from tests.halves import open_work
 
@@ -81,7 +82,7 @@ def measure(case: Case, folder: Path, during: Callable[[Pool], None] = lambda po
     """Run a trial; `during` may meddle with it."""
     work = open_work(case, folder, SALT, {})
     work.prepare(nothing)
-    with Pool(case, folder, SALT, work.shared, work.companions) as pool:
+    with Pool(case, open_place(case, folder), SALT, work.shared, work.companions) as pool:
         pool.start(nothing)
         assert pool.wait_ready(60, nothing) == []
         pool.go(plan_window(case, time.perf_counter_ns()))

@@ -16,6 +16,7 @@ from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case, Settings
+from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from tests.halves import open_work
 from tests.pulses import nothing
@@ -55,7 +56,7 @@ class Measured:
 def measure(case: Case, folder: Path, during: Callable[[Pool], None] = lambda pool: None) -> Measured:
     work = open_work(case, folder, SALT, {})
     work.prepare(nothing)
-    with Pool(case, folder, SALT, work.shared) as pool:
+    with Pool(case, open_place(case, folder), SALT, work.shared) as pool:
         pool.start(nothing)
         assert pool.wait_ready(60, nothing) == []
         pool.go(plan_window(case, time.perf_counter_ns()))

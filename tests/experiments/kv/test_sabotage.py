@@ -20,6 +20,7 @@ from sqlstress.engine.values import Values
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
+from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from tests.halves import open_work
 
@@ -60,7 +61,7 @@ class Measured:
 def measure(case: Case, folder: Path, during: Callable[[Pool], None] = lambda pool: None) -> Measured:
     work = open_work(case, folder, SALT, {})
     work.prepare(nothing)
-    with Pool(case, folder, SALT, work.shared) as pool:
+    with Pool(case, open_place(case, folder), SALT, work.shared) as pool:
         pool.start(nothing)
         assert pool.wait_ready(60, nothing) == []
         work.connected()
@@ -261,7 +262,7 @@ def test_the_published_script_leaves_what_it_was_told(tmp_path: Path) -> None:
     for salt in (SALT, SALT + 1):
         work = open_work(case, tmp_path, salt, carry)
         work.prepare(nothing)
-        with Pool(case, tmp_path, salt, work.shared) as pool:
+        with Pool(case, open_place(case, tmp_path), salt, work.shared) as pool:
             pool.start(nothing)
             pool.go(plan_window(case, time.perf_counter_ns()))
             assert pool.wait_ready(60, nothing) == []
