@@ -63,8 +63,6 @@ def read_only(place: Path) -> Iterator[None]:
     for command in (["--bind", str(place), str(place)], ["-o", "remount,ro,bind", str(place)]):
         if sys.platform != "linux" or subprocess.run(["mount", *command], check=False).returncode:
             pytest.skip("nothing is forbidden to root or mounted here: that needs Linux and root")
-                "nothing is forbidden to root, and nothing can be mounted here: that needs Linux and root"
-            )
     try:
         yield
     finally:
