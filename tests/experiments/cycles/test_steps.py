@@ -12,7 +12,8 @@ from sqlstress.experiments.cycles.steps import Steps
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.connecting import waiting_of
-from tests.experiments.cycles.measured import SALT, case_of
+from tests.experiments.cycles.cases import case_of
+from tests.experiments.measured import SALT
 
 
 def made(case: Case, folder: Path) -> Steps:
