@@ -12,7 +12,6 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +26,8 @@ from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.importing import named
-from sqlstress.targets import DRY, open_store
+from sqlstress.targets import open_place
+from sqlstress.targets.dry.place import DryPlace
 
 TITLE = "where the time of one operation goes, in one process"
 CHUNKS = 300
@@ -60,7 +60,7 @@ def _row(folder: Path, labels: dict[str, str]) -> Row:
     try:
         with TemporaryDirectory(dir=folder) as own:
             call = call_ns(case, Path(own))
-        stages = stages_ns(replace(case, driver=DRY))
+        stages = stages_ns(case)
     finally:
         gc.enable()
     figures = {"binding's call ns": call, **dict(zip(STAGES, stages, strict=True)), "harness ns": sum(stages)}
@@ -69,9 +69,10 @@ def _row(folder: Path, labels: dict[str, str]) -> Row:
 
 def call_ns(case: Case, folder: Path) -> float:
     """Return the least time of one call into the store, weighed by the share of gets."""
-    work = face_of(case).open_work(case, folder, 1, {})
+    place = open_place(case, folder)
+    work = face_of(case).open_work(case, place, 1, {})
     work.prepare(lambda: None)
-    store = open_store(case, folder, 1, None)
+    store = place.keyvalue(1, case.spec.begin, None)
     work.connected()
     try:
         keys = [number * 7919 % case.spec.key_space for number in range(CALLS)]
@@ -95,11 +96,12 @@ def _least(call: Callable[[Any], object], rounds: Sequence[Sequence[Any]]) -> fl
     return best
 
 
-def stages_ns(dry: Case) -> list[float]:
-    """Return the least time of each stage of the timed loop, for one operation."""
-    work = face_of(dry).open_work(dry, Path(), 1, {})
+def stages_ns(case: Case) -> list[float]:
+    """Return the least time of each stage of the timed loop, for one operation on nothing."""
+    nowhere, experiment = DryPlace(case, Path()), face_of(case)
+    work = experiment.open_work(case, nowhere, 1, {})
     work.prepare(lambda: None)
-    source: Source = named(face_of(dry).worker)(dry, Path(), 1, 1, work.shared)
+    source: Source = named(experiment.worker)(case, nowhere, 1, 1, work.shared)
     run = closed_loop(source)
     size = source.largest_chunk
     tally = Tally(Window(0, 0, FOREVER_NS), source.kinds, source.row_weights)

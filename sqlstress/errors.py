@@ -29,3 +29,19 @@ class Interrupted(SqlstressError):
     """The user or the system asked us to stop."""
 
     exit_code = 130
+
+
+def said(error: BaseException) -> str:
+    """Return what an exception says; where bytes of a damaged file are no text, what they hold."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
+    return str(error)
+
+
+def plainly(error: BaseException) -> str:
+    """Return what went wrong: an error of ours in its own words, any other with the name of its kind."""
+    if isinstance(error, SqlstressError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    return f"{type(error).__name__}: {said(error)}".removesuffix(": ")

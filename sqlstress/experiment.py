@@ -134,7 +134,7 @@ class Experiment:
     work: str = ""
     """Import string of the parent's half; "": a study plays it."""
     worker: str = ""
-    """Import string of the worker's half: (case, folder, worker, salt, shared) → Source."""
+    """Import string of the worker's half: (case, place, worker, salt, shared) → Source."""
     companions: Mapping[str, str] = field(default_factory=dict)
     """Processes that it may run beside the workers: name → import string."""
     study: str = ""

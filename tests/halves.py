@@ -5,17 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from sqlstress.engine.protocols import Source, Work
+from sqlstress.engine.protocols import Companion, Source, Work
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.system.importing import named
+from sqlstress.targets import open_place
 
 
 def open_work(case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> Work:
-    """Return the parent's half of a trial."""
-    return face_of(case).open_work(case, folder, salt, carry)
+    """Make the parent's half of one trial."""
+    return face_of(case).open_work(case, open_place(case, folder), salt, carry)
 
 
 def open_source(case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> Source:
-    """Return the half of one worker."""
-    return cast(Source, named(face_of(case).worker)(case, folder, worker, salt, shared))
+    """Open a worker's half."""
+    return cast(Source, named(face_of(case).worker)(case, open_place(case, folder), worker, salt, shared))
+
+
+def open_companion(name: str, case: Case, folder: Path, shared: tuple[Any, ...]) -> Companion:
+    """Open the half of a process beside the workers."""
+    return cast(Companion, named(face_of(case).companions[name])(case, open_place(case, folder), shared))

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlstress.targets.sqlite.drivers import DRIVERS, sqlite3_driver
-from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets import TARGETS
+from sqlstress.targets.sqlite.client import Waiting
+from sqlstress.targets.sqlite.drivers import DRIVERS, Row, sqlite3_driver
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import HANDLES_BUSY, result_code, versions
-from sqlstress.targets.sqlite.drivers.waiting import Waiting
 
 NAME = "slowed"
 
@@ -34,6 +34,7 @@ class Slowed(str):
     def __new__(cls, share: float) -> Slowed:
         global _share
         DRIVERS[NAME] = __name__
+        TARGETS[NAME] = TARGETS["sqlite3"]
         found = super().__new__(cls, NAME)
         found.share = _share = share
         return found

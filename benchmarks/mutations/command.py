@@ -20,7 +20,7 @@ from benchmarks.options import folder, positive
 from benchmarks.surroundings import revision
 from sqlstress.environment import host
 from sqlstress.report import write_atomically
-from sqlstress.targets.sqlite.drivers.build import describe
+from sqlstress.targets.sqlite.build import describe
 
 
 def main(arguments: list[str]) -> int:

@@ -6,7 +6,7 @@ from random import Random
 
 from benchmarks.mutations.change import Change, NothingToChange, changed
 from benchmarks.mutations.trial import Trial
-from sqlstress.targets import COUNTERS
+from sqlstress.experiments.kv.acks import COUNTERS
 
 SET = "UPDATE counter SET n = ? WHERE id = ?"
 

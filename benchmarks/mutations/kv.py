@@ -9,9 +9,8 @@ from benchmarks.mutations.change import Change, NothingToChange, changed
 from benchmarks.mutations.trial import Trial
 from sqlstress.engine.values import Stamp, Value, Values
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.classic import LARGEST_KEY
+from sqlstress.experiments.kv.classic import LARGEST_KEY, modulo
 from sqlstress.experiments.kv.keys import encoder, number_of
-from sqlstress.targets.sqlite.partition import modulo
 
 UPDATE = "UPDATE kv SET value = ? WHERE key = ?"
 INSERT = "INSERT INTO kv (key, value) VALUES (?, ?)"

@@ -22,7 +22,9 @@ from sqlstress.experiments.crash.proof import Told
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
+from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.place import SqlitePlace
 
 READY_S = 60.0
 TRANSACTIONS = 60
@@ -106,9 +108,10 @@ def work_on(
 
     Raises RuntimeError when a worker could not start.
     """
-    work = face_of(case).open_work(case, folder, salt, carry)
+    place = open_place(case, folder)
+    work = face_of(case).open_work(case, place, salt, carry)
     work.prepare(nothing)
-    with Pool(case, folder, salt, work.shared, work.companions) as pool:
+    with Pool(case, place, salt, work.shared, work.companions) as pool:
         pool.start(nothing)
         if failed := pool.wait_ready(READY_S, nothing):
             raise RuntimeError(str(failed))
@@ -146,9 +149,10 @@ def measure(case: Case, folder: Path, salt: int, words: Words, trials: int) -> T
 
 def measure_killed(case: Case, folder: Path, salt: int, words: Words) -> Trial:
     """Kill the writers of a crash test amid their work."""
-    database = Database(case, folder)
+    place = SqlitePlace(case, folder)
+    database = Database(place)
     database.create()
-    with Victims(case, folder, before=0) as victims:
+    with Victims(case, place, before=0) as victims:
         victims.start(nothing)
         if failed := victims.wait_ready(READY_S, nothing):
             raise RuntimeError(str(failed))

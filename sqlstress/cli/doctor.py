@@ -38,12 +38,11 @@ def doctor(directory: Path, **given: Any) -> None:
     from sqlstress.environment import fingerprint
     from sqlstress.plan import cases_of
     from sqlstress.render.doctor import doctor_text
-    from sqlstress.targets import DRY
-    from sqlstress.targets.sqlite.drivers.build import describe
+    from sqlstress.targets import target_of
 
     asked = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
     case = cases_of({**asked, "concurrency": "1"})[0]
-    builds = [] if case.driver == DRY else [describe(case.driver)]
+    build = target_of(case.driver).describe(case.driver)
     with RunFolder(directory, keep=False) as folder:
-        environment = fingerprint(folder.path, builds, [case.settings], 1)
+        environment = fingerprint(folder.path, [build] if build else [], [case.settings], 1)
     say(doctor_text(environment))

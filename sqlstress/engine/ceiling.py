@@ -14,7 +14,7 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS
 from sqlstress.system.importing import named
 from sqlstress.system.pulse import Pulse
-from sqlstress.targets import DRY
+from sqlstress.targets.dry.place import DryPlace
 
 WARM_NS = 10 * NS_PER_MS
 LENGTH_NS = 40 * NS_PER_MS
@@ -26,11 +26,11 @@ def harness_ns(case: Case, pulse: Pulse) -> float | None:
     experiment = face_of(case)
     if not experiment.windowed:
         return None
-    dry = replace(case, driver=DRY, concurrency=1, ops=None)
-    nowhere = Path()
-    work = experiment.open_work(dry, nowhere, 1, {})
+    alone = replace(case, concurrency=1, ops=None)
+    nowhere = DryPlace(alone, Path())
+    work = experiment.open_work(alone, nowhere, 1, {})
     work.prepare(pulse)
-    source = named(experiment.worker)(dry, nowhere, 1, 1, work.shared)
+    source = named(experiment.worker)(alone, nowhere, 1, 1, work.shared)
     costs = (_cost_ns(source) for _ in range(ATTEMPTS))
     return next((cost for cost in costs if cost is not None), None)
 

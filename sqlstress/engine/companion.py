@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import Companion
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import DISMISSED, STOP, Ready, fail, wait_until
-from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
+from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
-from sqlstress.system.messages import Pipe, send
-from sqlstress.system.processes import begin_child
-from sqlstress.targets.sqlite.drivers import explain
+from sqlstress.targets import open_place, target_of
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,9 @@ class Errand:
     target: str
     """Import string of what opens its half."""
     case: Case
-    folder: Path
+    """As `plain.plain` makes it."""
+    where: Path
+    """Where the data lies: what the companion makes its place of."""
     counters: Any
     """Shared words, of which the parent's come first."""
     shared: tuple[Any, ...]
@@ -46,7 +49,8 @@ def main(errand: Errand, pipe: Pipe) -> None:
     words = memoryview(errand.counters).cast("B").cast("q")
     try:
         begin_child()
-        companion: Companion = named(errand.target)(errand.case, errand.folder, errand.shared)
+        place = open_place(errand.case, errand.where)
+        companion: Companion = named(errand.target)(errand.case, place, errand.shared)
         send(pipe, Ready(time.perf_counter_ns()))
         window: Window = pipe.recv()
         wait_until(window.starts_ns)
@@ -56,6 +60,6 @@ def main(errand: Errand, pipe: Pipe) -> None:
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except Exception as error:
-        fail(pipe, explain(errand.case.driver, error))
+        fail(pipe, target_of(errand.case.driver).explain(errand.case.driver, error))
     finally:
         pipe.close()

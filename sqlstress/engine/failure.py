@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
-from sqlstress.targets.sqlite.drivers import DRIVERS, explain
+from sqlstress.targets import target_of
 
 
 def as_failure(problem: Exception, driver: str) -> SqlstressError:
     """Return an exception that came while a driver of that name was in use."""
     if isinstance(problem, SqlstressError):
         return problem
-    known = isinstance(problem, OSError | MemoryError) or type(problem).__module__.split(".")[0] in DRIVERS
+    target = target_of(driver)
+    known = isinstance(problem, OSError | MemoryError) or target.foresees(problem)
     hint = "" if known else f" (unexpected: please report it, with Python {sys.version.split()[0]})"
-    return EnvironmentFailure(f"{explain(driver, problem)}{hint}")
+    return EnvironmentFailure(f"{target.explain(driver, problem)}{hint}")
 
 
 def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:

@@ -20,13 +20,14 @@ from typing import IO
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.system.in_use import remove
 from sqlstress.system.locks import lock
+from sqlstress.targets import file_patterns
 
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
 SLICE = "slice.json"
 """The report of another process that measures for us; beside it, what it is written into at first."""
 _OURS = re.compile(
-    r"kv(_\d+)?\.db(-wal|-shm|-journal)?|sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"
+    "|".join((*file_patterns(), r"sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"))
 )
 _LOCK_TRIES = 50
 

@@ -1,4 +1,4 @@
-"""File descriptors: every process holds some for each bucket, and the parent some for each worker."""
+"""File descriptors: every process holds some for its data, and the parent some for each worker."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ import sys
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
+from sqlstress.targets import target_of
 
-PER_BUCKET = 4
-"""The database, its WAL, the wal-index, and in the parent the database once more.
-
-SQLite closes no descriptor of a file on which the same process still holds a lock: of the connection
-that filled a database one stays, as long as another connection keeps its WAL.
-"""
 PER_WORKER = 3
 """Our pipe, and the two that multiprocessing keeps: its sentinel, and what it sent the job through.
 
@@ -24,7 +19,8 @@ SPARE = 64
 
 def needed(case: Case) -> int:
     """Return how many descriptors the parent or a worker of this case needs, at most."""
-    return PER_BUCKET * case.buckets + PER_WORKER * (case.concurrency + len(face_of(case).companions)) + SPARE
+    data = target_of(case.driver).DESCRIPTORS * case.buckets
+    return data + PER_WORKER * (case.concurrency + len(face_of(case).companions)) + SPARE
 
 
 def provide(count: int) -> None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqlstress.engine.ledger import CHUNK, Ledger
 from sqlstress.engine.protocols import Chunk, Findings, Stamps
-from sqlstress.targets import Operation
-from sqlstress.targets.sqlite.drivers import Waiting
+
+if TYPE_CHECKING:
+    from sqlstress.targets.keyvalue import Operation
+
+
+class Counting(Protocol):
+    """Who counts the answers BUSY."""
+
+    def busy_counts(self) -> tuple[int, int]:
+        """Return how many BUSY and BUSY_SNAPSHOT answers were met."""
 
 
 class Step(NamedTuple):
@@ -34,11 +42,11 @@ class OrderedSource:
     acknowledges = True
     largest_chunk = CHUNK
 
-    def __init__(self, words: Any, worker: int, waiting: Waiting, steps: Iterator[Step]) -> None:
-        """`words` are those of `ledger.shared_words`; `waiting` counts the answers BUSY."""
+    def __init__(self, words: Any, worker: int, client: Counting | None, steps: Iterator[Step]) -> None:
+        """`words` are those of `ledger.shared_words`; without a client nothing is ever busy."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
-        self._ledger, self._waiting, self._steps = Ledger(words, worker), waiting, steps
+        self._ledger, self._counting, self._steps = Ledger(words, worker), client, steps
         self.stamps = Stamps([0] * CHUNK, self._ledger.ends)
         self._next = 0
 
@@ -58,4 +66,4 @@ class OrderedSource:
         self._ledger.settled(done)
 
     def busy_counts(self) -> tuple[int, int]:
-        return self._waiting.busy, self._waiting.busy_snapshot
+        return self._counting.busy_counts() if self._counting else (0, 0)

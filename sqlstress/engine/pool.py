@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnContext, SpawnProcess
-from pathlib import Path
 from typing import Any, Self
 
 from sqlstress.engine import companion, worker
@@ -23,10 +22,12 @@ from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system import processes
-from sqlstress.system.messages import Inbox, Pipe
+from sqlstress.system.child import Pipe
 from sqlstress.system.plain import plain
+from sqlstress.system.processes import Inbox
 from sqlstress.system.pulse import Pulse
 from sqlstress.system.sharing import shared_array
+from sqlstress.targets.place import Place
 
 GROUP = 60
 TICK_S = 0.1
@@ -55,7 +56,7 @@ class Pool:
     def __init__(
         self,
         case: Case,
-        folder: Path,
+        place: Place,
         salt: int,
         shared: tuple[Any, ...],
         companions: Sequence[str] = (),
@@ -66,11 +67,11 @@ class Pool:
         experiment = face_of(case)
         limit = case.ops if experiment.windowed else None
         self._jobs = [
-            Job(experiment.worker, plain(case), limit, folder, number, salt, self.counters, shared)
+            Job(experiment.worker, plain(case), limit, place.where, number, salt, self.counters, shared)
             for number in range(1, case.concurrency + 1)
         ]
         self._errands = [
-            Errand(name, experiment.companions[name], plain(case), folder, self.counters, shared)
+            Errand(name, experiment.companions[name], plain(case), place.where, self.counters, shared)
             for name in companions
         ]
         self._processes: list[SpawnProcess] = []

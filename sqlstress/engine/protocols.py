@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sqlstress.targets import Operation
-
-if TYPE_CHECKING:
-    from sqlstress.engine.tally import Window  # a worker process need not know what a report is
+if TYPE_CHECKING:  # a worker process need not know what a report is
+    from sqlstress.engine.tally import Window
     from sqlstress.report import Trial, Verdict
     from sqlstress.statistics.series import Series
     from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.keyvalue import Operation
 
 FAILED = 255
 """The kind of an operation that was given up."""

@@ -16,8 +16,7 @@ from sqlstress.environment import fingerprint
 from sqlstress.report import Environment, Report
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.targets import DRY
-from sqlstress.targets.sqlite.drivers.build import describe
+from sqlstress.targets import target_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +57,10 @@ class Session:
                 yield Bench(report, runner)
 
     def _environment(self, folder: Path) -> Environment:
-        drivers = dict.fromkeys(case.driver for case in self.cases if case.driver != DRY)
+        drivers = dict.fromkeys(case.driver for case in self.cases)
         return fingerprint(
             folder,
-            [describe(name) for name in drivers],
+            [build for name in drivers if (build := target_of(name).describe(name))],
             [case.settings for case in self.cases],
             max(case.concurrency for case in self.cases),
         )

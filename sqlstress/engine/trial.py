@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlstress.engine.failure import as_failure
-from sqlstress.engine.guard import Guard
+from sqlstress.engine.guard import Guard, unread
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.pool import Ended, Pool, WorkerFailure
 from sqlstress.engine.protocols import Outcome, Work
@@ -23,6 +23,8 @@ from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.interrupt import StopSignals
+from sqlstress.targets import open_place
+from sqlstress.targets.place import Place
 
 ATTEMPTS = 3
 LEAD_S = 0.2
@@ -88,13 +90,13 @@ class TrialRunner:
     def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:
         """Return a trial, and why it is not valid although nothing failed: then it may be run again."""
         self.salt += 1
-        folder = self._place(case)
-        work = face_of(case).open_work(case, folder, self.salt, self._carry)
+        place = open_place(case, self._folder_of(case))
+        work = face_of(case).open_work(case, place, self.salt, self._carry)
         try:
             self.observer.phase("preparing")
             work.prepare(self._wait)
-            guard = Guard(case, folder, self._wait)
-            trial, flaw, ended = self._measure(case, index, work, folder, extra_s)
+            guard = Guard(place, self._wait)
+            trial, flaw, ended = self._measure(case, index, work, place, extra_s)
             if flaw and self._attempts(case) > 1:
                 return trial, flaw
             self.observer.phase("verifying")
@@ -114,8 +116,8 @@ class TrialRunner:
             if disturbance:
                 self._carry.clear()  # no further trial begins with these files
                 trial = replace(trial, error=disturbance.text)
-                if disturbance.unread:
-                    return replace(trial, verdict=disturbance.verdict())
+                if verdict := unread(disturbance):
+                    return replace(trial, verdict=verdict)
             trial = replace(trial, verdict=work.verify(outcomes(ended), self._wait))
             return trial if disturbance else work.complete(trial, self._wait)
         except Interrupted:
@@ -127,19 +129,19 @@ class TrialRunner:
                 why = f"the data could not be verified: {why}"
             return replace(trial, error=trial.error or why)
 
-    def _place(self, case: Case) -> Path:
+    def _folder_of(self, case: Case) -> Path:
         """Return where the files go; files that are kept go into a folder for each case."""
         if not self.keep or face_of(case).whole_script:
             return self.folder
         label = re.sub(r"\W+", "-", case.label).strip("-")
-        place = self.folder / f"case-{self.case_number}-{label}"
-        place.mkdir(exist_ok=True)
-        return place
+        folder = self.folder / f"case-{self.case_number}-{label}"
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def _measure(
-        self, case: Case, index: int, work: Work, folder: Path, extra_s: float
+        self, case: Case, index: int, work: Work, place: Place, extra_s: float
     ) -> tuple[Trial, Flaw | None, list[Ended]]:
-        with Pool(case, folder, self.salt, work.shared, work.companions) as pool:
+        with Pool(case, place, self.salt, work.shared, work.companions) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
             window = None

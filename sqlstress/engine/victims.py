@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from multiprocessing.context import SpawnProcess
-from pathlib import Path
 
 from sqlstress.engine.ledger import Ledger, shared_words
 from sqlstress.engine.pool import TICK_S, Ended, Pool, wait_some
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case
-from sqlstress.system.messages import Pipe
+from sqlstress.system.child import Pipe
 from sqlstress.system.pulse import Pulse
+from sqlstress.targets.place import Place
 
 LOOK_S = 0.001
 END_S = 30.0
@@ -22,10 +22,10 @@ END_S = 30.0
 class Victims(Pool):
     """The writers of one round, who have the numbers from 1 on."""
 
-    def __init__(self, case: Case, folder: Path, before: int) -> None:
+    def __init__(self, case: Case, place: Place, before: int) -> None:
         """`before` is the number of writers that the database has had."""
         words = shared_words(case.concurrency)
-        super().__init__(case, folder, before, (words,))
+        super().__init__(case, place, before, (words,))
         self.before = before
         self.ledgers = {number: Ledger(words, number) for number in range(1, case.concurrency + 1)}
         self.alive = set(self.ledgers)

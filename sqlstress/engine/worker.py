@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlstress.engine.loop import closed_loop, timed_loop
 from sqlstress.engine.protocols import Findings, Source
 from sqlstress.engine.tally import Totals, Window
+from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
-from sqlstress.system.messages import Pipe, send
-from sqlstress.system.processes import begin_child
-from sqlstress.targets.sqlite.drivers import explain
-from sqlstress.targets.sqlite.seal import Seal, held_open
+from sqlstress.targets import open_place, target_of
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
+    from sqlstress.targets.place import Seal
 
 SLOT_WORDS = 8
 """64 bytes for each worker's counter, so that no two share a cache line; slot 0 is the parent's."""
@@ -41,7 +40,8 @@ class Job(NamedTuple):
     """As `plain.plain` makes it."""
     limit: int | None
     """A number of operations, instead of a window."""
-    folder: Path
+    where: Path
+    """Where the data lies: what the worker makes its place of."""
     worker: int
     """1 to the concurrency."""
     salt: int
@@ -75,8 +75,9 @@ def main(job: Job, pipe: Pipe) -> None:
     gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
     try:
         begin_child()
-        source: Source = named(job.source)(job.case, job.folder, job.worker, job.salt, job.shared)
-        seal = Seal(held_open(job.folder, job.case.buckets))
+        place = open_place(job.case, job.where)
+        source: Source = named(job.source)(job.case, place, job.worker, job.salt, job.shared)
+        seal = place.seal()
         gc.freeze()
         send(pipe, Ready(time.perf_counter_ns()))
         window: Window = pipe.recv()
@@ -84,7 +85,7 @@ def main(job: Job, pipe: Pipe) -> None:
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except Exception as error:
-        fail(pipe, explain(job.case.driver, error))
+        fail(pipe, target_of(job.case.driver).explain(job.case.driver, error))
     finally:
         pipe.close()
 
@@ -95,7 +96,7 @@ def fail(pipe: Pipe, reason: str) -> None:
         send(pipe, Failed(reason))
 
 
-def _work(job: Job, source: Source, seal: Seal, window: Window) -> Done:
+def _work(job: Job, source: Source, seal: Seal | None, window: Window) -> Done:
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
@@ -103,7 +104,8 @@ def _work(job: Job, source: Source, seal: Seal, window: Window) -> Done:
     totals = timed_loop(source, window, job.limit, progress, stop, run)
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
-    findings.broken_seal = seal.broken()  # before it closes: until then nobody has a reason to remove a file
+    # Before it closes: until then nobody has a reason to remove a file.
+    findings.broken_seal = seal.broken() if seal else None
     source.close()
     return Done(totals, findings)
 

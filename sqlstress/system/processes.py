@@ -5,19 +5,18 @@ A forked child would share the parent's connections to SQLite, and its locks.
 
 from __future__ import annotations
 
-import os
+import pickle
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing import connection, get_context, parent_process, resource_tracker
+from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.system.messages import Inbox, Pipe, send
+from sqlstress.system.child import LAST, Pipe, begin_child, send
 from sqlstress.system.pulse import Pulse
 
 P = ParamSpec("P")
@@ -25,6 +24,28 @@ T = TypeVar("T")
 
 TICK_S = 0.1
 GRACE_S = 2.0
+
+
+class Inbox:
+    """Where one message after the other comes in."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+        self._pieces: list[bytes] = []
+
+    def receive(self) -> Any:
+        """Return a message, or None when there is no more of it by now. Never waits.
+
+        Raises EOFError or OSError when nobody sends any more.
+        """
+        while self._pipe.poll():
+            piece = self._pipe.recv_bytes()
+            self._pieces.append(piece[1:])
+            if piece[:1] == LAST:
+                data = b"".join(self._pieces)
+                self._pieces.clear()
+                return pickle.loads(data)
+        return None
 
 
 def start(process: SpawnProcess) -> None:
@@ -66,26 +87,6 @@ def held_back(name: str) -> Iterator[None]:
             yield
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def begin_child() -> None:
-    """To be called first in a child: it ignores Ctrl-C, and ends when its parent does, however that ends.
-
-    Raises EnvironmentFailure when the system allows no thread for that.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        threading.Thread(target=_end_with_parent, daemon=True).start()
-    except RuntimeError as error:
-        raise EnvironmentFailure(f"{error} (close other programs)") from error
-
-
-def _end_with_parent() -> None:
-    # daemon=True does not survive the parent's SIGKILL; its sentinel does.
-    parent = parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
 
 
 def death(exitcode: int | None) -> str:

@@ -1,26 +1,38 @@
-"""Key-value views over one database file, over hash-partitioned files, or over nothing at all."""
+"""What is stressed, a package each: a target has drivers, and a place for the data of a case."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
-from sqlstress.targets.keyvalue import COUNTERS, Operation, Store
+if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
+    from pathlib import Path
 
-if TYPE_CHECKING:
     from sqlstress.report.case import Case
+    from sqlstress.targets.place import Place, Target
 
-DRY = "dry"
+TARGETS = {"sqlite3": "sqlite", "apsw": "sqlite", "peewee": "sqlite", "dry": "dry"}
+"""Drivers: the name → the package of the target to which it belongs."""
 
-__all__ = ["COUNTERS", "DRY", "Operation", "Store", "open_store"]
+
+def target_of(driver: str) -> Target:
+    """Import the target of a driver."""
+    return _imported(TARGETS[driver])
 
 
-def open_store(case: Case, folder: Path, worker: int, dry_value: Any) -> Store:
-    """Open the store of a case for one worker; `dry_value` is what a store that does nothing answers."""
-    if case.driver == DRY:
-        from sqlstress.targets.dry.keyvalue import DryStore
+def _imported(name: str) -> Target:
+    return cast("Target", import_module(f"{__name__}.{name}"))
 
-        return DryStore(case.buckets, dry_value)
-    from sqlstress.targets.sqlite.keyvalue import SqliteStore
 
-    return SqliteStore(case, folder, worker)
+def open_place(case: Case, where: Path) -> Place:
+    """Return where the data of a case lies; nothing is touched there yet.
+
+    `where` is a folder of ours. A target that keeps no files in it may call its data by the folder's name.
+    """
+    return target_of(case.driver).open_place(case, where)
+
+
+def file_patterns() -> list[str]:
+    """Return, as regular expressions, the names of the files that targets leave in a folder."""
+    targets = map(_imported, dict.fromkeys(TARGETS.values()))
+    return [target.FILES for target in targets if target.FILES]

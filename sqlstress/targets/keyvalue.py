@@ -1,18 +1,17 @@
-"""What a worker sees of a store: functions by bucket, each one transaction."""
+"""A key-value view of what a target stores: a worker's half, and the parent's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
+
+from sqlstress.system.pulse import Pulse
 
 Operation = Callable[[Any], Any]
 
-COUNTERS = 16
-"""Counters in every file, for read-modify-write transactions."""
-
 
 class Store(Protocol):
-    """A key-value view over one file or over hash-partitioned files. All lists are indexed by bucket."""
+    """A worker's half: functions by bucket, each one transaction. All lists are indexed by bucket."""
 
     gets: list[Operation]
     """(key,) → value, or None."""
@@ -32,7 +31,33 @@ class Store(Protocol):
         """Return how many BUSY and BUSY_SNAPSHOT answers were met by waiting operations."""
 
     def effective(self) -> dict[str, str]:
-        """Return the settings as the store answers them; differing files are both named."""
+        """Return the settings as the store answers them; where buckets differ, all answers."""
 
     def close(self) -> None:
         """Close every connection."""
+
+
+class Table(Protocol):
+    """The parent's half: it makes the buckets, and reads them when no worker is connected any more."""
+
+    def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
+        """Make every bucket anew with these rows and its counters, as the workers are to find it.
+
+        Raises UsageError or EnvironmentFailure when a setting was not taken. What it keeps open for the
+        workers is closed by `release`.
+        """
+
+    def create(self, pulse: Pulse) -> None:
+        """Make every bucket anew and empty, with the settings of the case, and nothing more."""
+
+    def release(self) -> None:
+        """Close what was kept open: the workers are connected, or won't be."""
+
+    def name(self, bucket: int) -> str:
+        """Return what a bucket is called."""
+
+    def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
+        """Yield every key of a bucket, with its value."""
+
+    def counters(self, bucket: int) -> list[tuple[int, Any]]:
+        """Return the counters of a bucket by their numbers."""

@@ -53,7 +53,7 @@ def test_power_is_cut_and_what_was_acknowledged_is_there_or_not(
 def test_the_matrix_has_a_row_for_every_configuration(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlstress.experiments.power_loss.cases.JOURNAL_MODES", ("wal", "memory"))
+    monkeypatch.setattr("sqlstress.experiments.power_loss.face.JOURNAL_MODES", ("wal", "memory"))
     said = cli("crash", "--matrix", *SHORT, "-o", "matrix.json", "-o", "matrix.md")
     _, loss = saved(tmp_path / "matrix.json")
     assert (said.code, said.err) == (0, "")

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlstress.engine.loop import Run
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Source, Stamps
-from sqlstress.experiments.kv.kinds import GET, KINDS
+from sqlstress.experiments.kv.worker import GET, KINDS
 
 LARGEST = 64
 

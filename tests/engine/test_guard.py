@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.guard import Disturbance, Guard
+from sqlstress.engine.guard import Guard, unread
 from sqlstress.engine.pool import Ended
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.sqlite import files
+from sqlstress.targets import open_place
+from sqlstress.targets.place import Disturbance
 from tests.engine.hand_made import dead, done
-from tests.pulses import stopped_everywhere
+from tests.pulses import nothing, stopped_everywhere
+from tests.targets.filled import table_of
 
 BUCKETS = 2
 VICTIM = "kv_1.db"
@@ -35,11 +37,10 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def prepared(case: Case, folder: Path) -> Guard:
-    files.remove(case, folder)
-    for path in files.paths(case, folder):
-        files.create(case, path, ((key, key) for key in range(30))).close()
-        files.first_write(case, path)
-    return Guard(case, folder, lambda: None)
+    table = table_of(case, folder)
+    table.fill([[(key, key) for key in range(30)]] * BUCKETS, nothing)
+    table.release()
+    return Guard(open_place(case, folder), nothing)
 
 
 def told(case: Case, folder: Path, act: Act, *ended: Ended) -> Disturbance | None:
@@ -87,7 +88,9 @@ def test_a_file_that_is_not_the_same_leaves_nothing_to_prove(
     (tmp_path / "own").mkdir()
     found = told(case, tmp_path / "own", act)
     assert found is not None
-    assert (found.text, found.verdict().status, found.verdict().counterexamples) == (text, "failed", (text,))
+    verdict = unread(found)
+    assert verdict is not None
+    assert (found.text, verdict.status, verdict.counterexamples) == (text, "failed", (text,))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +109,7 @@ def test_what_a_stranger_changes_beside_the_rows_is_told(
     found = told(case, tmp_path, sql(*statements))
     assert found is not None
     assert found.text.startswith(f"another program changed kv_1.db while it was measured: its {mark} was ")
-    assert found.unread is None
+    assert unread(found) is None
 
 
 @pytest.mark.parametrize(("before", "after"), [("wal", "delete"), ("delete", "wal")])
@@ -148,26 +151,31 @@ def stranger(tmp_path: Path, case: Case) -> Iterator[sqlite3.Connection]:
 def test_a_lock_that_stays_is_told_and_leaves_the_proof_open(
     case: Case, tmp_path: Path, stranger: sqlite3.Connection, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlstress.engine.guard.PATIENCE_MS", 0)
-    guard = Guard(case, tmp_path, lambda: None)
+    monkeypatch.setattr("sqlstress.targets.sqlite.snapshot.PATIENCE_MS", 0)
+    guard = Guard(open_place(case, tmp_path), nothing)
     stranger.execute(f"BEGIN {kind}")
     found = guard.disturbance([])
     assert found is not None
     assert found.text == "kv_1.db is locked by another program: end it and measure again"
-    assert found.verdict().status == "unknown"
+    verdict = unread(found)
+    assert verdict is not None
+    assert (verdict.status, verdict.checks[0].note) == ("unknown", found.text)
     stranger.execute("ROLLBACK")
     assert guard.disturbance([]) is None
 
 
 def test_a_database_that_is_gone_before_it_begins_says_so(case: Case, tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match=r"kv_0\.db can't be read: SQLITE_CANTOPEN"):
-        Guard(case, tmp_path / "gone", lambda: None)
+        Guard(open_place(case, tmp_path / "gone"), nothing)
 
 
 def test_whoever_looks_at_the_databases_can_be_stopped_at_each_of_them(case: Case, tmp_path: Path) -> None:
     prepared(case, tmp_path)
-    assert stopped_everywhere(lambda pulse: Guard(case, tmp_path, pulse).disturbance([])) == 2 * BUCKETS
+    assert (
+        stopped_everywhere(lambda pulse: Guard(open_place(case, tmp_path), pulse).disturbance([]))
+        == 2 * BUCKETS
+    )
 
 
 def test_the_dry_driver_has_nothing_to_guard(tmp_path: Path) -> None:
-    assert Guard(Case(driver="dry"), tmp_path, lambda: None).disturbance([done(1)]) is None
+    assert Guard(open_place(Case(driver="dry"), tmp_path), nothing).disturbance([done(1)]) is None

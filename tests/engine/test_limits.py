@@ -16,6 +16,7 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
+from sqlstress.targets import sqlite
 
 if sys.platform == "win32":
     pytest.skip("handles are not limited there", allow_module_level=True)
@@ -76,9 +77,13 @@ def test_a_system_that_allows_less_than_it_says_is_told_of(monkeypatch: pytest.M
 
 def test_every_bucket_and_every_worker_needs_its_descriptors() -> None:
     one = limits.needed(Case())
-    assert one > limits.PER_BUCKET + limits.PER_WORKER + limits.SPARE
-    assert limits.needed(Case(buckets=1000)) - one == limits.PER_BUCKET * 999
+    assert one > sqlite.DESCRIPTORS + limits.PER_WORKER + limits.SPARE
+    assert limits.needed(Case(buckets=1000)) - one == sqlite.DESCRIPTORS * 999
     assert limits.needed(Case(concurrency=1000)) - one == limits.PER_WORKER * 999
+
+
+def test_a_store_that_does_nothing_needs_none_for_its_buckets() -> None:
+    assert limits.needed(Case(driver="dry", buckets=1000)) == limits.needed(Case(driver="dry"))
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc")
@@ -98,5 +103,5 @@ def test_what_is_provided_for_the_parent_is_what_it_holds(tmp_path: Path) -> Non
     with StopSignals() as signals:
         TrialRunner(tmp_path, False, signals, Counting(), 0).run(case, 0)
     _, starting, measuring, _ = (count - before for count in held)
-    assert limits.PER_BUCKET * 100 <= starting <= limits.needed(case) - limits.PER_WORKER * 7
+    assert sqlite.DESCRIPTORS * 100 <= starting <= limits.needed(case) - limits.PER_WORKER * 7
     assert limits.PER_WORKER * 7 <= measuring <= limits.PER_WORKER * 7 + 8

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlstress.engine.loop import FIRST_CHUNK, LONG_NS, SHORT_NS, closed_loop, next_size, timed_loop
 from sqlstress.engine.protocols import Stamps
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
-from sqlstress.experiments.kv.kinds import GET, KINDS, REPLACE
+from sqlstress.experiments.kv.worker import GET, KINDS, REPLACE
 from tests.engine.fakes import LARGEST, Busy, FakeClock, FakeSource, gets, idling, raising
 
 WINDOW = Window(0, 100, 200)

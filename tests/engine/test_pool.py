@@ -21,7 +21,8 @@ from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Ready
 from sqlstress.errors import Interrupted
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
-from sqlstress.system.messages import MORE, PIECE, send
+from sqlstress.system.child import MORE, PIECE, send
+from sqlstress.targets import open_place
 from tests.halves import open_work
 
 DRY = Case(driver="dry", concurrency=2, ops=100, warmup_s=0.0)
@@ -65,7 +66,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any], 
     clock = Clock()
     monkeypatch.setattr(pools, "time", clock)
     monkeypatch.setattr(pools, "TICK_S", 0.0)
-    pool = Pool(DRY, Path(), 0, ())
+    pool = Pool(DRY, open_place(DRY, Path()), 0, ())
     theirs = []
     for number in (1, 2):
         ours, other = Pipe()
@@ -169,7 +170,9 @@ def test_a_worker_that_died_before_the_start_is_no_error_yet(waiting: Waiting) -
 def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any]]]:
     """A pool of a worker and two companions without processes: we hold the companions' ends."""
     monkeypatch.setattr(pools, "time", Clock())
-    pool = Pool(Case(driver="dry"), Path(), 0, (), ("checkpointer", "WAL watcher"))
+    pool = Pool(
+        Case(driver="dry"), open_place(Case(driver="dry"), Path()), 0, (), ("checkpointer", "WAL watcher")
+    )
     pairs = [Pipe() for _ in range(3)]
     for number, (ours, _) in enumerate(pairs, 1):
         pool._listen(ours, number)
@@ -227,7 +230,7 @@ def test_a_process_that_cannot_be_started_says_which_and_what_to_do(monkeypatch:
     monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", refuse)
     with (
         pytest.raises(WorkerFailure, match=r"process 1 of 2: Resource .*Lower --concurrency"),
-        Pool(DRY, Path(), 0, ()) as pool,
+        Pool(DRY, open_place(DRY, Path()), 0, ()) as pool,
     ):
         pool.start(no_pulse)
 
@@ -288,7 +291,7 @@ def test_whoever_waits_for_the_end_of_processes_can_be_stopped(waiting: Waiting)
 def test_real_workers_start_together_work_and_end() -> None:
     work = open_work(DRY, Path(), 0, {})
     work.prepare(no_pulse)
-    with Pool(DRY, Path(), 0, work.shared) as pool:
+    with Pool(DRY, open_place(DRY, Path()), 0, work.shared) as pool:
         pool.start(no_pulse)
         assert pool.wait_ready(60.0, no_pulse) == []
         window = plan_window(DRY, time.perf_counter_ns())
@@ -313,7 +316,7 @@ def test_real_workers_that_cannot_open_their_files_say_why(tmp_path: Path) -> No
     work = open_work(case, tmp_path, 0, {})
     work.prepare(no_pulse)
     work.connected()
-    with Pool(case, tmp_path / "missing", 0, work.shared) as pool:
+    with Pool(case, open_place(case, tmp_path / "missing"), 0, work.shared) as pool:
         pool.start(no_pulse)
         (failed,) = pool.wait_ready(60.0, no_pulse)
     assert failed.worker == 1
@@ -325,7 +328,7 @@ def test_of_a_worker_that_was_killed_it_is_known_by_when_it_had_ended() -> None:
     case = replace(DRY, concurrency=1)
     work = open_work(case, Path(), 0, {})
     work.prepare(no_pulse)
-    with Pool(case, Path(), 0, work.shared) as pool:
+    with Pool(case, open_place(case, Path()), 0, work.shared) as pool:
         pool.start(no_pulse)
         assert pool.wait_ready(60.0, no_pulse) == []
         killed_ns = time.perf_counter_ns()
@@ -337,7 +340,7 @@ def test_of_a_worker_that_was_killed_it_is_known_by_when_it_had_ended() -> None:
 def test_leaving_ends_workers_that_are_still_starting() -> None:
     work = open_work(DRY, Path(), 0, {})
     work.prepare(no_pulse)
-    with Pool(DRY, Path(), 0, work.shared) as pool:
+    with Pool(DRY, open_place(DRY, Path()), 0, work.shared) as pool:
         pool.start(no_pulse)
         processes = list(pool._processes)
     assert [process.is_alive() for process in processes] == [False, False]

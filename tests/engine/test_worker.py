@@ -19,8 +19,7 @@ from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Read
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.system.messages import LAST
-from sqlstress.targets import DRY
+from sqlstress.system.child import LAST
 from tests.halves import open_work
 from tests.pulses import nothing
 
@@ -63,7 +62,7 @@ def process_as_before() -> Iterator[None]:
 
 def job_of(case: Case, folder: Path = Path(), number: int = 2) -> Job:
     words = RawArray("q", SLOT_WORDS * (case.concurrency + 1))
-    work = open_work(replace(case, driver=DRY), folder, 0, {})  # which needs no files
+    work = open_work(replace(case, driver="dry"), folder, 0, {})  # which needs no files
     work.prepare(nothing)
     return Job(face_of(case).worker, case, case.ops, folder, number, 0, words, work.shared)
 

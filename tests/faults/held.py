@@ -50,9 +50,10 @@ def install(hold: Hold) -> None:
     """Have every moment told to a hold."""
     from sqlstress.cli import measure, outputs
     from sqlstress.engine import session
-    from sqlstress.engine.guard import Disturbance, Guard
+    from sqlstress.engine.guard import Guard
     from sqlstress.engine.victims import Victims
     from sqlstress.experiments.crash.database import Database
+    from sqlstress.targets.place import Disturbance
 
     class Watch(Nobody):
         def phase(self, name: str) -> None:

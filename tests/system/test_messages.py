@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.system.messages import MORE, PIECE, Inbox, send
+from sqlstress.system.child import MORE, PIECE, send
+from sqlstress.system.processes import Inbox
 
 Ends = tuple[Inbox, Any]
 

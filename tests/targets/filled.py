@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sqlstress.experiments.kv.acks import COUNTERS
+from sqlstress.experiments.kv.partition import bucket_of
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.partition import bucket_of
+from sqlstress.targets.sqlite.drivers import Connection
+from sqlstress.targets.sqlite.keyvalue import SqliteStore
+from sqlstress.targets.sqlite.place import SqlitePlace
+from sqlstress.targets.sqlite.table import SqliteTable
+from tests.pulses import nothing
+
+
+def table_of(case: Case, folder: Path) -> SqliteTable:
+    """Return the parent's key-value view of a case's files."""
+    counters = COUNTERS if case.spec.update_ratio else 0
+    return SqlitePlace(case, folder).table(case.spec.key_type, case.spec.value_size, counters)
+
+
+def open_store(case: Case, folder: Path, worker: int = 1) -> SqliteStore:
+    """Open a worker's key-value view of a case's files."""
+    return SqlitePlace(case, folder).keyvalue(worker, case.spec.begin, None)
 
 
 def create(case: Case, folder: Path, rows: Mapping[Any, Any]) -> None:
     """Create the files of a case and put each row where it belongs."""
-    for bucket, path in enumerate(files.paths(case, folder)):
-        inside = ((key, value) for key, value in rows.items() if bucket_of(key, case.buckets) == bucket)
-        files.create(case, path, inside).close()
+    buckets: list[list[tuple[Any, Any]]] = [[] for _ in range(case.buckets)]
+    for key, value in rows.items():
+        buckets[bucket_of(key, case.buckets)].append((key, value))
+    table = table_of(case, folder)
+    table.fill(buckets, nothing)
+    table.release()
+
+
+def create_file(case: Case, path: Path, rows: Iterable[tuple[Any, Any]]) -> Connection:
+    """Create one file with these rows; return the connection that keeps its WAL."""
+    return table_of(case, path.parent).fill_file(path, rows)
 
 
 def contents(case: Case, folder: Path, sql: str = "SELECT key, value FROM kv") -> list[dict[Any, Any]]:

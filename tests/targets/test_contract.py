@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from sqlstress.experiments.kv.acks import COUNTERS
+from sqlstress.experiments.kv.partition import bucket_of
 from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
-from sqlstress.targets import COUNTERS, Store, open_store
+from sqlstress.targets.keyvalue import Store
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import explain
-from sqlstress.targets.sqlite.partition import bucket_of
-from tests.targets.filled import contents, create, locked
+from tests.targets.filled import contents, create, create_file, locked, open_store
 
 PRELOADED = {key: -key for key in range(30)}
 Open = Callable[..., Store]
@@ -32,7 +33,7 @@ def open_view(case: Case, tmp_path: Path) -> Iterator[Open]:
         def open_view(begin: str = "immediate", busy: str = "default") -> Store:
             load, own_settings = replace(case.spec, begin=begin), replace(case.settings, busy=busy)
             own = replace(case, spec=load, settings=own_settings)
-            store = open_store(own, tmp_path, next(workers), None)
+            store = open_store(own, tmp_path, next(workers))
             opened.callback(store.close)
             return store
 
@@ -187,6 +188,6 @@ def test_a_closed_store_answers_no_more(case: Case, store: Store) -> None:
 def test_files_that_differ_are_both_named_in_the_settings(case: Case, tmp_path: Path) -> None:
     case = replace(case, buckets=2)
     for path, size in zip(files.paths(case, tmp_path), (4096, 8192), strict=True):
-        files.create(replace(case, settings=replace(case.settings, page_size=size)), path, ()).close()
-    with closing(open_store(case, tmp_path, 1, None)) as store:
+        create_file(replace(case, settings=replace(case.settings, page_size=size)), path, ()).close()
+    with closing(open_store(case, tmp_path)) as store:
         assert store.effective()["page_size"] == "4096 / 8192"

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from sqlstress.report.case import Case
-from sqlstress.targets import DRY, Store, open_store
 from sqlstress.targets.dry.keyvalue import DryStore
+from sqlstress.targets.dry.place import DryPlace
+from sqlstress.targets.keyvalue import Store
 from sqlstress.targets.sqlite.keyvalue import SqliteStore
-from tests.targets.filled import create
+from tests.targets.filled import create, open_store
 
 VALUE = object()
 OPERATIONS = ("gets", "pairs", "puts", "batches", "updates")
@@ -20,7 +21,7 @@ OPERATIONS = ("gets", "pairs", "puts", "batches", "updates")
 
 @pytest.fixture
 def dry() -> Store:
-    return open_store(Case(driver=DRY, buckets=3), Path("nowhere"), 1, VALUE)
+    return DryPlace(Case(driver="dry", buckets=3), Path("nowhere")).keyvalue(1, "immediate", VALUE)
 
 
 def names(of: object) -> set[str]:
@@ -29,7 +30,7 @@ def names(of: object) -> set[str]:
 
 def test_it_has_the_names_of_a_store_that_does_something(case: Case, dry: Store, tmp_path: Path) -> None:
     create(case, tmp_path, {})
-    with closing(open_store(case, tmp_path, 1, VALUE)) as real:
+    with closing(open_store(case, tmp_path)) as real:
         assert names(dry) == names(real) == names(Store) | set(OPERATIONS)
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import Interrupted, UsageError
+from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.pulse import paced
-from sqlstress.targets import COUNTERS
-from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite import files, table
 from sqlstress.targets.sqlite.integrity import integrity
 from tests.pulses import Pulses, nothing
-from tests.targets.filled import contents, create
+from tests.targets.filled import contents, create, create_file, table_of
 
 ROWS = {number: 10 * number for number in range(200)}
 
@@ -97,9 +97,8 @@ def test_a_setting_that_was_not_taken_is_told_at_the_first_write(
     refused = replace(case, settings=replace(case.settings, pragmas=(("temp_store", "memroy"),)))
     with pytest.raises(UsageError, match="asked for memroy"):
         files.first_write(refused, first_path)
-    files.remove(case, tmp_path)
     with pytest.raises(UsageError, match="asked for memroy"):
-        files.create_empty(refused, first_path)
+        table_of(refused, tmp_path).create(nothing)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +123,7 @@ def test_the_wal_has_the_size_at_which_it_works_as_long_as_somebody_holds_it(
 ) -> None:
     case = replace(case, settings=replace(case.settings, wal_autocheckpoint=frames))
     wal = first_path.with_name(first_path.name + "-wal")
-    holder = files.create(case, first_path, [])
+    holder = create_file(case, first_path, [])
     size = wal.stat().st_size
     assert size > frames * 4096
     holder.rows("PRAGMA user_version=2")
@@ -137,7 +136,7 @@ def test_the_wal_has_the_size_at_which_it_works_as_long_as_somebody_holds_it(
 @pytest.mark.parametrize("mode", ["wal", "delete"])
 def test_whoever_holds_a_file_locks_nobody_out(case: Case, first_path: Path, mode: str) -> None:
     case = replace(case, settings=replace(case.settings, journal_mode=mode))
-    holder = files.create(case, first_path, [])
+    holder = create_file(case, first_path, [])
     with files.opened(case, first_path) as other:
         other.rows("BEGIN EXCLUSIVE")
         other.rows("INSERT INTO kv VALUES (1, 1)")
@@ -152,9 +151,9 @@ def test_whoever_holds_a_file_locks_nobody_out(case: Case, first_path: Path, mod
 def test_rows_are_written_piece_by_piece(
     case: Case, first_path: Path, mode: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_PIECE", 100 * 32)
+    monkeypatch.setattr(table, "_PIECE", 100 * 32)
     case = replace(case, settings=replace(case.settings, journal_mode=mode))
-    holder = files.create(case, first_path, ((number, -number) for number in range(count)))
+    holder = create_file(case, first_path, ((number, -number) for number in range(count)))
     assert holder.rows("SELECT key, value FROM kv") == [(number, -number) for number in range(count)]
     holder.close()
 
@@ -162,8 +161,8 @@ def test_rows_are_written_piece_by_piece(
 def test_no_wal_grows_long_while_millions_of_rows_are_written(
     case: Case, first_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_PIECE", 1000 * 32)
-    holder = files.create(case, first_path, ((number, number) for number in range(20_000)))
+    monkeypatch.setattr(table, "_PIECE", 1000 * 32)
+    holder = create_file(case, first_path, ((number, number) for number in range(20_000)))
     assert first_path.stat().st_size > 200_000
     assert wal_of(first_path).stat().st_size < 100_000
     holder.close()
@@ -171,7 +170,7 @@ def test_no_wal_grows_long_while_millions_of_rows_are_written(
 
 def test_who_stops_while_rows_are_written_leaves_no_connection_behind(case: Case, first_path: Path) -> None:
     with pytest.raises(Interrupted):
-        files.create(case, first_path, paced(ROWS.items(), Pulses(stop_at=1)))
+        create_file(case, first_path, paced(ROWS.items(), Pulses(stop_at=1)))
     assert not wal_of(first_path).exists()
     with files.opened(case, first_path) as connection:
         assert connection.rows("SELECT count(*) FROM kv") == [(0,)]
@@ -196,20 +195,20 @@ def test_a_statement_that_fails_while_it_is_watched_says_why(case: Case, first_p
 
 def test_a_sound_file_has_nothing_to_complain_of(case: Case, tmp_path: Path, first_path: Path) -> None:
     create(case, tmp_path, ROWS)
-    assert integrity(case, first_path, nothing) == []
-    assert integrity(replace(case, verify="full"), first_path, nothing) == []
+    assert integrity(case, first_path, "quick_check", nothing) == []
+    assert integrity(case, first_path, "integrity_check", nothing) == []
 
 
-@pytest.mark.parametrize("verify", ["quick", "full"])
-def test_a_damaged_page_is_complained_of(case: Case, first_path: Path, verify: str) -> None:
-    files.create(case, first_path, ROWS.items()).close()
+@pytest.mark.parametrize("pragma", ["quick_check", "integrity_check"])
+def test_a_damaged_page_is_complained_of(case: Case, first_path: Path, pragma: str) -> None:
+    create_file(case, first_path, ROWS.items()).close()
     with files.opened(case, first_path) as connection:
         (root,) = connection.rows("SELECT rootpage FROM sqlite_schema WHERE name = 'kv'")[0]
     with first_path.open("r+b") as file:
         # The offset of the first free block of the table's root page, which leads nowhere now.
         file.seek((root - 1) * 4096 + 1)
         file.write(b"\xff\xff")
-    assert integrity(replace(case, verify=verify), first_path, nothing)
+    assert integrity(case, first_path, pragma, nothing)
 
 
 def test_remove_takes_all_of_its_own_files_and_nothing_else(

@@ -13,13 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
+from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.experiments.kv.keys import encoder
+from sqlstress.experiments.kv.partition import bucket_of
 from sqlstress.experiments.kv.spec import KEY_TYPES
 from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
-from sqlstress.targets import COUNTERS, open_store
-from sqlstress.targets.sqlite.partition import bucket_of
 from tests.drawing import examples
-from tests.targets.filled import contents, create
+from tests.targets.filled import contents, create, open_store
 
 
 class Machine(RuleBasedStateMachine):
@@ -42,7 +42,7 @@ class Machine(RuleBasedStateMachine):
         self.model: dict[Any, Any] = {self.encode(number): number for number in range(12)}
         self.counters = [dict.fromkeys(range(COUNTERS), 0) for _ in range(self.case.buckets)]
         create(self.own, self.folder, self.model)
-        self.store = open_store(self.own, self.folder, 1, None)
+        self.store = open_store(self.own, self.folder)
 
     def bucket(self, key: Any) -> int:
         return bucket_of(key, self.case.buckets)
@@ -86,7 +86,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.store.close()
-        self.store = open_store(self.own, self.folder, 1, None)
+        self.store = open_store(self.own, self.folder)
 
     def teardown(self) -> None:
         if not hasattr(self, "store"):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.targets.sqlite.seal import Seal, held_open
+from sqlstress.report.case import MAX_BUCKETS, Case
+from sqlstress.targets.sqlite.place import Seal, SqlitePlace, file_names
 
 
 @pytest.fixture
@@ -46,6 +47,24 @@ def test_a_file_that_comes_later_is_nobodys_business(database: Path) -> None:
     assert seal.broken() is None
 
 
-def test_a_connection_holds_the_database_its_wal_and_its_index_of_each_bucket(tmp_path: Path) -> None:
-    assert [path.name for path in held_open(tmp_path, 1)] == ["kv.db", "kv.db-wal", "kv.db-shm"]
-    assert [path.name for path in held_open(tmp_path, 2)][3:] == ["kv_1.db", "kv_1.db-wal", "kv_1.db-shm"]
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("buckets", [1, 2])
+def test_a_connection_holds_the_database_its_wal_and_its_index_of_each_bucket(
+    tmp_path: Path, buckets: int, suffix: str
+) -> None:
+    place = SqlitePlace(Case(buckets=buckets), tmp_path)
+    for path in place.paths:
+        for each in ("", "-wal", "-shm", "-journal"):
+            path.with_name(path.name + each).touch()
+    seal = place.seal()
+    place.paths[-1].with_name(place.paths[-1].name + "-journal").unlink()
+    assert seal.broken() is None
+    gone = place.paths[-1].with_name(place.paths[-1].name + suffix)
+    gone.unlink()
+    assert seal.broken() == f"{gone.name} was deleted"
+
+
+def test_each_bucket_has_a_file_name_of_its_own() -> None:
+    assert file_names(1) == ["kv.db"]
+    assert file_names(3) == ["kv_0.db", "kv_1.db", "kv_2.db"]
+    assert len(set(file_names(MAX_BUCKETS))) == MAX_BUCKETS

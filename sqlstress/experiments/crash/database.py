@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlstress.engine.examine import schema_complaints
-from sqlstress.engine.problems import Tally
+from sqlstress.errors import said
 from sqlstress.experiments.crash.proof import Contents, Told, check_acknowledged, check_whole, numbers_found
 from sqlstress.experiments.crash.records import PUT, TABLES, Entry, Records
 from sqlstress.experiments.crash.result import INTEGRITY
 from sqlstress.report import Check, Verdict
-from sqlstress.report.case import Case
+from sqlstress.report.problems import Tally
 from sqlstress.targets.sqlite import files, walindex
-from sqlstress.targets.sqlite.connecting import waiting_of
-from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver, said
-from sqlstress.targets.sqlite.drivers.base import Row
-from sqlstress.targets.sqlite.integrity import definitions, integrity, schema
+from sqlstress.targets.sqlite.client import waiting_of
+from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Row, codes, load_driver
+from sqlstress.targets.sqlite.integrity import definitions, integrity, schema_complaints
+from sqlstress.targets.sqlite.place import SqlitePlace
 
 EXAMINER = 0
 
@@ -49,9 +47,9 @@ class Examined(NamedTuple):
 class Database:
     """The files, and what they must hold: `told` has every writer that they have ever had."""
 
-    def __init__(self, case: Case, folder: Path) -> None:
-        self.case, self.folder = case, folder
-        self.records = Records(case)
+    def __init__(self, place: SqlitePlace) -> None:
+        self.case, self.place = place.case, place
+        self.records = Records(self.case)
         self.told: dict[int, Told] = {}
         self.schema: list[Row] = []
         """What every file defines."""
@@ -61,34 +59,30 @@ class Database:
         """Make new files; return their settings, read back after a first write."""
         self.remove()
         self.told = {}
-        for number, path in enumerate(self.paths):
-            files.create_tables(self.case, path, TABLES)
+        self.place.create_tables(TABLES, _nothing)
+        for number, path in enumerate(self.place.paths):
             rows = (self.records.rows(self.records.created(one)) for one in self.records.of_file(number))
-            with files.opened(self.case, path) as connection:
+            with self.place.opened(number) as connection:
                 connection.rows("BEGIN")
                 connection.run_many(PUT, chain.from_iterable(rows))
                 connection.rows("COMMIT")
             effective = files.first_write(self.case, path)
-        self.schema = schema(self.case, self.paths[0])
+        self.schema = self.place.schema()
         return effective
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files."""
-        return files.paths(self.case, self.folder)
 
     def remains(self) -> Remains:
         """Look at what a crash left, before anybody opens the files."""
+        paths = self.place.paths
         return Remains(
-            sum(walindex.wal_bytes(path) > 0 for path in self.paths),
-            sum(map(_is_hot, self.paths)),
-            sum(walindex.wal_bytes(path) > 0 and walindex.is_mid_checkpoint(path) for path in self.paths),
+            sum(walindex.wal_bytes(path) > 0 for path in paths),
+            sum(map(_is_hot, paths)),
+            sum(walindex.wal_bytes(path) > 0 and walindex.is_mid_checkpoint(path) for path in paths),
         )
 
     def examine(self) -> Examined:
         """Open every file, which recovers it, and read all of it. The connections stay until `release`."""
         begun, tally, found = time.perf_counter(), Tally(INTEGRITY), list[Contents]()
-        for path in self.paths:
+        for path in self.place.paths:
             tally.checked += 1
             try:
                 contents, complaints = self._read(path)
@@ -96,12 +90,12 @@ class Database:
                 if self._is_ours(error):
                     raise
                 # What can't be read is asked about once more: for the page.
-                complaints = integrity(replace(self.case, verify="full"), path, _nothing) or [said(error)]
+                complaints = integrity(self.case, path, "integrity_check", _nothing) or [said(error)]
             else:
                 found.append(contents)
             for complaint in complaints:
                 tally.problem(f"{path.name}: {complaint}")
-        whole = found if len(found) == len(self.paths) else []
+        whole = found if len(found) == len(self.place.paths) else []
         return Examined(whole, tally.check(), time.perf_counter() - begun)
 
     def _read(self, path: Path) -> tuple[Contents, list[str]]:
@@ -148,17 +142,17 @@ class Database:
     def set_aside(self, name: str) -> None:
         """Keep the files as they are, in a folder of this name."""
         self.release()
-        place = self.folder / name
-        place.mkdir()
-        for path in self.paths:
+        aside = self.place.where / name
+        aside.mkdir()
+        for path in self.place.paths:
             for suffix in files.SUFFIXES:
                 if (file := path.with_name(path.name + suffix)).exists():
-                    file.rename(place / file.name)
+                    file.rename(aside / file.name)
 
     def remove(self) -> None:
         """Delete the files."""
         self.release()
-        files.remove(self.case, self.folder)
+        self.place.discard()
 
 
 def _nothing() -> None:

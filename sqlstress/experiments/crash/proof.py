@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sqlstress.engine.problems import Tally
 from sqlstress.experiments.crash.records import Entry, Records
 from sqlstress.experiments.crash.result import ACKNOWLEDGED, WHOLE
 from sqlstress.report import Check
+from sqlstress.report.problems import Tally
 
 
 class Told(NamedTuple):

@@ -13,10 +13,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.values import SEQUENCE_BITS, WORKER_BITS, Value, Values
-from sqlstress.targets import Operation
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
+    from sqlstress.targets.keyvalue import Operation
     from sqlstress.targets.sqlite.drivers import Connection
 
 RECORDS = 64

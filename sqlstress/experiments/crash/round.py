@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.engine.problems import Tally
 from sqlstress.engine.trial import READY_EACH_S, READY_S
 from sqlstress.engine.victims import Victims
 from sqlstress.errors import EnvironmentFailure
@@ -13,6 +12,7 @@ from sqlstress.experiments.crash.proof import Told
 from sqlstress.experiments.crash.result import SURVIVORS, Kills
 from sqlstress.experiments.crash.strikes import Strike
 from sqlstress.report import Verdict
+from sqlstress.report.problems import Tally
 from sqlstress.system.pulse import Pulse
 
 GOES_ON_S = 30.0

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.observer import Progress
-from sqlstress.engine.problems import added
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Steps
 from sqlstress.engine.trial import TrialRunner
@@ -23,6 +22,9 @@ from sqlstress.experiments.crash.spec import Extra
 from sqlstress.experiments.crash.strikes import draw
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.case import Case
+from sqlstress.report.problems import added
+from sqlstress.targets.place import Place
+from sqlstress.targets.sqlite.place import SqlitePlace
 
 ROUNDS_EACH = 50
 """Rounds that a database serves: so many recoveries on top of each other, and a log that stays short."""
@@ -53,7 +55,7 @@ class KillStudy:
 
     def steps(self, bench: Bench) -> Steps:
         """Do all rounds, or those before something else than a kill ended a writer."""
-        database = Database(self.kills.case, bench.runner.folder)
+        database = Database(SqlitePlace(self.kills.case, bench.runner.folder))
         try:
             yield from self._rounds(bench.runner, database)
         except Exception as problem:
@@ -67,7 +69,7 @@ class KillStudy:
     def _rounds(self, runner: TrialRunner, database: Database) -> Steps:
         case, begun = self.kills.case, time.perf_counter()
         with ExitStack() as running:
-            victims = self._start(0, runner, running)
+            victims = self._start(0, runner, database.place, running)
             for number in range(self.kills.planned):
                 if number % self._rounds_each == 0:
                     self._create(database)
@@ -77,17 +79,17 @@ class KillStudy:
                 running.close()
                 if number + 1 < self.kills.planned:
                     # They start while the files are examined.
-                    victims = self._start(number + 1, runner, running)
+                    victims = self._start(number + 1, runner, database.place, running)
                 current.examine()
                 self._take(current, time.perf_counter() - begun)
                 runner.observer.progress(how_far(self.kills))
                 yield
                 self._go_on_after(current, runner, database)
 
-    def _start(self, number: int, runner: TrialRunner, running: ExitStack) -> Victims:
+    def _start(self, number: int, runner: TrialRunner, place: Place, running: ExitStack) -> Victims:
         """Start the writers of a round; they open nothing before they are told to begin."""
         before = number % self._rounds_each * self.kills.case.concurrency
-        victims = running.enter_context(Victims(self.kills.case, runner.folder, before))
+        victims = running.enter_context(Victims(self.kills.case, place, before))
         victims.start(runner.signals.check)
         return victims
 

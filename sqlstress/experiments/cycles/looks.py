@@ -12,10 +12,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.system.sharing import shared_array
-from sqlstress.targets import DRY
 
 if TYPE_CHECKING:
-    from sqlstress.report.case import Case
+    from sqlstress.targets.place import Place
 
 _WORDS = 8
 _ASKED, _TAKEN, _FINISHED = range(3)
@@ -24,9 +23,9 @@ PATIENCE_S = 2.0
 """A worker that waited so long asks no more: who looks has died, and the trial says so."""
 
 
-def is_watched(case: Case) -> bool:
+def is_watched(place: Place) -> bool:
     """Return whether there is a WAL to look at."""
-    return case.settings.journal_mode == "wal" and case.driver != DRY
+    return place.stores and place.case.settings.journal_mode == "wal"
 
 
 def shared_words(workers: int) -> Any:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sqlstress.engine.problems import Tally
+from sqlstress.report.problems import Tally
 
 
 def check_table(

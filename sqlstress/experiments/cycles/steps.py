@@ -3,62 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlstress.engine.ordered import Step
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.cycles.moves import CHECKPOINT, DELETE, INSERT, KINDS, moves_of, table
-from sqlstress.targets import DRY, Operation
-from sqlstress.targets.sqlite.connecting import connect, waits_outside
-from sqlstress.targets.sqlite.drivers import Waiting, load_driver
-from sqlstress.targets.sqlite.drivers import settings as pragmas
-from sqlstress.targets.sqlite.partition import file_names
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
+    from sqlstress.targets.keyvalue import Operation
+    from sqlstress.targets.sqlite.client import Client
+    from sqlstress.targets.sqlite.drivers import Connection
 
 
 class Steps:
     """Makes the steps of one worker, who has a connection and a table of its own."""
 
-    def __init__(self, case: Case, folder: Path, worker: int, salt: int, waiting: Waiting) -> None:
-        self._case, self._worker, self._salt = case, worker, salt
+    def __init__(self, case: Case, worker: int, salt: int, client: Client | None) -> None:
+        """Without a client the steps do nothing."""
+        self._worker, self._salt = worker, salt
         self._cycling = case.spec
-        if case.driver == DRY:
-            self._connection = None
-            self._calls: list[Operation] = [_nothing] * len(KINDS)
-        else:
-            self._connection = connect(case, folder / file_names(case.buckets)[0], waiting)
-            self._calls = self._prepared(waiting)
-
-    def _prepared(self, waiting: Waiting) -> list[Operation]:
-        """Return the call of each kind of step. It waits for its turn where it begins to write."""
-        assert self._connection
-        name = table(self._worker)
-        calls: list[Operation] = [
-            self._connection.writer(sql)
-            for sql in (
-                "BEGIN IMMEDIATE",
-                f"INSERT INTO {name} (value) VALUES (?)",
-                f"DELETE FROM {name}",
-                "COMMIT",
-            )
-        ]
-        if waits_outside(self._case):
-            result_code = load_driver(self._case.driver).result_code
-            # Nothing is to be undone: a statement that was BUSY did nothing, and a COMMIT can be tried again.
-            calls = [waiting.retried(call, result_code, lambda: None) for call in calls]
-        return [*calls, self._checkpoint]
-
-    def _checkpoint(self, _params: object) -> None:
-        # Closing the connection would do it too, but nobody could see that it was kept from its end.
-        assert self._connection
-        ((busy, *_),) = self._connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        if busy:
-            raise EnvironmentFailure(
-                "the closing checkpoint met a lock that stayed taken: end what else reads the database."
-            )
+        self._calls = _prepared(client, table(worker)) if client else [_nothing] * len(KINDS)
 
     def of_cycle(self, cycle: int) -> Iterator[Step]:
         """Yield the steps of a cycle, counted from 1."""
@@ -71,15 +36,33 @@ class Steps:
         """Yield the step after the last cycle."""
         yield Step(CHECKPOINT, self._calls[CHECKPOINT], (), 0)
 
-    def effective(self) -> dict[str, str]:
-        """Return the settings as SQLite answers them."""
-        return pragmas.read_back(self._connection, self._case.settings) if self._connection else {}
 
-    def close(self) -> None:
-        """Close the connection; a transaction that is open is undone."""
-        if self._connection:
-            self._connection.close()
+def _prepared(client: Client, name: str) -> list[Operation]:
+    """Return the call of each kind of step. It waits for its turn where it begins to write."""
+    connection = client.connect(0)
+    calls: list[Operation] = [
+        connection.writer(sql)
+        for sql in (
+            "BEGIN IMMEDIATE",
+            f"INSERT INTO {name} (value) VALUES (?)",
+            f"DELETE FROM {name}",
+            "COMMIT",
+        )
+    ]
+    if client.waits_outside:
+        # Nothing is to be undone: a statement that was BUSY did nothing, and a COMMIT can be tried again.
+        calls = [client.retried(call, lambda: None) for call in calls]
+    return [*calls, lambda _: _checkpoint(connection)]
+
+
+def _checkpoint(connection: Connection) -> None:
+    # Closing the connection would do it too, but nobody could see that it was kept from its end.
+    ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    if busy:
+        raise EnvironmentFailure(
+            "the closing checkpoint met a lock that stayed taken: end what else reads the database."
+        )
 
 
 def _nothing(params: object) -> None:
-    """Stand for a call of the dry driver."""
+    """Stand for a call where nothing is stored."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.tally import Window
 from sqlstress.experiments.cycles.looks import POLL_S, Taking, lines_of
-from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
 from sqlstress.targets.sqlite import walindex
-from sqlstress.targets.sqlite.partition import file_names
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
+    from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class Watched:
@@ -48,9 +49,9 @@ class Watched:
 class CycleWatcher:
     """Answers the workers; a companion of theirs."""
 
-    def __init__(self, case: Case, folder: Path, shared: tuple[Any, ...]) -> None:
+    def __init__(self, case: Case, place: SqlitePlace, shared: tuple[Any, ...]) -> None:
         _, words = shared
-        self._database = folder / file_names(case.buckets)[0]
+        self._database = place.paths[0]
         self._watched = [Watched(line) for line in lines_of(words)]
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.ordered import OrderedSource, Step
@@ -14,10 +13,11 @@ from sqlstress.experiments.cycles.moves import KINDS
 from sqlstress.experiments.cycles.steps import Steps
 from sqlstress.experiments.cycles.times import CycleTimes
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.sqlite.connecting import waiting_of
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
+    from sqlstress.targets.dry.place import DryPlace
+    from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class CyclesSource(OrderedSource):
@@ -28,20 +28,20 @@ class CyclesSource(OrderedSource):
     def __init__(
         self,
         case: Case,
-        folder: Path,
+        place: SqlitePlace | DryPlace,
         worker: int,
         salt: int,
         shared: tuple[Any, ...],
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         words, looks = shared
-        waiting = waiting_of(case, worker)
-        super().__init__(words, worker, waiting, iter(()))
+        self._client = place.client(worker) if place.stores else None
+        super().__init__(words, worker, self._client, iter(()))
         self._clock = clock
         assert case.spec
         self._cycling = case.spec
-        self._made = Steps(case, folder, worker, salt, waiting)
-        self._asking = Asking(looks, worker) if is_watched(case) else None
+        self._made = Steps(case, worker, salt, self._client)
+        self._asking = Asking(looks, worker) if is_watched(place) else None
         self._times = CycleTimes()
         self._stretches = self._stretch_by_stretch()
         self._until_ns: float | None = None
@@ -80,9 +80,10 @@ class CyclesSource(OrderedSource):
         self._times.add(chunk.kinds[:done], stamps)
 
     def findings(self) -> Findings:
-        self.seen.effective = self._made.effective()
+        self.seen.effective = self._client.effective() if self._client else {}
         self.seen.series = self._times.series()
         return self.seen
 
     def close(self) -> None:
-        self._made.close()
+        if self._client:
+            self._client.close()

@@ -12,6 +12,7 @@ from sqlstress.experiments.keys.spec import SCHEMAS, Extra, Picks
 from sqlstress.options.option import chosen, options_of
 from sqlstress.plan.ask import Ask, check_locking
 from sqlstress.report.case import SETTINGS, Case, Settings, common, otherwise
+from sqlstress.targets import target_of
 
 MOST_ROWS = 10_000_000
 """Picks in the table: all of them are compared with what the workers were told, in memory."""
@@ -55,7 +56,7 @@ def _check_together(asked: Asked) -> None:
     most = asked.most_processes
     if most > load.users:
         raise UsageError(f"--users {load.users} leaves some of {most} processes without one: raise --users.")
-    if asked.case.driver == "dry" and "sqlite" in asked.some("made-by"):
+    if "sqlite" in asked.some("made-by") and not target_of(asked.case.driver).STORES:
         raise UsageError("--made-by sqlite needs a database: the dry driver stores nothing.")
     check_locking(asked)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from sqlstress.engine.problems import Tally
 from sqlstress.experiments.keys.ids import ASCENDING, SIZE
 from sqlstress.report import Check
+from sqlstress.report.problems import Tally
 from sqlstress.system.pulse import Pulse, paced
 
 

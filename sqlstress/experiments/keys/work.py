@@ -3,62 +3,56 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.examine import examined, integrity_check, schema_check, unverified
+from sqlstress.engine.examine import examined
 from sqlstress.engine.ledger import Ledger, shared_words
-from sqlstress.engine.protocols import Outcome, Work
+from sqlstress.engine.protocols import Outcome
+from sqlstress.engine.proven import ProvenWork
 from sqlstress.experiments.keys import ids, proof, schemas
 from sqlstress.experiments.keys.choices import picked_by, picks_in, users_of
-from sqlstress.report import Check, Trial, Verdict
+from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse, paced
-from sqlstress.targets import DRY
-from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import load_driver
-from sqlstress.targets.sqlite.drivers.base import Row
-from sqlstress.targets.sqlite.integrity import schema
-from sqlstress.targets.sqlite.space import measure_space
+from sqlstress.targets.sqlite.files import watched
+from sqlstress.targets.sqlite.place import SqlitePlace
 
 CLOCK_TOLERANCE_S = 1.0
 """By how much the time of day may differ from what has passed until it is no witness any more."""
 FIRST_YEAR, LAST_YEAR = 1965, 2023
 
 
-class KeysWork(Work):
+class KeysWork(ProvenWork):
     """One trial's database."""
 
-    def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
-        self.case, self.folder = case, folder
+    place: SqlitePlace
+
+    def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
+        super().__init__(case, place)
         self.picks = picks_in(case)
         self._words = shared_words(case.concurrency)
         self.shared = (self._words,)
         self._users: list[Any] = []
         self._items: list[Any] = []
-        self._schema: list[Row] = []
         self._begun = 0.0, 0.0
 
-    def prepare(self, pulse: Pulse) -> None:
+    def create(self, pulse: Pulse) -> None:
         """Create the tables, and fill those of the users and of the items."""
-        if self.case.driver == DRY:
-            return
         self._users = self._identifiers(self.picks.users, pulse)
         self._items = self._identifiers(self.picks.items, pulse)
         self._begun = time.time(), time.monotonic()
-        files.remove(self.case, self.folder)
         _, version = load_driver(self.case.driver).versions()
-        files.create_tables(self.case, self._path(), schemas.definitions(self.picks, version))
-        with files.opened(self.case, self._path()) as connection:
+        self.place.create_tables(schemas.definitions(self.picks, version), pulse)
+        with self.place.opened() as connection:
             connection.rows("BEGIN IMMEDIATE")
             users = ((one, *_user(n)) for n, one in enumerate(paced(self._users, pulse)))
             connection.run_many("INSERT INTO users VALUES (?, ?)", users)
             items = ((one, *_item(n)) for n, one in enumerate(paced(self._items, pulse)))
             connection.run_many("INSERT INTO items VALUES (?, ?, ?)", items)
             connection.rows("COMMIT")
-        self._schema = schema(self.case, self._path())
 
     def _identifiers(self, number: int, pulse: Pulse) -> list[Any]:
         if self.picks.id_type == "int":
@@ -66,26 +60,15 @@ class KeysWork(Work):
         make = ids.maker(self.picks.id_type)
         return [make() for _ in paced(range(number), pulse)]
 
-    def _path(self) -> Path:
-        (path,) = files.paths(self.case, self.folder)
-        return path
-
-    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
+    def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Say whether every acknowledged pick is there once, and nothing else is."""
-        if self.case.driver == DRY or self.case.verify == "none":
-            return unverified(self.case)
-        begun = time.perf_counter()
         told, found = self._told(outcomes, pulse), proof.Found()
-        checks = [
-            integrity_check(self.case, self.folder, pulse),
-            examined("schema", lambda: schema_check(self.case, self.folder, self._schema, pulse)),
-            examined("users and items", lambda: self._check_lists(pulse)),
-            examined("picks", lambda: proof.check_picks(told, self._scan(found, pulse), pulse)),
-            examined("foreign keys", lambda: self._check_foreign_keys(found, pulse)),
-        ]
+        yield from self.sound(pulse)
+        yield examined("users and items", lambda: self._check_lists(pulse))
+        yield examined("picks", lambda: proof.check_picks(told, self._scan(found, pulse), pulse))
+        yield examined("foreign keys", lambda: self._check_foreign_keys(found, pulse))
         if self.picks.own_id:
-            checks.append(self._check_ids(outcomes, told, found, pulse))
-        return Verdict(tuple(checks), time.perf_counter() - begun)
+            yield self._check_ids(outcomes, told, found, pulse)
 
     def _told(self, outcomes: Sequence[Outcome], pulse: Pulse) -> proof.Told:
         picked: dict[int, Sequence[int]] = {}
@@ -105,7 +88,7 @@ class KeysWork(Work):
         users, items = ({one: n for n, one in enumerate(known)} for known in (self._users, self._items))
         own = "id" if self.picks.own_id else "NULL"
         intact = schemas.as_inserted(self.picks, *self._span())
-        with files.opened(self.case, self._path()) as connection:
+        with self.place.opened() as connection:
             rows = connection.iterate(f"SELECT {own}, user, item, {intact} FROM picks NOT INDEXED")
             for one, user, item, is_intact in paced(rows, pulse):
                 if user in users and item in items:
@@ -130,13 +113,13 @@ class KeysWork(Work):
             "users": {one: _user(n) for n, one in enumerate(paced(self._users, pulse))},
             "items": {one: _item(n) for n, one in enumerate(paced(self._items, pulse))},
         }
-        with files.opened(self.case, self._path()) as connection:
+        with self.place.opened() as connection:
             found = {table: connection.iterate(f"SELECT * FROM {table} NOT INDEXED") for table in wanted}
             return proof.check_lists(wanted, found)
 
     def _check_foreign_keys(self, found: proof.Found, pulse: Pulse) -> Check:
-        with files.opened(self.case, self._path()) as connection:
-            dangling = files.watched(connection, "PRAGMA foreign_key_check", pulse)
+        with self.place.opened() as connection:
+            dangling = watched(connection, "PRAGMA foreign_key_check", pulse)
         return proof.check_foreign_keys(dangling, found.rows())
 
     def _check_ids(
@@ -147,13 +130,9 @@ class KeysWork(Work):
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add the space that the database takes, unless what is in it is wrong."""
-        if self.case.driver == DRY or trial.verdict.status == "failed":
+        if trial.verdict.status == "failed":
             return trial
-        return replace(trial, space=measure_space(self.case, self._path(), pulse))
-
-    def discard(self) -> None:
-        """Remove the files."""
-        files.remove(self.case, self.folder)
+        return replace(trial, space=self.place.space(pulse))
 
 
 def _user(number: int) -> tuple[str]:

@@ -9,22 +9,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.engine.protocols import Findings
 from sqlstress.experiments.keys import ids, schemas
 from sqlstress.experiments.keys.choices import first_number, picked_by, picks_in, users_of
-from sqlstress.targets import DRY
-from sqlstress.targets.sqlite.connecting import connect, waiting_of
-from sqlstress.targets.sqlite.drivers import Connection, Waiting, load_driver
-from sqlstress.targets.sqlite.drivers import settings as pragmas
-from sqlstress.targets.sqlite.partition import file_names
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.targets import Operation
+    from sqlstress.targets.dry.place import DryPlace
+    from sqlstress.targets.keyvalue import Operation
+    from sqlstress.targets.sqlite.drivers import Connection
+    from sqlstress.targets.sqlite.place import SqlitePlace
 
 USERS = "SELECT id FROM users ORDER BY rowid"
 ITEMS = "SELECT id FROM items ORDER BY rowid"
@@ -44,24 +41,25 @@ class UserPicks(NamedTuple):
 
 
 class KeysSource(OrderedSource):
-    """Inserts the picks of every user that is this worker's; the dry driver only makes their rows."""
+    """Inserts the picks of every user that is this worker's; where nothing is stored, it makes their rows."""
 
     kinds = ("picks",)
 
-    def __init__(self, case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
+    def __init__(
+        self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
+    ) -> None:
         self._case = case
-        picks, waiting = picks_in(case), waiting_of(case, worker)
-        self._connection: Connection | None = None
+        picks = picks_in(case)
+        self._client = place.client(worker) if place.stores else None
         users: Sequence[Any] = range(picks.users)
         items: Sequence[Any] = range(picks.items)
         rows = rows_of(case)
         insert: Operation = lambda user_picks: deque(rows(user_picks), 0)  # noqa: E731
-        if case.driver != DRY:
-            (name,) = file_names(case.buckets)
-            self._connection = connect(case, folder / name, waiting)
-            users, items = ([row[0] for row in self._connection.rows(sql)] for sql in (USERS, ITEMS))
-            insert = insertion(case, self._connection, waiting, rows)
-        super().__init__(shared[0], worker, waiting, self._picks(worker, insert, users, items))
+        if self._client:
+            connection = self._client.connect(0)
+            users, items = ([row[0] for row in connection.rows(sql)] for sql in (USERS, ITEMS))
+            insert = self._client.retried(insertion(case, connection, rows), connection.rollback)
+        super().__init__(shared[0], worker, self._client, self._picks(worker, insert, users, items))
 
     def _picks(
         self, worker: int, insert: Operation, users: Sequence[Any], items: Sequence[Any]
@@ -72,13 +70,13 @@ class KeysSource(OrderedSource):
             yield Step(0, insert, UserPicks(users[user], picked, first_number(picks, user)), len(picked))
 
     def findings(self) -> Findings:
-        if self._connection is not None:
-            self.seen.effective = pragmas.read_back(self._connection, self._case.settings)
+        if self._client:
+            self.seen.effective = self._client.effective()
         return self.seen
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        if self._client:
+            self._client.close()
 
 
 def rows_of(case: Case) -> Callable[[UserPicks], Iterable[Row]]:
@@ -92,10 +90,8 @@ def rows_of(case: Case) -> Callable[[UserPicks], Iterable[Row]]:
     return lambda one: ((make(), one.user, item) for item in one.items)
 
 
-def insertion(
-    case: Case, connection: Connection, waiting: Waiting, rows: Callable[[UserPicks], Iterable[Row]]
-) -> Operation:
-    """Return what inserts a user's picks in one transaction, begun again while SQLite answers BUSY."""
+def insertion(case: Case, connection: Connection, rows: Callable[[UserPicks], Iterable[Row]]) -> Operation:
+    """Return what inserts a user's picks in one transaction."""
     picks = picks_in(case)
     if picks.own_id and picks.made_by == "sqlite" and picks.id_type != "int":
         connection.function(schemas.NEW_ID, 0, ids.maker(picks.id_type))
@@ -107,4 +103,4 @@ def insertion(
         connection.run_many(insert, rows(one))
         end(())
 
-    return waiting.retried(insert_all, load_driver(case.driver).result_code, connection.rollback)
+    return insert_all

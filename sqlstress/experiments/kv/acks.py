@@ -28,7 +28,6 @@ from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.protocols import Stamps
-from sqlstress.targets import COUNTERS
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -38,6 +37,8 @@ MEMORY_BUDGET = 256 << 20
 """Bytes of acknowledgements, all workers together."""
 CHUNK_ROWS = 1024
 META = 8
+COUNTERS = 16
+"""Counters in every bucket, for read-modify-write transactions."""
 
 _STRETCH = 512
 

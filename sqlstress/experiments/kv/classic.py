@@ -10,19 +10,17 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from itertools import islice, repeat
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import Chunk
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.kinds import GET, REPLACE
-from sqlstress.experiments.kv.worker import KeyValueSource
-from sqlstress.targets import Operation
-from sqlstress.targets.sqlite.partition import modulo
+from sqlstress.experiments.kv.worker import GET, REPLACE, KeyValueSource
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
+    from sqlstress.targets.keyvalue import Operation
+    from sqlstress.targets.place import Place
 
 LARGEST_KEY = 1 << 31
 
@@ -33,6 +31,11 @@ def drawn_keys(case: Case, salt: int, worker: int) -> list[int]:
     return [randint(0, LARGEST_KEY) for _ in range(case.ops or 0)]
 
 
+def modulo(key: int, buckets: int) -> int:
+    """Return the bucket of a key as the published script chooses it."""
+    return key % buckets
+
+
 def shape_of(case: Case) -> acks.Shape:
     """Return the shape of a worker's area: each of its sets has a slot of its own."""
     return acks.Shape(1, acks.CHUNK_ROWS, case.ops or 0, 0)
@@ -41,8 +44,8 @@ def shape_of(case: Case) -> acks.Shape:
 class ClassicSource(KeyValueSource):
     """Sets all of its keys, then gets them shuffled."""
 
-    def __init__(self, case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
-        self._open(case, folder, worker, salt, shared[0], shape_of(case))
+    def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
+        self._open(case, place, worker, salt, shared[0], shape_of(case))
         keys = drawn_keys(case, salt, worker)
         shuffled = list(keys)
         Random(f"{case.seed}:{salt}:{worker}:shuffle").shuffle(shuffled)

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.examine import examined, integrity_check, reading_checks, schema_check, unverified
-from sqlstress.engine.protocols import Outcome, Work
+from sqlstress.engine.examine import examined, reading_checks
+from sqlstress.engine.protocols import Outcome
+from sqlstress.engine.proven import ProvenWork
 from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv import acks, proof
-from sqlstress.experiments.kv.classic import drawn_keys, shape_of
-from sqlstress.report import Check, Verdict
+from sqlstress.experiments.kv.classic import drawn_keys, modulo, shape_of
+from sqlstress.report import Check
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse, paced
 from sqlstress.system.sharing import shared_array
-from sqlstress.targets import DRY
-from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers.base import Row
-from sqlstress.targets.sqlite.integrity import schema
-from sqlstress.targets.sqlite.partition import modulo
+from sqlstress.targets.place import Place
 
 
-class ClassicWork(Work):
+class ClassicWork(ProvenWork):
     """The parent's half; `carry` keeps what the files hold from one trial to the next."""
 
-    def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
-        self.case, self.folder, self.salt = case, folder, salt
+    def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
+        super().__init__(case, place)
+        self.salt = salt
+        self.table = place.table(case.spec.key_type, case.spec.value_size, counters=0)
         self.shape = shape_of(case)
         words = shared_array("q", self.shape.words * case.concurrency)
         self._words = memoryview(words).cast("B").cast("q")
         self.shared = (words,)
         self.values = Values(salt, case.spec.value_size)
-        self._schema: list[Row] = []
         self._fresh = carry.get(("classic", case.buckets)) != self._kind()
         carry["classic", case.buckets] = self._kind()
         self._rows: dict[int, Any] = {} if self._fresh else carry["rows", case.buckets]
@@ -46,30 +42,17 @@ class ClassicWork(Work):
         """Return what trials must have in common to be one sweep over the same files."""
         return replace(self.case, concurrency=1)
 
-    def prepare(self, pulse: Pulse) -> None:
-        """Create the files before the first trial of a layout."""
-        if self.case.driver == DRY:
-            return
-        paths = files.paths(self.case, self.folder)
+    def create(self, pulse: Pulse) -> None:
+        """Create the buckets before the first trial of a layout."""
         if self._fresh:
-            files.remove(self.case, self.folder)
-            for path in paths:
-                pulse()
-                files.create_empty(self.case, path)
-        self._schema = schema(self.case, paths[0])
+            assert self.table
+            self.table.create(pulse)
 
-    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
+    def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Say whether the data is what the workers were told it is, and the older rows are as they were."""
-        if self.case.driver == DRY or self.case.verify == "none":
-            return unverified(self.case)
-        begun = time.perf_counter()
-        checks = [
-            *reading_checks(outcomes),
-            integrity_check(self.case, self.folder, pulse),
-            examined("schema", lambda: schema_check(self.case, self.folder, self._schema, pulse)),
-            examined("last write", lambda: self._check_keys(outcomes, pulse)),
-        ]
-        return Verdict(tuple(checks), time.perf_counter() - begun)
+        yield from reading_checks(outcomes)
+        yield from self.sound(pulse)
+        yield examined("last write", lambda: self._check_keys(outcomes, pulse))
 
     def _check_keys(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
         ours, history = self._history(outcomes, pulse)
@@ -113,17 +96,17 @@ class ClassicWork(Work):
         return ours, proof.History(sequences, begins, ends, latest, unknown, proof.ends_of_the_dead(outcomes))
 
     def _scan(self, pulse: Pulse) -> tuple[dict[int, Any], list[str]]:
-        """Return every row that is in the file of its key, and the other rows' keys in words."""
+        """Return every row that is in the bucket of its key, and the other rows' keys in words."""
         rows: dict[int, Any] = {}
         astray: list[str] = []
         buckets = self.case.buckets
-        for bucket, path in enumerate(files.paths(self.case, self.folder)):
-            with files.opened(self.case, path) as connection:
-                for key, value in paced(connection.iterate("SELECT key, value FROM kv"), pulse):
-                    if isinstance(key, int) and modulo(key, buckets) == bucket:
-                        rows[key] = value
-                    else:
-                        astray.append(f"{key!r:.80} (which does not belong into {path.name})")
+        assert self.table
+        for bucket in range(buckets):
+            for key, value in paced(self.table.rows(bucket), pulse):
+                if isinstance(key, int) and modulo(key, buckets) == bucket:
+                    rows[key] = value
+                else:
+                    astray.append(f"{key!r:.80} (which does not belong into {self.table.name(bucket)})")
         return rows, astray
 
     def _writer(self, key: int, value: Any, earlier: dict[int, Any], ours: set[int]) -> Stamp | None:
@@ -132,4 +115,4 @@ class ClassicWork(Work):
         return self.values.read(value) if key in ours else None
 
     def discard(self) -> None:
-        """Keep the files: they serve the whole sweep."""
+        """Keep the data: it serves the whole sweep."""

@@ -12,6 +12,7 @@ from sqlstress.experiments.kv.spec import Checkpointing, Extra, Load
 from sqlstress.options.option import chosen, options_of
 from sqlstress.plan.ask import Ask, check_locking, is_exclusive
 from sqlstress.report.case import COMMON, SETTINGS, Case, Settings, common
+from sqlstress.targets import target_of
 
 MOST_DATA = 1 << 40
 """Bytes of all values together, each key's being preloaded."""
@@ -119,7 +120,7 @@ def _check_checkpointing(asked: Asked) -> None:
     which = "--checkpointer" if mode != "none" else "--pinned-reader"
     if settings.journal_mode != "wal":
         raise UsageError(f"{which} needs a WAL: leave out --journal-mode {settings.journal_mode}.")
-    if asked.case.driver == "dry":
+    if not target_of(asked.case.driver).STORES:
         raise UsageError(f"{which} needs a database: the dry driver stores nothing.")
     if is_exclusive(settings):
         raise UsageError(f"{which} is a process of its own, and locking_mode=exclusive lets one in.")
@@ -172,7 +173,7 @@ KV = Experiment(
     writes=lambda case: case.spec.read_ratio < 1 or case.spec.update_ratio > 0,
     guess_s=_guess_s,
     work="sqlstress.experiments.kv.work:KeyValueWork",
-    worker="sqlstress.experiments.kv.transactions:open_source",
+    worker="sqlstress.experiments.kv.worker:open_source",
     companions={
         "checkpointer": "sqlstress.experiments.kv.beside.checkpointer:Checkpointer",
         "pinned reader": "sqlstress.experiments.kv.beside.pinned_reader:PinnedReader",

@@ -11,11 +11,10 @@ from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING
 
-from sqlstress.targets.sqlite.partition import Key
-
 if TYPE_CHECKING:
     from sqlstress.experiments.kv.spec import Load
 
+Key = int | str | bytes
 Draw = Callable[[int], "array[int]"]
 """A function of a count: so many key numbers, as an array("q")."""
 

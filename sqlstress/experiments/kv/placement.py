@@ -1,22 +1,14 @@
-"""Which bucket each key lies in, computed once by the parent and shared with the workers."""
+"""Which bucket each key lies in, as the parent has computed it once and shared it with the workers."""
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.kv.keys import encoder
-from sqlstress.system.sharing import shared_array
-from sqlstress.targets.sqlite.partition import table
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.system.pulse import Pulse
-
-_BLOCK = 1 << 14
 
 
 class Placement:
@@ -67,52 +59,6 @@ class Placement:
     def size(self, bucket: int) -> int:
         """Return the number of keys in a bucket."""
         return self.starts[bucket + 1] - self.starts[bucket]
-
-    def by_bucket(self, pulse: Pulse) -> list[Sequence[int]]:
-        """Return the keys of each bucket, in ascending order."""
-        if self.table is None:
-            return [range(self.key_space)]
-        return list(_grouped(self.table, self.buckets, pulse))
-
-
-def shared_arrays(case: Case, pulse: Pulse) -> tuple[Any, Any]:
-    """Return (bucket of each key, keys ordered by bucket) as shared arrays; None where not needed.
-
-    Millions of keys take seconds: `pulse` is called often, and may raise.
-    """
-    load = case.spec
-    if case.buckets == 1:
-        return None, None
-    encode = encoder(load.key_type)
-    bucket_table = shared_array("H", load.key_space)
-    words = memoryview(bucket_table).cast("B").cast("H")
-    for block in _blocks(load.key_space):
-        pulse()
-        words[block.start : block.stop] = table(map(encode, block), case.buckets)
-    if load.batch == 1:
-        return bucket_table, None
-    order = shared_array("I", load.key_space)
-    ordered = memoryview(order).cast("B").cast("I")
-    place = 0
-    for group in _grouped(words, case.buckets, pulse):
-        ordered[place : place + len(group)] = group
-        place += len(group)
-    return bucket_table, order
-
-
-def _grouped(bucket_table: Any, buckets: int, pulse: Pulse) -> list[array[int]]:
-    groups = [array("I") for _ in range(buckets)]
-    adders = [group.append for group in groups]
-    for block in _blocks(len(bucket_table)):
-        pulse()
-        for number, bucket in zip(block, bucket_table[block.start : block.stop].tolist(), strict=True):
-            adders[bucket](number)
-    return groups
-
-
-def _blocks(count: int) -> Iterator[range]:
-    """Yield the numbers from 0 to count - 1, block by block."""
-    return (range(start, min(start + _BLOCK, count)) for start in range(0, count, _BLOCK))
 
 
 def check_room(case: Case, placement: Placement) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlstress.engine.problems import EXAMPLES, Tally
 from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.values import Stamp
 from sqlstress.report import Check
+from sqlstress.report.problems import EXAMPLES, Tally
 
 PRELOADED = Stamp(0, 0)
 """Stands for the value that the key had before the trial."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from array import array
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import Chunk
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.kinds import GET, PAIR, REPLACE, UPDATE
-from sqlstress.experiments.kv.worker import KeyValueSource
-from sqlstress.targets import COUNTERS, Operation
+from sqlstress.experiments.kv.acks import COUNTERS
+from sqlstress.experiments.kv.worker import GET, PAIR, REPLACE, UPDATE, KeyValueSource
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
+    from sqlstress.targets.keyvalue import Operation
+    from sqlstress.targets.place import Place
 
 _RESOLUTION = 1 << 16
 PAIRS_AMONG_GETS = 4
@@ -24,8 +24,8 @@ PAIRS_AMONG_GETS = 4
 class TransactionSource(KeyValueSource):
     """Prepares one operation at a time: a transaction of several statements hides that cost."""
 
-    def __init__(self, case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
-        super().__init__(case, folder, worker, salt, shared)
+    def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
+        super().__init__(case, place, worker, salt, shared)
         # Even where nothing is written there are two kinds of reads, told apart by the chunk's kinds.
         self.only_reads = False
         self.row_weights = (1, case.spec.batch, 1, 2)
@@ -111,9 +111,3 @@ class TransactionSource(KeyValueSource):
         for kind, rows in zip(chunk.kinds, results, strict=False):
             if kind == PAIR:
                 self.check.pair_read(rows)
-
-
-def open_source(case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> KeyValueSource:
-    """Open a worker's half of a key-value case."""
-    several = case.spec.batch > 1 or case.spec.update_ratio > 0
-    return (TransactionSource if several else KeyValueSource)(case, folder, worker, salt, shared)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from itertools import compress, repeat
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +18,15 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.checks import ReadCheck
 from sqlstress.experiments.kv.keys import drawer, encoder
-from sqlstress.experiments.kv.kinds import GET, KINDS, REPLACE, UPDATE
 from sqlstress.experiments.kv.placement import Placement
-from sqlstress.targets import Operation, open_store
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
+    from sqlstress.targets.keyvalue import Operation
+    from sqlstress.targets.place import Place
 
+KINDS = ("get", "replace", "update", "pair")
+GET, REPLACE, UPDATE, PAIR = range(len(KINDS))
 PATIENCE_S = 60.0
 """So long a worker may wait for locks, all attempts together, without a write between that was done."""
 _IS_GET = bytes(kind == GET for kind in range(256))
@@ -39,10 +40,10 @@ class KeyValueSource:
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
     stamps: Any
 
-    def __init__(self, case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
+    def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
         load = case.spec
-        self._open(case, folder, worker, salt, words, acks.shape_of(case, load.key_space))
+        self._open(case, place, worker, salt, words, acks.shape_of(case, load.key_space))
         self.placement = Placement(case, bucket_table, order)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
         self.draw = drawer(load, self.random, worker - 1, case.concurrency)
@@ -51,10 +52,10 @@ class KeyValueSource:
         self.only_reads = load.read_ratio == 1
         self.acknowledges = self.proves and not self.only_reads
 
-    def _open(self, case: Case, folder: Path, worker: int, salt: int, words: Any, shape: acks.Shape) -> None:
+    def _open(self, case: Case, place: Place, worker: int, salt: int, words: Any, shape: acks.Shape) -> None:
         self.case, self.worker, self.shape = case, worker, shape
         self.values = Values(salt, case.spec.value_size)
-        self.store = open_store(case, folder, worker, self.values.maker(0)(0))
+        self.store = place.keyvalue(worker, case.spec.begin, self.values.maker(0)(0))
         self.area = acks.Area(memoryview(words).cast("B").cast("q"), shape, worker)
         self.stamps = self.area.stamps
         self.largest_chunk = shape.operations
@@ -157,3 +158,13 @@ class KeyValueSource:
 
     def close(self) -> None:
         self.store.close()
+
+
+def open_source(case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> KeyValueSource:
+    """Open a worker's half of a key-value case."""
+    if case.spec.batch > 1 or case.spec.update_ratio > 0:
+        # Most cases have none, and a worker imports what it needs.
+        from sqlstress.experiments.kv.transactions import TransactionSource
+
+        return TransactionSource(case, place, worker, salt, shared)
+    return KeyValueSource(case, place, worker, salt, shared)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sqlstress.engine.protocols import Findings
 from sqlstress.experiments.methods.tables import Pair, value
-from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.drivers import Row
 
 EXAMPLES = 3
 

@@ -10,8 +10,7 @@ from typing import Any
 from sqlstress.experiments.methods import sql
 from sqlstress.experiments.methods.binding import Binding
 from sqlstress.experiments.methods.tables import PENDING, Pair
-from sqlstress.targets.sqlite.drivers import Connection
-from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.drivers import Connection, Row
 
 
 class Bare(Binding):

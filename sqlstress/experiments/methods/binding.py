@@ -13,7 +13,7 @@ from sqlstress.experiments.methods.course import Course
 from sqlstress.experiments.methods.limits import LimitReached, most, refusal
 from sqlstress.experiments.methods.own import Own
 from sqlstress.experiments.methods.tables import PATH, PENDING, Pair, pairs
-from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.drivers import Row
 
 if TYPE_CHECKING:
     from sqlstress.experiments.methods.spec import Method

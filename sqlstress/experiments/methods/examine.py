@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sqlstress.engine.problems import Tally
 from sqlstress.experiments.methods.proof import Found, Told, ordered
 from sqlstress.experiments.methods.spec import Method
 from sqlstress.experiments.methods.tables import PENDING, pair_place, sample_place, value
 from sqlstress.report import Check
 from sqlstress.report.case import Case
+from sqlstress.report.problems import Tally
 from sqlstress.system.pulse import Pulse, paced
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.drivers import Row
 
 
 class Reader:

@@ -13,7 +13,7 @@ import peewee
 from sqlstress.experiments.methods.binding import Binding
 from sqlstress.experiments.methods.models import MODELS, Result, Sample
 from sqlstress.experiments.methods.tables import PENDING, Pair
-from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.drivers import Row
 
 
 class Orm(Binding):

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlstress.engine.problems import Tally
 from sqlstress.report import Check
+from sqlstress.report.problems import Tally
 
 
 @dataclass(frozen=True, slots=True)

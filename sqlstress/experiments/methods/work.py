@@ -7,66 +7,63 @@ takes on the journal mode of each.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.examine import examined, integrity_check, reading_checks, schema_check, unverified
+from sqlstress.engine.examine import examined, reading_checks
 from sqlstress.engine.ledger import Ledger, shared_words
-from sqlstress.engine.protocols import Outcome, Work
+from sqlstress.engine.protocols import Outcome
+from sqlstress.engine.proven import ProvenWork
 from sqlstress.experiments.methods.examine import Reader
 from sqlstress.experiments.methods.own import own
 from sqlstress.experiments.methods.proof import Told, check_rows
 from sqlstress.experiments.methods.spec import Method
 from sqlstress.experiments.methods.tables import PATH, SCHEMA, VALUE, pair_at, places_before
-from sqlstress.report import Verdict
+from sqlstress.report import Check
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse, paced
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import Connection
 from sqlstress.targets.sqlite.drivers import settings as pragmas
-from sqlstress.targets.sqlite.drivers.base import Row
-from sqlstress.targets.sqlite.integrity import schema
+from sqlstress.targets.sqlite.place import SqlitePlace
 
 HASTE = ("synchronous=off", "cache_size=-100000")
 """PRAGMAs of the connection that fills a file, which is not measured; it takes some 100 MB."""
 QUERIED = "methods: what the file that is queried was made for"
 
 
-class MethodsWork(Work):
+class MethodsWork(ProvenWork):
     """One cell's file, shared memory and verdict."""
 
+    place: SqlitePlace
     method: Method
 
-    def __init__(self, case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> None:
+    def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
+        super().__init__(case, place)
         assert case.spec
-        self.case, self.folder = case, folder
         self.method: Method = case.spec
         self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
         self.shared = (self._words, self._written)
         self._carry = carry
-        self._schema: list[Row] = []
-        (self._path,) = files.paths(case, folder)
+        (self._path,) = place.paths
 
-    def prepare(self, pulse: Pulse) -> None:
+    def create(self, pulse: Pulse) -> None:
         """Make what the cell begins with, and see that the settings were taken."""
         wanted = self._kind() if self.method.phase == "query" else None
         if wanted is None or self._carry.get(QUERIED) != wanted:
             self._carry[QUERIED] = None
-            files.remove(self.case, self.folder)
-            with files.opened(self.case, self._path) as connection:
+            self.place.discard()
+            with self.place.opened() as connection:
                 self._fill(connection, pulse)
             self._carry[QUERIED] = wanted
         files.first_write(self.case, self._path)
-        self._schema = schema(self.case, self._path)
 
     def _kind(self) -> tuple[object, ...]:
         """Return what cells have in common that query the same file."""
         settings = replace(self.case.settings, journal_mode="")
-        return self.folder, self.case.seed, self.method.samples, settings
+        return self._path, self.case.seed, self.method.samples, settings
 
     def _fill(self, connection: Connection, pulse: Pulse) -> None:
         pragmas.apply(connection, self.case.settings)
@@ -87,18 +84,16 @@ class MethodsWork(Work):
         known = {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}
         return known[self.method.phase]
 
-    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
+    def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> list[Check]:
         """Say whether the tables hold what the workers were told, and whether the answers were right."""
-        if self.case.verify == "none":
-            return unverified(self.case)
-        begun = time.perf_counter()
         samples, results = self._told(outcomes)
         given = self._given()
         reader = Reader(self.case, self.method, self._path, pulse)
+        integrity, schema = self.sound(pulse)
         checks = [
-            integrity_check(self.case, self.folder, pulse),
+            integrity,
             examined("foreign keys", reader.foreign_keys),
-            examined("schema", lambda: schema_check(self.case, self.folder, self._schema, pulse)),
+            schema,
             examined("samples", lambda: check_rows("samples", reader.samples(samples), samples, PATH.format)),
             examined(
                 "results",
@@ -110,8 +105,7 @@ class MethodsWork(Work):
         if self.method.phase == "query":
             checks += reading_checks(outcomes)
         # Of what a cell leaves empty there is nothing to say.
-        told = tuple(check for check in checks if check.status != "skipped")
-        return Verdict(told, time.perf_counter() - begun)
+        return [check for check in checks if check.status != "skipped"]
 
     def _told(self, outcomes: Sequence[Outcome]) -> tuple[list[Told], list[Told]]:
         """Return who wrote which samples, and which results."""
@@ -136,7 +130,7 @@ class MethodsWork(Work):
     def discard(self) -> None:
         """Remove the file, unless the next cell may query it."""
         if self.method.phase != "query":
-            files.remove(self.case, self.folder)
+            self.place.discard()
 
 
 def prepared(rows: int) -> Told:

@@ -7,7 +7,6 @@ fetching the answer. Opening the database and drawing what is queried come befor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.ordered import OrderedSource, Step
@@ -18,13 +17,11 @@ from sqlstress.experiments.methods.course import Course, TimedOut
 from sqlstress.experiments.methods.limits import LimitReached, refusal
 from sqlstress.experiments.methods.own import own
 from sqlstress.statistics.units import format_duration
-from sqlstress.targets.sqlite.connecting import connect, waiting_of
-from sqlstress.targets.sqlite.drivers import codes, load_driver
-from sqlstress.targets.sqlite.drivers import settings as pragmas
-from sqlstress.targets.sqlite.partition import file_names
+from sqlstress.targets.sqlite.drivers import codes
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
+    from sqlstress.targets.sqlite.place import SqlitePlace
 
 ARROW_SINCE = (3, 38)
 """The version of SQLite that brought the operator ->>."""
@@ -33,21 +30,21 @@ ARROW_SINCE = (3, 38)
 class MethodsSource(OrderedSource):
     """Does one cell's work once."""
 
-    def __init__(self, case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
+    def __init__(
+        self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
+    ) -> None:
         assert case.spec
         self.case, self.method = case, case.spec
         self.kinds = (self.method.phase,)
         words, told = shared
-        self._driver = load_driver(case.driver)
+        self._client = place.client(worker)
         self._own = own(case, self.method, worker)
-        waiting = waiting_of(case, worker)
-        (name,) = file_names(1)
-        self._connection = connect(case, folder / name, waiting)
+        self._connection = self._client.connect(0)
         own_word = memoryview(told).cast("B").cast("q")[worker - 1 : worker]
         self._course = Course(self._connection, self.method.timeout_s, own_word)
         self._binding = self._bind()
         self._unfit = False
-        super().__init__(words, worker, waiting, self._operation())
+        super().__init__(words, worker, self._client, self._operation())
 
     def _bind(self) -> Binding:
         variables = self._connection.limit(codes.LIMIT_VARIABLE_NUMBER)
@@ -71,16 +68,15 @@ class MethodsSource(OrderedSource):
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         self._course.end()
         self._ledger.settled(0)
-        code = self._driver.result_code(error)
-        self._waiting.count(code)
-        self.seen.outcome, self.seen.note = self._judged(error, code)
+        self.seen.outcome, self.seen.note = self._judged(error)
         chunk.kinds[index] = FAILED
 
-    def _judged(self, error: Exception, code: int | None) -> tuple[str, str]:
+    def _judged(self, error: Exception) -> tuple[str, str]:
         """Return how the operation ended, and a line about it; raises what is neither time-out nor limit."""
+        was_busy = self._client.was_busy(error)
         if isinstance(error, TimedOut) or self._was_interrupted(error):
             return TIMEOUT, f"given up after {format_duration(self.method.timeout_s)}"
-        if codes.is_busy(code):
+        if was_busy:
             waited = format_duration(self.case.settings.busy_timeout_ms / 1000)
             return TIMEOUT, f"a lock was not to be had within {waited}"
         text = refusal(error)
@@ -95,7 +91,7 @@ class MethodsSource(OrderedSource):
             return False
         # An interrupt that meets SQLite as it sets json_each up is told as this.
         unset = self._course.late and "vtable constructor failed" in str(error)
-        interrupted = unset or self._driver.result_code(error) == codes.INTERRUPT
+        interrupted = unset or self._client.result_code(error) == codes.INTERRUPT
         return interrupted or self._was_interrupted(error.__context__)
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
@@ -110,11 +106,11 @@ class MethodsSource(OrderedSource):
     def findings(self) -> Findings:
         if self._unfit:
             self.seen.note += f"; {self._binding.most_pairs():,} pairs at most"
-        self.seen.effective = pragmas.read_back(self._connection, self.case.settings)
+        self.seen.effective = self._client.effective()
         return self.seen
 
     def close(self) -> None:
-        self._connection.close()
+        self._client.close()
 
 
 def has_arrow(version: str) -> bool:

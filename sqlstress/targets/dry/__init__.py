@@ -1,1 +1,33 @@
 """A target that does nothing: what remains is the harness's own cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlstress.errors import plainly
+from sqlstress.targets.dry.place import DryPlace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sqlstress.report.case import Case
+
+STORES = False
+FILES: str | None = None
+DESCRIPTORS = 0
+
+
+def open_place(case: Case, where: Path) -> DryPlace:
+    return DryPlace(case, where)
+
+
+def explain(driver: str, error: Exception) -> str:
+    return plainly(error)
+
+
+def foresees(error: Exception) -> bool:
+    return False
+
+
+def describe(driver: str) -> None:
+    """Name no library: there is none."""

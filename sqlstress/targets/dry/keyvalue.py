@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlstress.targets.keyvalue import Operation
+if TYPE_CHECKING:
+    from sqlstress.targets.keyvalue import Operation
 
 
 class DryStore:

@@ -1,1 +1,39 @@
 """SQLite: drivers, files and buckets, settings, space, damage, and the disk below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlstress.targets.sqlite.drivers import DRIVERS, explain
+from sqlstress.targets.sqlite.place import SqlitePlace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sqlstress.report import SqliteBuild
+    from sqlstress.report.case import Case
+
+__all__ = ["DESCRIPTORS", "FILES", "STORES", "describe", "explain", "foresees", "open_place"]
+
+STORES = True
+FILES: str | None = r"kv(_\d+)?\.db(-wal|-shm|-journal)?"
+DESCRIPTORS = 4
+"""The database, its WAL, the wal-index, and in the parent the database once more.
+
+SQLite closes no descriptor of a file on which the same process still holds a lock: of the connection
+that filled a database one stays, as long as another connection keeps its WAL.
+"""
+
+
+def open_place(case: Case, where: Path) -> SqlitePlace:
+    return SqlitePlace(case, where)
+
+
+def foresees(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in DRIVERS
+
+
+def describe(driver: str) -> SqliteBuild:
+    from sqlstress.targets.sqlite.build import describe
+
+    return describe(driver)

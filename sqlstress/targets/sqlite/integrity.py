@@ -1,16 +1,18 @@
-"""Whether a database file is sound, as SQLite sees it, and where it is not."""
+"""Whether database files are sound, as SQLite sees them, and define what they should; and where not."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from sqlstress.errors import SqlstressError
+from sqlstress.errors import SqlstressError, said
+from sqlstress.report import Check
 from sqlstress.report.case import Case
+from sqlstress.report.problems import Tally
 from sqlstress.system.processes import call_apart
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.sqlite import btree
-from sqlstress.targets.sqlite.drivers import said
-from sqlstress.targets.sqlite.drivers.base import Connection, Row
+from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened, run_watched
 from sqlstress.targets.sqlite.pages import SCHEMA
 from sqlstress.targets.sqlite.space import trees_of
@@ -21,12 +23,49 @@ _HEADING = "*** in database main ***"
 _COLUMNS = ("rowid", "type", "name", "tbl_name", "sql")
 
 
-def integrity(case: Case, path: Path, pulse: Pulse) -> list[str]:
-    """Return what PRAGMA quick_check, or integrity_check for verify=full, complains of.
+def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
+    """Run quick_check, or integrity_check at the level "full", on every file."""
+    tally = Tally("integrity_check" if level == "full" else "quick_check")
+    for path in paths:
+        pulse()
+        tally.checked += 1
+        complaints = integrity(case, path, tally.name, pulse) if path.exists() else ["the file is gone"]
+        for complaint in complaints:
+            tally.problem(f"{path.name}: {complaint}")
+    return tally.check()
+
+
+def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Row], pulse: Pulse) -> Check:
+    """See that every file defines what was created when the trial began, and nothing else.
+
+    SQLite compares no definition with anything: one that has been changed is only another one.
+    """
+    tally = Tally("schema")
+    for path in paths:
+        pulse()
+        found = schema(case, path)
+        tally.checked += len(created)
+        for complaint in schema_complaints(created, found):
+            tally.problem(f"the schema of {path.name} {complaint}")
+    return tally.check()
+
+
+def schema_complaints(created: Sequence[Row], found: Sequence[Row]) -> list[str]:
+    """Say what a schema lacks, and what it holds besides; what has been changed is both."""
+    lacks = [f"lacks {_definition(row)}" for row in created if row not in found]
+    return lacks + [f"holds {_definition(row)}, which nobody created" for row in found if row not in created]
+
+
+def _definition(row: Row) -> str:
+    number, kind, name, table, sql = row
+    return f"definition {number}, the {kind} {name} of {table}: {sql!r:.160}"
+
+
+def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
+    """Return what a PRAGMA complains of: quick_check or integrity_check.
 
     If it was an error that ended it, the file is read without SQLite too: to name what can't be read.
     """
-    pragma = "integrity_check" if case.verify == "full" else "quick_check"
     complaints, error = _checked(case, path, pragma, pulse)
     if error and not complaints:
         # A binding may lose the row before an error; asked for one complaint, SQLite does not go that far.

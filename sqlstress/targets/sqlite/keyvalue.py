@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlstress.targets.keyvalue import Operation
-from sqlstress.targets.sqlite.connecting import connect, waiting_of, waits_outside
-from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
-from sqlstress.targets.sqlite.drivers import settings as pragmas
-from sqlstress.targets.sqlite.partition import file_names
-
 if TYPE_CHECKING:
-    from sqlstress.report.case import Case
+    from sqlstress.targets.keyvalue import Operation
+    from sqlstress.targets.sqlite.client import Client
+    from sqlstress.targets.sqlite.drivers import Connection
 
 GET = "SELECT value FROM kv WHERE key = ?"
 PAIR = "SELECT key, value FROM kv WHERE key IN (?, ?)"
@@ -22,53 +17,41 @@ SET_COUNT = "UPDATE counter SET n = ? WHERE id = ?"
 
 
 class SqliteStore:
-    """Opens every bucket of a case; `worker` only seeds the jitter of its waits.
+    """Opens every bucket of a client's place. Raises EnvironmentFailure, with SQLite's code."""
 
-    Raises EnvironmentFailure, with SQLite's code, when one can't be opened.
-    """
-
-    def __init__(self, case: Case, folder: Path, worker: int) -> None:
-        self._case = case
-        self._driver = load_driver(case.driver)
-        self._waiting = waiting_of(case, worker)
-        self._connections: list[Connection] = []
+    def __init__(self, client: Client, begin: str) -> None:
+        """`begin` is how transactions of several statements begin."""
+        self._client, self._begin = client, f"BEGIN {begin}"
         self.gets: list[Operation] = []
         self.pairs: list[Operation] = []
         self.puts: list[Operation] = []
         self.batches: list[Operation] = []
         self.updates: list[Operation] = []
-        for name in file_names(case.buckets):
-            self._open(folder / name)
+        for connection in client.connect_all():
+            self._prepare(connection)
 
-    def _open(self, path: Path) -> None:
-        connection = connect(self._case, path, self._waiting)
-        self._connections.append(connection)
-        simple = self._retried if waits_outside(self._case) else _as_it_is
+    def _prepare(self, connection: Connection) -> None:
+        simple = self._retried if self._client.waits_outside else _as_it_is
         self.gets.append(simple(connection, connection.scalar(GET)))
         self.pairs.append(simple(connection, lambda keys: connection.rows(PAIR, keys)))
         self.puts.append(simple(connection, connection.writer(PUT)))
-        begin = f"BEGIN {self._case.spec.begin}"
-        self.batches.append(self._retried(connection, _batch(connection, begin)))
-        self.updates.append(self._retried(connection, _update(connection, begin)))
+        self.batches.append(self._retried(connection, _batch(connection, self._begin)))
+        self.updates.append(self._retried(connection, _update(connection, self._begin)))
 
     def _retried(self, connection: Connection, operation: Operation) -> Operation:
-        return self._waiting.retried(operation, self._driver.result_code, connection.rollback)
+        return self._client.retried(operation, connection.rollback)
 
     def was_busy(self, error: Exception) -> bool:
-        code = self._driver.result_code(error)
-        self._waiting.count(code)
-        return codes.is_busy(code)
+        return self._client.was_busy(error)
 
     def busy_counts(self) -> tuple[int, int]:
-        return self._waiting.busy, self._waiting.busy_snapshot
+        return self._client.busy_counts()
 
     def effective(self) -> dict[str, str]:
-        answers = [pragmas.read_back(connection, self._case.settings) for connection in self._connections]
-        return {name: " / ".join(dict.fromkeys(answer[name] for answer in answers)) for name in answers[0]}
+        return self._client.effective()
 
     def close(self) -> None:
-        for connection in self._connections:
-            connection.close()
+        self._client.close()
 
 
 def _as_it_is(_connection: Connection, operation: Operation) -> Operation:

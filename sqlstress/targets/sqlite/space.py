@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlstress.errors import EnvironmentFailure, SqlstressError
+from sqlstress.errors import EnvironmentFailure, SqlstressError, said
 from sqlstress.report import Space, TreeSpace
 from sqlstress.report.case import Case
 from sqlstress.system.processes import call_apart
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.sqlite import btree, dbstat
-from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver, said
+from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
 from sqlstress.targets.sqlite.files import opened
 from sqlstress.targets.sqlite.pages import DamagedFile, Tree, tree_space
 

@@ -23,19 +23,20 @@ from hypothesis import strategies as st
 from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.proof import Told
 from sqlstress.experiments.crash.records import LOG, PUT, Entry, Records, transactions, writing
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
+from sqlstress.targets.sqlite.place import SqlitePlace
 from tests.drawing import examples
 
 CASE = Case(
     workload="crash",
     seed=3,
     settings=Settings(synchronous="off", wal_autocheckpoint=0, cache_size=10),
-    spec=Load(batch=8, value_size=2000),
+    spec=Transactions(batch=8, value_size=2000),
 )
 """The cache is so small that a transaction is written to the file before its end."""
 NOTHING = Remains(0, 0, 0)
@@ -59,7 +60,7 @@ def writer(case: Case, folder: Path) -> Iterator[Connection]:
 
 
 def created(case: Case, folder: Path) -> Database:
-    database = Database(case, folder)
+    database = Database(SqlitePlace(case, folder))
     database.create()
     return database
 
@@ -67,9 +68,9 @@ def created(case: Case, folder: Path) -> Database:
 def crashed(database: Database, place: Path) -> Database:
     """Return the database as it would be if every process had died."""
     place.mkdir()
-    for file in database.folder.iterdir():
+    for file in database.place.where.iterdir():
         shutil.copy(file, place)
-    found = Database(database.case, place)
+    found = Database(SqlitePlace(database.case, place))
     found.schema = database.schema
     return found
 
@@ -161,7 +162,7 @@ def test_a_checkpoint_that_was_cut_off_is_recognised(tmp_path: Path) -> None:
         whole = crashed(database, tmp_path / "whole")
         write(CASE, connection, 2, before=2)
         cut = crashed(database, tmp_path / "cut")
-    shm = cut.paths[0].with_name("kv.db-shm")
+    shm = cut.place.paths[0].with_name("kv.db-shm")
     words = bytearray(shm.read_bytes())
     # As SQLite leaves it: the number of frames to copy is there, the number of those copied is still 0.
     assert struct.unpack_from("=I", words, 96) == (0,)
@@ -182,7 +183,7 @@ def written(tmp_path: Path) -> Database:
 
 
 def execute(database: Database, sql: str) -> None:
-    with closing(sqlite3.connect(database.paths[0])) as connection, connection:
+    with closing(sqlite3.connect(database.place.paths[0])) as connection, connection:
         assert connection.execute(sql).rowcount > 0
 
 
@@ -220,7 +221,7 @@ def test_what_is_changed_in_the_files_is_found(written: Database, sql: str, chec
 )
 @pytest.mark.parametrize("instead", [b"\xc3NTEGER", b"BLOB"])
 def test_a_changed_definition_is_found(written: Database, instead: bytes) -> None:
-    with closing(sqlite3.connect(written.paths[0])) as connection, connection:
+    with closing(sqlite3.connect(written.place.paths[0])) as connection, connection:
         connection.execute("PRAGMA writable_schema = on")
         ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'log'").fetchall()
         changed = sql.encode().replace(b"INTEGER", instead, 2).replace(instead, b"INTEGER", 1)
@@ -238,7 +239,7 @@ def test_a_changed_definition_is_found(written: Database, instead: bytes) -> Non
 )
 @pytest.mark.parametrize("damage", ["cut", "header", "page", "gone"])
 def test_a_damaged_file_fails_and_raises_nothing(written: Database, damage: str) -> None:
-    (path,) = written.paths
+    (path,) = written.place.paths
     data = bytearray(path.read_bytes())
     if damage == "gone":
         path.unlink()
@@ -267,5 +268,5 @@ def test_a_full_disk_is_no_damage(written: Database, monkeypatch: pytest.MonkeyP
 
 
 def test_settings_are_read_back_when_the_files_are_made(tmp_path: Path) -> None:
-    effective = Database(of_mode("persist"), tmp_path).create()
+    effective = Database(SqlitePlace(of_mode("persist"), tmp_path)).create()
     assert (effective["journal_mode"], effective["synchronous"]) == ("persist", "off")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from sqlstress.experiments.cycles import looks
 from sqlstress.experiments.cycles.looks import Asking, Taking, is_watched, lines_of, shared_words
 from sqlstress.report.case import Case, Settings
+from sqlstress.targets import open_place
 
 
 def test_a_worker_goes_on_when_its_look_was_taken() -> None:
@@ -68,4 +70,4 @@ def test_the_worker_that_finishes_last_knows_it() -> None:
     ],
 )
 def test_only_a_wal_that_is_there_is_watched(case: Case, watched: bool) -> None:
-    assert is_watched(case) is watched
+    assert is_watched(open_place(case, Path())) is watched

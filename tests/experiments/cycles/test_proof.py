@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sqlstress.engine.problems import Tally
 from sqlstress.experiments.cycles.proof import check_table
 from sqlstress.report import Check
+from sqlstress.report.problems import Tally
 
 TOLD, ONE_MORE = ["a", "b"], ["a", "b", "c"]
 

@@ -13,6 +13,7 @@ from sqlstress.experiments.cycles.looks import Asking, lines_of, shared_words
 from sqlstress.experiments.cycles.watcher import CycleWatcher, Watched
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
+from sqlstress.targets.sqlite.place import SqlitePlace
 from sqlstress.targets.sqlite.walindex import WalIndex
 from tests.targets.elsewhere import Elsewhere
 
@@ -50,7 +51,7 @@ def test_every_look_belongs_to_the_cycle_that_has_just_ended(driver: str, tmp_pa
     pytest.importorskip(driver)
     words = shared_words(2)
     over: list[bool] = []
-    watcher = CycleWatcher(Case(), tmp_path, ((), words))
+    watcher = CycleWatcher(Case(), SqlitePlace(Case(), tmp_path), ((), words))
     seen: list[Series] = []
     thread = Thread(target=lambda: seen.extend(watcher.run(WINDOW, lambda: bool(over))))
     with Elsewhere(driver, tmp_path / "kv.db") as elsewhere:

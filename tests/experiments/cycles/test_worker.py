@@ -21,6 +21,7 @@ from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.statistics.units import NS_PER_S
+from sqlstress.targets.dry.place import DryPlace
 from tests.experiments.cycles.cases import case_of, values
 from tests.experiments.measured import SALT, Measured, measure
 from tests.halves import open_work
@@ -31,7 +32,9 @@ NOWHERE = Path()
 
 def dry(clock: Callable[[], int] = lambda: 0, **cycling: Any) -> CyclesSource:
     case = case_of(driver="dry", **cycling)
-    return CyclesSource(case, NOWHERE, 1, SALT, open_work(case, NOWHERE, SALT, {}).shared, clock)
+    return CyclesSource(
+        case, DryPlace(case, NOWHERE), 1, SALT, open_work(case, NOWHERE, SALT, {}).shared, clock
+    )
 
 
 def work_off(source: CyclesSource, sizes: list[int], step_ns: int = 10) -> list[str]:

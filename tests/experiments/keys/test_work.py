@@ -15,7 +15,6 @@ from sqlstress.experiments.keys import ids
 from sqlstress.experiments.keys import worker as source
 from sqlstress.experiments.keys.choices import picked_by, users_of
 from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
-from sqlstress.targets.sqlite.connecting import waiting_of
 from tests.example_report import example_report
 from tests.experiments.keys.cases import case_of
 from tests.experiments.measured import SALT, Measured, measure, statuses
@@ -105,16 +104,13 @@ class Written:
     def run_many(self, sql: str, rows: Iterable[object]) -> None:
         self.told += [sql for _ in rows]
 
-    def rollback(self) -> None:
-        self.told.append("rolled back")
-
 
 @pytest.mark.parametrize("begin", ["deferred", "immediate"])
 def test_a_users_picks_are_one_transaction_that_begins_as_it_was_asked_to(begin: str) -> None:
     load = Picks("no-key", "int", begin=begin)
     case = case_of("", "", spec=load)
     written: Any = Written()
-    insert = source.insertion(case, written, waiting_of(case, 1), source.rows_of(case))
+    insert = source.insertion(case, written, source.rows_of(case))
     insert(source.UserPicks(7, [1, 2, 3], 1))
     insertions = ["INSERT INTO picks (user, item) VALUES (?, ?)"] * 3
     assert written.told == [f"BEGIN {begin}", *insertions, "COMMIT"]
@@ -124,7 +120,7 @@ def test_ids_are_made_while_the_transaction_is_open(monkeypatch: pytest.MonkeyPa
     case, written = case_of("id-rowid", "uuid4"), Written()
     monkeypatch.setattr(ids, "maker", lambda id_type: lambda: written.told.append(f"made {id_type}"))
     connection: Any = written
-    source.insertion(case, connection, waiting_of(case, 1), source.rows_of(case))(source.UserPicks(7, [1], 1))
+    source.insertion(case, connection, source.rows_of(case))(source.UserPicks(7, [1], 1))
     assert [text.split("(")[0] for text in written.told] == [
         "BEGIN deferred",
         "made uuid4",

@@ -11,10 +11,9 @@ from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.protocols import Chunk, Source
 from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv.acks import Area, shape_of
-from sqlstress.experiments.kv.kinds import KINDS
 from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case
-from sqlstress.targets import DRY
 from tests.halves import open_source, open_work
 
 NOWHERE = Path("nowhere")
@@ -38,7 +37,7 @@ class Recorder:
     def __init__(
         self, load: Load, buckets: int = 1, worker: int = 1, concurrency: int = 1, **more: Any
     ) -> None:
-        self.case = Case(driver=DRY, spec=load, buckets=buckets, concurrency=concurrency, **more)
+        self.case = Case(driver="dry", spec=load, buckets=buckets, concurrency=concurrency, **more)
         self.work: Any = open_work(self.case, NOWHERE, SALT, {})
         self.work.prepare(lambda: None)
         self.source: Any = open_source(self.case, NOWHERE, worker, SALT, self.work.shared)

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from sqlstress.engine.protocols import Stamps
 from sqlstress.errors import Interrupted
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.acks import UNTRACKED, Area, Shape, Slots, latest_begins, tracked
+from sqlstress.experiments.kv.acks import COUNTERS, UNTRACKED, Area, Shape, Slots, latest_begins, tracked
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
-from sqlstress.targets import COUNTERS
 from tests.experiments.kv.mortal import Killed, MortalWords, shared_words
 from tests.pulses import Pulses, nothing
 

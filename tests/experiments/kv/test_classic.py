@@ -18,7 +18,7 @@ from sqlstress.experiments.kv import classic as classic_half
 from sqlstress.experiments.kv import classic_work
 from sqlstress.experiments.kv.acks import Area
 from sqlstress.experiments.kv.classic import LARGEST_KEY, drawn_keys, shape_of
-from sqlstress.experiments.kv.kinds import KINDS
+from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
@@ -104,7 +104,7 @@ def test_each_set_is_a_deferred_transaction(tmp_path: Path) -> None:
     work.prepare(nothing)
     source: Any = open_source(case, tmp_path, 1, 3, work.shared)
     told: list[str] = []
-    source.store._connections[0]._connection.set_trace_callback(told.append)
+    source.store._client._connections[0]._connection.set_trace_callback(told.append)
     do(source, source.next_chunk(2))
     source.close()
     words = [sql.split()[0].upper() for sql in told]

@@ -9,10 +9,9 @@ import pytest
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets import open_store
 from sqlstress.targets.sqlite import files
 from tests.experiments.kv.dry import Recorder, do
-from tests.targets.filled import create, locked
+from tests.targets.filled import create, locked, open_store
 
 
 class BusyForLong(Exception):
@@ -59,7 +58,7 @@ def test_an_operation_given_up_is_counted_busy_once(driver: str, tmp_path: Path)
     settings = Settings(busy="fair", busy_timeout_ms=0, wal_autocheckpoint=8)
     case = Case(driver=driver, settings=settings)
     create(case, tmp_path, {1: 1})
-    store = open_store(case, tmp_path, 1, None)
+    store = open_store(case, tmp_path)
     with locked(case, files.paths(case, tmp_path)[0]), pytest.raises(Exception, match="locked") as caught:
         store.puts[0]((1, 2))
     assert store.was_busy(caught.value)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.kv import keys
 from sqlstress.experiments.kv.spec import DISTRIBUTIONS, KEY_TYPES, Load
-from tests.targets.evenness import uneven
+from tests.experiments.kv.evenness import uneven
 
 LARGEST_SPACE = 10**8
 numbers = st.integers(0, 10**12 - 1)

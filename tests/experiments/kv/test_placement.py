@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.experiments.kv.keys import encoder
-from sqlstress.experiments.kv.placement import Placement, check_room, shared_arrays
+from sqlstress.experiments.kv.partition import bucket_of, by_bucket, shared_arrays
+from sqlstress.experiments.kv.placement import Placement, check_room
 from sqlstress.experiments.kv.spec import KEY_TYPES, Load
 from sqlstress.report.case import Case
-from sqlstress.targets.sqlite.partition import bucket_of
 from tests.pulses import Pulses, nothing
 
 
@@ -42,10 +42,10 @@ def test_every_key_lies_in_the_bucket_that_the_partition_says(case: Case) -> Non
 @given(cases)
 def test_the_buckets_together_hold_every_key_once(case: Case) -> None:
     placement = placed(case)
-    by_bucket = placement.by_bucket(nothing)
-    assert len(by_bucket) == case.buckets
-    assert sorted(number for numbers in by_bucket for number in numbers) == list(range(case.spec.key_space))
-    for bucket, numbers in enumerate(by_bucket):
+    found = by_bucket(placement, nothing)
+    assert len(found) == case.buckets
+    assert sorted(number for numbers in found for number in numbers) == list(range(case.spec.key_space))
+    for bucket, numbers in enumerate(found):
         assert list(numbers) == sorted(numbers)
         assert {placement.bucket(number) for number in numbers} <= {bucket}
 
@@ -57,7 +57,7 @@ def test_the_members_of_a_bucket_are_its_keys(case: Case) -> None:
     if case.spec.batch == 1 and case.buckets > 1:
         assert placement.starts == placement.pairs == []  # single replaces never ask for members
         return
-    for bucket, numbers in enumerate(placement.by_bucket(nothing)):
+    for bucket, numbers in enumerate(by_bucket(placement, nothing)):
         assert placement.size(bucket) == len(numbers)
         members = [placement.member(bucket, position) for position in range(placement.size(bucket))]
         assert members == list(numbers)
@@ -128,7 +128,7 @@ def test_who_stops_it_need_not_wait_until_every_key_has_its_file(batch: int) -> 
 
 def test_who_stops_it_need_not_wait_until_the_keys_are_grouped() -> None:
     placement, whole = placed(case_of(key_space=200_000, buckets=7)), Pulses()
-    placement.by_bucket(whole)
+    by_bucket(placement, whole)
     assert whole.count >= 10
     with pytest.raises(Interrupted):
-        placement.by_bucket(Pulses(stop_at=whole.count))
+        by_bucket(placement, Pulses(stop_at=whole.count))

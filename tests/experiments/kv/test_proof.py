@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.engine.problems import EXAMPLES, Tally
 from sqlstress.engine.values import Stamp
 from sqlstress.experiments.kv.proof import PRELOADED, History, check_counters, check_keys
 from sqlstress.report import Check
+from sqlstress.report.problems import EXAMPLES, Tally
 from tests.drawing import examples
 from tests.experiments.kv import stories
 from tests.experiments.kv.stories import SLOTS, Story, Write

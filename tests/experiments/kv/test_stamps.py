@@ -17,7 +17,6 @@ from sqlstress.experiments.kv.acks import Area, latest_begins
 from sqlstress.experiments.kv.proof import History
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
-from sqlstress.targets import DRY
 from tests.engine.fakes import FakeClock, idling
 from tests.experiments.kv.dry import NOWHERE, SALT
 from tests.experiments.kv.mortal import Killed
@@ -32,7 +31,7 @@ class Workers:
     """Two workers who replace the only key: `run` makes one do so, for so many nanoseconds each time."""
 
     def __init__(self) -> None:
-        self.case = Case(driver=DRY, spec=Load(read_ratio=0.0, key_space=1), concurrency=2)
+        self.case = Case(driver="dry", spec=Load(read_ratio=0.0, key_space=1), concurrency=2)
         work: Any = open_work(self.case, NOWHERE, SALT, {})
         work.prepare(nothing)
         self.shared = work.shared

@@ -13,6 +13,7 @@ from sqlstress.experiments.kv.work import KeyValueWork
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.pulse import Pulse
+from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import load_driver
 from tests.pulses import Pulses, nothing, stopped_everywhere
@@ -31,7 +32,7 @@ def test_workers_find_a_wal_of_its_working_size(
     tmp_path: Path, autocheckpoint: int | None, frames: int
 ) -> None:
     case = Case(spec=SMALL, settings=Settings(wal_autocheckpoint=autocheckpoint, page_size=4096))
-    work = KeyValueWork(case, tmp_path, 1, {})
+    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
     work.prepare(nothing)
     assert wal_bytes(tmp_path) >= frames * FRAME
     worker = load_driver("sqlite3").connect(tmp_path / "kv.db", 1000, None)
@@ -48,7 +49,7 @@ def test_workers_find_a_wal_of_its_working_size(
 
 def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> None:
     case = Case(spec=SMALL, buckets=2, settings=Settings(journal_mode="delete", synchronous="off"))
-    work = KeyValueWork(case, tmp_path, 1, {})
+    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
     work.prepare(nothing)
     worker = load_driver("sqlite3").connect(tmp_path / "kv_1.db", 0, None)
     worker.rows("BEGIN EXCLUSIVE")
@@ -69,7 +70,7 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
     verdicts: list[Verdict] = []
 
     def prepare(pulse: Pulse) -> None:
-        work = KeyValueWork(case, tmp_path, 1, {})
+        work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
         try:
             work.prepare(pulse)
             assert len(list(tmp_path.iterdir())) == 3 * buckets
@@ -79,7 +80,7 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
             assert list(tmp_path.iterdir()) == []
 
     assert stopped_everywhere(prepare) > 8
-    work = KeyValueWork(case, tmp_path, 1, {})
+    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
     work.prepare(nothing)
     work.connected()
     assert stopped_everywhere(lambda pulse: verdicts.append(work.verify(all_alive(case), pulse))) > 8
@@ -89,7 +90,8 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
 def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
     """Neither where they are written, nor where they are read, nor where they are missed."""
     case = Case(spec=Load(key_space=20_000), settings=Settings(synchronous="off"))
-    work, preparing, verifying, missing = KeyValueWork(case, tmp_path, 1, {}), Pulses(), Pulses(), Pulses()
+    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
+    preparing, verifying, missing = Pulses(), Pulses(), Pulses()
     work.prepare(preparing)
     work.connected()
     work.verify(all_alive(case), verifying)
@@ -102,7 +104,7 @@ def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
 
 def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None:
     case = Case(buckets=3, spec=SMALL, settings=Settings(synchronous="off"))
-    work = KeyValueWork(case, tmp_path, 1, {})
+    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
     work.prepare(nothing)
     work.connected()
     gone = (0, 7, 8, 49)
@@ -115,7 +117,7 @@ def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None
 
 def test_judging_many_workers_takes_little_memory_beside_what_they_share(tmp_path: Path) -> None:
     case = Case(concurrency=64, spec=Load(key_space=10_000), settings=Settings(synchronous="off"))
-    work = KeyValueWork(case, tmp_path, 1, {})
+    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
     work.prepare(nothing)
     work.connected()
     tracemalloc.start()

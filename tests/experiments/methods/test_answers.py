@@ -7,7 +7,7 @@ import pytest
 from sqlstress.engine.protocols import Findings
 from sqlstress.experiments.methods.answers import check_answer, objections
 from sqlstress.experiments.methods.tables import value
-from sqlstress.targets.sqlite.drivers.base import Row
+from sqlstress.targets.sqlite.drivers import Row
 
 SEED = 3
 WANTED = [(1, 2), (4, 9), (2, 3)]

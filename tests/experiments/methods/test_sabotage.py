@@ -16,6 +16,7 @@ from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.experiments.methods.tables import PATH, SCHEMA
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
+from sqlstress.targets import open_place
 from tests.experiments.measured import rejected
 from tests.experiments.methods.cells import SALT, Ran, cell, prepared, run, work_as
 from tests.halves import open_work
@@ -113,7 +114,7 @@ def killed(case: Case, folder: Path, soon_enough: Callable[[Sequence[int]], bool
     work = open_work(case, folder, SALT, {})
     work.prepare(nothing)
     rows = work.shared[1]
-    with Pool(case, folder, SALT, work.shared) as pool:
+    with Pool(case, open_place(case, folder), SALT, work.shared) as pool:
         pool.start(nothing)
         assert pool.wait_ready(60, nothing) == []
         pool.go(plan_window(case, time.perf_counter_ns()))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, Waiting, load_driver
+from sqlstress.targets.sqlite.client import Waiting
+from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
 
 Connect = Callable[..., Connection]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlstress.targets.sqlite.drivers import Waiting
+from sqlstress.targets.sqlite.client import Waiting
 
 
 class FakeTime:

@@ -7,8 +7,8 @@ from itertools import count, islice
 
 import pytest
 
-from sqlstress.errors import UsageError
-from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver, said
+from sqlstress.errors import UsageError, said
+from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
 from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT, CORRUPT
 from tests.targets.drivers.conftest import Connect
 from tests.targets.drivers.fake_time import FakeTime

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sqlstress.report.case import Case
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
 
 CHECKPOINTER = "checkpointer"
 PINNED_READER = "pinned reader"

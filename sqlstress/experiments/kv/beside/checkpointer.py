@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.tally import Window
 from sqlstress.experiments.kv.beside.stretches import largest, summed
 from sqlstress.experiments.kv.beside.timing import Timing
-from sqlstress.experiments.kv.spec import Checkpointing
-from sqlstress.report.case import Case
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,
@@ -21,8 +16,11 @@ from sqlstress.statistics.series import (
     STUCK_CHECKPOINTS,
     Series,
 )
-from sqlstress.targets.sqlite.connecting import connect, waiting_of
-from sqlstress.targets.sqlite.partition import file_names
+
+if TYPE_CHECKING:
+    from sqlstress.engine.tally import Window
+    from sqlstress.report.case import Case
+    from sqlstress.targets.sqlite.place import SqlitePlace
 
 PATIENCE_MS = 1000
 """How long a checkpoint waits for a lock: while RESTART and TRUNCATE wait for a reader, nobody can write."""
@@ -31,12 +29,14 @@ PATIENCE_MS = 1000
 class Checkpointer:
     """Runs PRAGMA wal_checkpoint on each file, in turn."""
 
-    def __init__(self, case: Case, folder: Path, _shared: tuple[Any, ...]) -> None:
+    def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case = case
-        self._sql = f"PRAGMA wal_checkpoint({(case.spec.checkpointing or Checkpointing()).mode.upper()})"
+        self._sql = f"PRAGMA wal_checkpoint({case.spec.checkpointing.mode.upper()})"
+        self._client = place.client(0)
+        self._files = self._client.connect_all()
         patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)
-        own = replace(case, settings=replace(case.settings, busy="default", busy_timeout_ms=patience_ms))
-        self._files = [connect(own, folder / name, waiting_of(own, 0)) for name in file_names(case.buckets)]
+        for connection in self._files:
+            connection.rows(f"PRAGMA busy_timeout={patience_ms}")  # in the place of any handler of ours
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Checkpoint from the common start on; the checkpoints that end within the window are told."""
@@ -53,8 +53,7 @@ class Checkpointer:
         return answers.series()
 
     def close(self) -> None:
-        for connection in self._files:
-            connection.close()
+        self._client.close()
 
 
 class Answer(NamedTuple):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.tally import Window
-from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
-from sqlstress.targets.sqlite.connecting import connect, waiting_of
-from sqlstress.targets.sqlite.partition import file_names
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
+    from sqlstress.targets.sqlite.place import SqlitePlace
 
 _TICK_S = 0.02
 
@@ -19,10 +19,9 @@ _TICK_S = 0.02
 class PinnedReader:
     """Holds a snapshot of every file from before the load until it is dismissed."""
 
-    def __init__(self, case: Case, folder: Path, _shared: tuple[Any, ...]) -> None:
-        waiting = waiting_of(case, 0)
-        self._files = [connect(case, folder / name, waiting) for name in file_names(case.buckets)]
-        for connection in self._files:
+    def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
+        self._client = place.client(0)
+        for connection in self._client.connect_all():
             connection.rows("BEGIN")
             # A transaction has no snapshot until it reads.
             connection.rows("SELECT count(*) FROM sqlite_schema")
@@ -34,5 +33,4 @@ class PinnedReader:
         return []
 
     def close(self) -> None:
-        for connection in self._files:
-            connection.close()
+        self._client.close()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from sqlstress.engine.tally import Window
-from sqlstress.experiments.kv.spec import Checkpointing
-from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from sqlstress.engine.tally import Window
+    from sqlstress.report.case import Case
 
 _TICK_S = 0.02
 """How soon it is noticed that the trial is over."""
@@ -18,8 +20,7 @@ class Timing:
     """The interval of a case, and its window; times are in perf_counter_ns."""
 
     def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
-        beside = case.spec.checkpointing or Checkpointing()
-        self.interval_ns = round(beside.interval_s * NS_PER_S)
+        self.interval_ns = round(case.spec.checkpointing.interval_s * NS_PER_S)
         self._opens_ns, self._ended = window.opens_ns, ended
         self._closes_ns = window.closes_ns
 

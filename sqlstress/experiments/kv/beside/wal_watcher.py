@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.tally import Window
 from sqlstress.experiments.kv.beside.stretches import largest
 from sqlstress.experiments.kv.beside.timing import Timing
-from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, LARGEST_WAL, WAL_FRAMES, WAL_SIZE, Series
 from sqlstress.targets.sqlite import walindex
-from sqlstress.targets.sqlite.partition import file_names
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
+    from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class WalWatcher:
     """Looks at every file once in each interval. What it tells is summed over the files."""
 
-    def __init__(self, case: Case, folder: Path, _shared: tuple[Any, ...]) -> None:
+    def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case = case
-        self._files = [folder / name for name in file_names(case.buckets)]
+        self._files = place.paths
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Look at all files, again and again, while the window is open."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from sqlstress.errors import SqlstressError, UsageError
+from sqlstress.errors import SqlstressError, UsageError, plainly, said
 from sqlstress.targets.sqlite.drivers import codes
-from sqlstress.targets.sqlite.drivers.base import Connection, Driver
-from sqlstress.targets.sqlite.drivers.waiting import Waiting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sqlstress.targets.sqlite.client import Waiting
 
 DRIVERS = {
     "sqlite3": "sqlstress.targets.sqlite.drivers.sqlite3_driver",
@@ -22,7 +26,66 @@ VFSS = {
 }
 """Stand-ins for a disk, below SQLite: only apsw can have them."""
 
-__all__ = ["DRIVERS", "Connection", "Driver", "Waiting", "explain", "load_driver", "load_vfs", "said"]
+Row = tuple[Any, ...]
+
+
+class Connection(Protocol):
+    """One connection in true autocommit: no transaction begins that nobody asked for.
+
+    It may be used by one thread after the other; only interrupt() is for a second one meanwhile.
+    """
+
+    def scalar(self, sql: str) -> Callable[[Row], Any]:
+        """Return a function of parameters: the only column of the only row, or None without one.
+
+        The statement has run to its end when the function returns, so no snapshot stays open.
+        """
+
+    def writer(self, sql: str) -> Callable[[Row], Any]:
+        """Return a function of parameters that runs the statement."""
+
+    def rows(self, sql: str, params: Row = ()) -> list[Row]:
+        """Run a statement and return its rows."""
+
+    def iterate(self, sql: str) -> Iterator[Row]:
+        """Run a statement and yield its rows one by one."""
+
+    def run_many(self, sql: str, rows: Iterable[Row]) -> None:
+        """Run a statement once for each row of parameters."""
+
+    def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
+        """Let SQL call a function of ours by this name, anew for every row."""
+
+    def rollback(self) -> None:
+        """End an open transaction, if there is one, and undo it."""
+
+    def limit(self, category: int) -> int:
+        """Return a limit of this connection: `category` is one of SQLite's numbers, as in codes.py."""
+
+    def interrupt(self) -> None:
+        """Let a statement that runs in another thread fail soon."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Driver(Protocol):
+    """A binding of SQLite. Each driver is a module that has these names."""
+
+    HANDLES_BUSY: bool
+    """Whether a busy handler of ours can run inside SQLite; else operations are begun again."""
+
+    def connect(self, path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> Connection:
+        """Open a database file, created if need be.
+
+        `waiting` takes the place of SQLite's own busy handler; None keeps SQLite's.
+        """
+
+    def result_code(self, error: BaseException) -> int | None:
+        """Return SQLite's (extended) result code of an exception; None if it isn't SQLite's."""
+
+    def versions(self) -> tuple[str, str]:
+        """Return the versions of the binding and of the SQLite library."""
 
 
 def load_driver(name: str) -> Driver:
@@ -48,18 +111,8 @@ def load_vfs(name: str) -> Any:
 
 def explain(name: str, error: Exception) -> str:
     """Return what went wrong, and what to do about it, with SQLite's name for what that driver met."""
-    if isinstance(error, SqlstressError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return "out of memory"
-    code = load_driver(name).result_code(error) if name in DRIVERS else None
-    kind = type(error).__name__ if code is None else codes.name(code)
-    advice = None if code is None else codes.advice(code)
-    return f"{kind}: {said(error)}".removesuffix(": ") + (f" ({advice})" if advice else "")
-
-
-def said(error: Exception) -> str:
-    """Return what SQLite or its binding says; where the binding can't make text of bytes, what they hold."""
-    if isinstance(error, UnicodeDecodeError):
-        return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
-    return str(error)
+    code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
+    if code is None:
+        return plainly(error)
+    advice = codes.advice(code)
+    return f"{codes.name(code)}: {said(error)}".removesuffix(": ") + (f" ({advice})" if advice else "")

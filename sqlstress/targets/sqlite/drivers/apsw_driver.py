@@ -10,9 +10,8 @@ from typing import Any
 import apsw
 
 from sqlstress.errors import UsageError
-from sqlstress.targets.sqlite.drivers import codes
-from sqlstress.targets.sqlite.drivers.base import Row
-from sqlstress.targets.sqlite.drivers.waiting import Waiting
+from sqlstress.targets.sqlite.client import Waiting
+from sqlstress.targets.sqlite.drivers import Row, codes
 
 HANDLES_BUSY = True
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.targets.sqlite.drivers.base import Connection
+from sqlstress.targets.sqlite.drivers import Connection
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Settings
@@ -81,7 +81,7 @@ def _canonical(name: str, value: str) -> str:
     return words[int(value)] if value.isdecimal() and int(value) < len(words) else value
 
 
-def differences(settings: Settings, effective: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield (pragma, value asked for, answer) where an answer is another one."""
     for name, asked in wanted(settings):
         answer = effective.get(name)

@@ -9,9 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlstress.targets.sqlite.drivers import codes
-from sqlstress.targets.sqlite.drivers.base import Row
-from sqlstress.targets.sqlite.drivers.waiting import Waiting
+from sqlstress.targets.sqlite.client import Waiting
+from sqlstress.targets.sqlite.drivers import Row, codes
 
 HANDLES_BUSY = False
 

@@ -26,6 +26,8 @@ from sqlstress.statistics.series import (
 )
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection
+from sqlstress.targets.sqlite.place import SqlitePlace
+from tests.targets.filled import create_file
 
 MS = 1_000_000
 BUCKETS = 3
@@ -44,7 +46,7 @@ def connections(case: Case, tmp_path: Path) -> Iterator[list[Connection]]:
     with ExitStack() as opened:
         found = []
         for path in files.paths(case, tmp_path):
-            files.create(case, path, [(1, 1)]).close()
+            create_file(case, path, [(1, 1)]).close()
             connection = opened.enter_context(files.opened(case, path))
             connection.rows("PRAGMA wal_autocheckpoint=0")
             for value in range(20):
@@ -57,6 +59,10 @@ def write(connection: Connection, value: int) -> None:
     connection.rows("REPLACE INTO kv (key, value) VALUES (1, ?)", (value,))
 
 
+def checkpointing(case: Case, mode: str) -> Case:
+    return replace(case, spec=replace(case.spec, checkpointing=Checkpointing(mode, 0.001)))
+
+
 def run(case: Case, folder: Path, mode: str) -> dict[str, Series]:
     """Let it checkpoint for a moment; return what it tells, by name."""
     return {one.name: one for one in told(case, folder, mode, time.perf_counter_ns())}
@@ -65,7 +71,7 @@ def run(case: Case, folder: Path, mode: str) -> dict[str, Series]:
 def told(case: Case, folder: Path, mode: str, opens_ns: int) -> list[Series]:
     """Let it checkpoint for a moment, in a window that opens then."""
     load = replace(case.spec, checkpointing=Checkpointing(mode, 0.001))
-    beside = Checkpointer(replace(case, spec=load), folder, ())
+    beside = Checkpointer(replace(case, spec=load), SqlitePlace(case, folder), ())
     looks = itertools.count()
     found = beside.run(Window(opens_ns, opens_ns, FOREVER_NS), lambda: next(looks) > 20)
     beside.close()

@@ -14,6 +14,8 @@ from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS
+from sqlstress.targets.sqlite.place import SqlitePlace
+from tests.targets.filled import create_file
 
 
 @pytest.mark.parametrize("driver", sorted(DRIVERS))
@@ -28,10 +30,10 @@ def test_no_file_can_be_checkpointed_past_its_snapshot_until_it_ends(driver: str
     with ExitStack() as opened:
         writers = []
         for path in files.paths(case, tmp_path):
-            files.create(case, path, [(1, 1)]).close()
+            create_file(case, path, [(1, 1)]).close()
             writers.append(opened.enter_context(files.opened(case, path)))
             writers[-1].rows("REPLACE INTO kv (key, value) VALUES (2, 2)")
-        reader = PinnedReader(case, tmp_path, ())
+        reader = PinnedReader(case, SqlitePlace(case, tmp_path), ())
         for writer in writers:
             writer.rows("REPLACE INTO kv (key, value) VALUES (3, 3)")
             assert writer.rows("PRAGMA wal_checkpoint(PASSIVE)") == [(0, 2, 1)]

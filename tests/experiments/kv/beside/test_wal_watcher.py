@@ -16,6 +16,7 @@ from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, LARGEST_WAL, WAL_FRAMES, WAL_SIZE, Series
 from sqlstress.targets.sqlite import files, walindex
+from sqlstress.targets.sqlite.place import SqlitePlace
 from tests.targets.elsewhere import Elsewhere
 
 BESIDE = Checkpointing("none", 0.001, pinned_reader=True)
@@ -43,7 +44,7 @@ def write(other: Elsewhere, commits: int) -> None:
 
 def watch(folder: Path, opens_ns: int, ended: Callable[[], bool]) -> dict[str, Series]:
     """Return what is told until it is over, by name."""
-    watcher = WalWatcher(CASE, folder, ())
+    watcher = WalWatcher(CASE, SqlitePlace(CASE, folder), ())
     told = watcher.run(Window(opens_ns, opens_ns, FOREVER_NS), ended)
     watcher.close()
     return {one.name: one for one in told}

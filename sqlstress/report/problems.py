@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.report import Check
-from sqlstress.report.results import CHECK_STATUSES
+from sqlstress.report.results import CHECK_STATUSES, Check
 
 EXAMPLES = 5
 """Counter-examples that a check keeps."""

@@ -1,4 +1,4 @@
-"""Which file a key lies in: always the same one, and as many keys in one file as in another."""
+"""Which bucket a key lies in: always the same one, and as many keys in one as in another."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sqlstress
-from sqlstress.experiments.kv.keys import encoder
+from sqlstress.experiments.kv.classic import modulo
+from sqlstress.experiments.kv.keys import Key, encoder
+from sqlstress.experiments.kv.partition import bucket_of, key_bytes, scatter, table
 from sqlstress.experiments.kv.spec import KEY_TYPES
 from sqlstress.report.case import MAX_BUCKETS
-from sqlstress.targets.sqlite.partition import Key, bucket_of, file_names, key_bytes, modulo, scatter, table
 from tests.drawing import examples
-from tests.targets.evenness import uneven
+from tests.experiments.kv.evenness import uneven
 
 LARGEST = 2**63 - 1
 BUCKETS = (2, 3, 20, 1000)
@@ -42,7 +43,7 @@ GOLDEN: dict[Key, tuple[int, ...]] = {
 
 TELL_BUCKETS = f"""
 import json
-from sqlstress.targets.sqlite.partition import bucket_of
+from sqlstress.experiments.kv.partition import bucket_of
 keys = {list(GOLDEN)!r}
 print(json.dumps([[bucket_of(key, buckets) for buckets in {BUCKETS!r}] for key in keys]))
 """
@@ -148,9 +149,3 @@ def test_a_table_holds_the_bucket_of_every_key_in_two_bytes(buckets: int, keys: 
     buckets_of_keys = table(keys, buckets)
     assert list(buckets_of_keys) == [bucket_of(key, buckets) for key in keys]
     assert buckets_of_keys.itemsize == 2
-
-
-def test_each_bucket_has_a_file_name_of_its_own() -> None:
-    assert file_names(1) == ["kv.db"]
-    assert file_names(3) == ["kv_0.db", "kv_1.db", "kv_2.db"]
-    assert len(set(file_names(MAX_BUCKETS))) == MAX_BUCKETS

@@ -1,0 +1,128 @@
+"""The seam between the engine and what it measures: what is asked of a target, and of a place.
+
+What a target can't answer is None, or there are none of it: it is never faked. What only one target can
+answer, such as SQLite what is in its WAL, has no name here: who needs it asks that target's package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from sqlstress.report import Check, Space, SqliteBuild
+from sqlstress.report.case import Case
+from sqlstress.system.pulse import Pulse
+from sqlstress.targets.keyvalue import Store, Table
+
+MEANWHILE = "while it was measured"
+
+Definition = tuple[Any, ...]
+
+
+class Disturbance(NamedTuple):
+    """What somebody else did to the data."""
+
+    text: str
+    """A sentence without its full stop."""
+    unread: str | None = None
+    """What a check says that has nothing to read; None where the proof can be made all the same."""
+
+
+class Seal(Protocol):
+    """What a process works on, as it was when the seal was made: to be looked at without opening it."""
+
+    def broken(self) -> str | None:
+        """Say what of it is another one now, or gone; None when nothing is."""
+
+
+class Snapshot(Protocol):
+    """A place as it was when it had been prepared."""
+
+    def exchanged(self) -> str | None:
+        """Say what of it is another one now, or gone; None when nothing is."""
+
+    def changed(self, pulse: Pulse) -> Disturbance | None:
+        """Say what else somebody has changed that is no work of ours; None when nothing is to be seen of it.
+
+        No process of ours may be connected any more.
+        """
+
+
+class Place(Protocol):
+    """Where the data of one case lies, as one process has it: the parent, or a worker."""
+
+    @property
+    def stores(self) -> bool:
+        """Whether it keeps what it is given; else there is nothing to prepare, to prove or to examine."""
+
+    @property
+    def case(self) -> Case: ...
+
+    @property
+    def where(self) -> Path:
+        """What `open_place` made it of: other processes make theirs of the same."""
+
+    # A worker's.
+
+    def keyvalue(self, worker: int, begin: str, sample: Any) -> Store:
+        """Connect a worker to every bucket, and return its key-value view, with the settings of the case.
+
+        `begin` is how transactions of several statements begin, one of BEGINS. `sample` is a value like those
+        that are stored: a place that keeps nothing answers with it.
+        """
+
+    def seal(self) -> Seal | None:
+        """Seal what this process holds open; None where nothing of it can be exchanged unseen."""
+
+    # The parent's.
+
+    def table(self, key_type: str, value_size: int, counters: int) -> Table | None:
+        """Return the parent's key-value view: keys of one of KEY_TYPES, values of so many bytes.
+
+        In each bucket there are so many counters. None where nothing is stored.
+        """
+
+    def schema(self) -> Sequence[Definition]:
+        """Return what is defined, in every bucket alike; nothing where nothing is."""
+
+    def snapshot(self, pulse: Pulse) -> Snapshot | None:
+        """Take down what no worker changes, when everything is prepared; None where there is nothing."""
+
+    def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+        """Yield (setting, value asked for, answer) where another value was read back."""
+
+    def integrity(self, level: str, pulse: Pulse) -> Check | None:
+        """Say whether the target takes its own data for sound; `level` is "quick" or "full"."""
+
+    def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
+        """Say whether every bucket defines what was created, and nothing else."""
+
+    def space(self, pulse: Pulse) -> Space | None:
+        """Return what space the data takes, while nobody uses it; None where that can't be told."""
+
+    def discard(self) -> None:
+        """Remove what lies there of this case, and nothing else."""
+
+
+class Target(Protocol):
+    """A package of targets. Its module has these names."""
+
+    STORES: bool
+    """Whether its places keep what they are given."""
+    FILES: str | None
+    """The names of the files that it leaves in a folder, as a regular expression; None: it leaves none."""
+    DESCRIPTORS: int
+    """File descriptors that a process needs for each bucket, at most."""
+
+    def open_place(self, case: Case, where: Path) -> Place:
+        """Return where the data of a case lies; nothing is touched there yet."""
+
+    def explain(self, driver: str, error: Exception) -> str:
+        """Return what went wrong, and what to do about it, with the target's name for it."""
+
+    def foresees(self, error: Exception) -> bool:
+        """Return whether an error is of a kind that its drivers raise: it is no fault of this program."""
+
+    def describe(self, driver: str) -> SqliteBuild | None:
+        """Return the library that a driver uses, for the fingerprint; None where there is none."""

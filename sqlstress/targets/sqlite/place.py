@@ -1,0 +1,139 @@
+"""Where a case's data lies with SQLite: a file for each bucket, side by side in one folder.
+
+What only the parent does is imported when it does it: a worker needs none of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlstress.targets.sqlite.client import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from sqlstress.report import Check, Space
+    from sqlstress.report.case import Case
+    from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.sqlite.drivers import Connection, Row
+    from sqlstress.targets.sqlite.keyvalue import SqliteStore
+    from sqlstress.targets.sqlite.snapshot import SqliteSnapshot
+    from sqlstress.targets.sqlite.table import SqliteTable
+
+HELD_OPEN = ("", "-wal", "-shm")
+"""Suffixes of the files that a connection to a database keeps open; a rollback journal comes and goes."""
+
+
+def file_names(buckets: int) -> list[str]:
+    """Return the names of the database files, one for each bucket."""
+    return ["kv.db"] if buckets == 1 else [f"kv_{bucket}.db" for bucket in range(buckets)]
+
+
+class SqlitePlace:
+    """The files of a case. Beyond a Place, it says where they are, and opens them for who speaks SQL."""
+
+    stores: Literal[True] = True
+
+    def __init__(self, case: Case, where: Path) -> None:
+        self.case, self.where = case, where
+        self.paths = [where / name for name in file_names(case.buckets)]
+        """The database files, by bucket."""
+
+    def client(self, worker: int) -> Client:
+        """Return a worker's connections, none of which is opened yet."""
+        return Client(self.case, self.paths, worker)
+
+    def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:
+        from sqlstress.targets.sqlite.keyvalue import SqliteStore
+
+        return SqliteStore(self.client(worker), begin)
+
+    def seal(self) -> Seal:
+        return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in HELD_OPEN)
+
+    def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
+        from sqlstress.targets.sqlite.table import SqliteTable
+
+        return SqliteTable(self, key_type, value_size, counters)
+
+    def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
+        """Make every file anew, with the settings of the case and these tables."""
+        from sqlstress.targets.sqlite.files import create_tables
+
+        definitions = tuple(definitions)
+        self.discard()
+        for path in self.paths:
+            pulse()
+            create_tables(self.case, path, definitions)
+
+    def opened(self, bucket: int = 0) -> AbstractContextManager[Connection]:
+        """Open a file for the parent, as `files.opened` does."""
+        from sqlstress.targets.sqlite.files import opened
+
+        return opened(self.case, self.paths[bucket])
+
+    def schema(self) -> list[Row]:
+        from sqlstress.targets.sqlite.integrity import schema
+
+        return schema(self.case, self.paths[0])
+
+    def snapshot(self, pulse: Pulse) -> SqliteSnapshot:
+        from sqlstress.targets.sqlite.snapshot import SqliteSnapshot
+
+        return SqliteSnapshot(self.case, self.paths, pulse)
+
+    def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+        from sqlstress.targets.sqlite.drivers.settings import differences
+
+        return differences(self.case.settings, effective)
+
+    def integrity(self, level: str, pulse: Pulse) -> Check:
+        from sqlstress.targets.sqlite.integrity import integrity_check
+
+        return integrity_check(self.case, self.paths, level, pulse)
+
+    def redefined(self, created: Sequence[Row], pulse: Pulse) -> Check:
+        from sqlstress.targets.sqlite.integrity import schema_check
+
+        return schema_check(self.case, self.paths, created, pulse)
+
+    def space(self, pulse: Pulse) -> Space | None:
+        """Return what the pages of the only file hold; of several nothing is said."""
+        from sqlstress.targets.sqlite.space import measure_space
+
+        return measure_space(self.case, self.paths[0], pulse) if len(self.paths) == 1 else None
+
+    def discard(self) -> None:
+        from sqlstress.targets.sqlite.files import remove
+
+        remove(self.case, self.where)
+
+
+class Seal:
+    """Files as they were when it was made. One that was not there then is none of its business.
+
+    A process that works on a file does not see that its name has gone to another one: SQLite goes on with
+    a deleted database as if nothing had happened, as fast as before.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._files = [(path, found) for path in paths if (found := _identity(path))]
+
+    def broken(self) -> str | None:
+        """Say which file is another one now, or gone; None when none is."""
+        for path, before in self._files:
+            now = _identity(path)
+            if now != before:
+                return f"{path.name} was {'replaced by another file' if now else 'deleted'}"
+        return None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and the number of a file; None when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,74 @@
+"""What SQLite's files say of themselves: whether they are sound, and define what was created."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sqlstress.report.case import Case
+from sqlstress.targets.sqlite.place import SqlitePlace
+from tests.pulses import Pulses, nothing
+
+
+def created(folder: Path, buckets: int) -> SqlitePlace:
+    """Return a place with an empty key-value table in every bucket."""
+    place = SqlitePlace(Case(buckets=buckets), folder)
+    place.table("int", 8, counters=0).create(nothing)
+    return place
+
+
+@pytest.mark.parametrize(("verify", "name"), [("quick", "quick_check"), ("full", "integrity_check")])
+def test_every_sound_file_is_looked_at(tmp_path: Path, verify: str, name: str) -> None:
+    place = created(tmp_path, buckets=3)
+    pulses = Pulses()
+    check = place.integrity(verify, pulses)
+    assert (check.name, check.status, check.checked) == (name, "ok", 3)
+    assert pulses.count >= 3
+
+
+def test_a_missing_and_a_foreign_file_are_told(tmp_path: Path) -> None:
+    place = created(tmp_path, buckets=3)
+    _, second, third = place.paths
+    second.unlink()
+    third.write_bytes(b"not a database at all" * 1000)
+    check = place.integrity("quick", nothing)
+    assert (check.status, check.checked, check.problems) == ("failed", 3, 4)
+    assert check.counterexamples == (
+        "kv_1.db: the file is gone",
+        "kv_2.db: file is not a database",
+        "kv_2.db: its schema can't be read",
+        "kv_2.db: it has no header of SQLite's",
+    )
+    assert not second.exists()
+
+
+def test_a_definition_that_was_changed_is_told_with_what_it_was(tmp_path: Path) -> None:
+    place = created(tmp_path, buckets=2)
+    before = place.schema()
+    assert place.redefined(before, nothing).status == "ok"
+    _, second = place.paths
+    with closing(sqlite3.connect(second)) as connection, connection:
+        connection.execute("ALTER TABLE kv RENAME COLUMN value TO worth")
+        connection.execute("CREATE INDEX more ON kv (worth)")
+    check = place.redefined(before, nothing)
+    lacks, changed, added = check.counterexamples
+    assert lacks.startswith("the schema of kv_1.db lacks definition 1, the table kv of kv: ")
+    assert changed.startswith("the schema of kv_1.db holds definition 1, the table kv of kv: ")
+    assert "the index more of kv" in added
+
+
+def test_what_only_integrity_check_finds_needs_it(tmp_path: Path) -> None:
+    """An index without an entry: quick_check does not compare indices with their tables."""
+    place = SqlitePlace(Case(), tmp_path)
+    (path,) = place.paths
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.executemany("INSERT INTO t VALUES (?)", [(1,), (2,)])
+        connection.execute("CREATE INDEX i ON t (a)")
+        connection.execute("PRAGMA writable_schema = 1")
+        connection.execute("UPDATE sqlite_schema SET sql = 'CREATE INDEX i ON t (a + 5)' WHERE name = 'i'")
+    assert place.integrity("quick", nothing).status == "ok"
+    assert place.integrity("full", nothing).status == "failed"

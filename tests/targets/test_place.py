@@ -1,0 +1,283 @@
+"""What every target's place must do; what it can't do is absent.
+
+A target is tested when its drivers are in TARGETS. What only some can answer, such as whether a file was
+exchanged, is asked of those that keep files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case, Settings
+from sqlstress.targets import TARGETS, dry, file_patterns, open_place, sqlite, target_of
+from sqlstress.targets.keyvalue import Store, Table
+from sqlstress.targets.place import Place, Target
+from sqlstress.targets.sqlite.drivers import DRIVERS
+from tests.pulses import nothing, stopped_everywhere
+
+COUNTERS = 3
+ROWS = [[(1, 10), (2, 20)], [(3, 30)]]
+OF_PACKAGES: dict[str, Target] = {"sqlite": sqlite, "dry": dry}
+"""Every target; that they are targets is for mypy to see."""
+
+
+KEEPING = [driver for driver in sorted(TARGETS) if target_of(driver).STORES]
+FORGETFUL = [driver for driver in sorted(TARGETS) if not target_of(driver).STORES]
+
+
+@pytest.fixture(params=[*KEEPING, *FORGETFUL])
+def case(request: pytest.FixtureRequest) -> Case:
+    return case_of(request.param)
+
+
+def case_of(driver: str) -> Case:
+    if driver in DRIVERS:
+        pytest.importorskip(driver)
+    settings = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)
+    return Case(driver=driver, buckets=2, settings=settings, spec=Load(key_space=4))
+
+
+@pytest.fixture(params=KEEPING)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A place that stores what it is given; beside its data lies something of somebody else."""
+    return place_in(tmp_path, request.param)
+
+
+@pytest.fixture(params=FORGETFUL)
+def forgetful(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A place that stores nothing."""
+    return place_in(tmp_path, request.param)
+
+
+def place_in(folder: Path, driver: str) -> Place:
+    (folder / "somebody-elses").write_text("nothing of ours")
+    return open_place(case_of(driver), folder)
+
+
+@pytest.fixture
+def table(place: Place) -> Iterator[Table]:
+    found = place.table("int", 8, COUNTERS)
+    assert found
+    found.fill(ROWS, nothing)
+    yield found
+    found.release()
+
+
+def store_of(place: Place, worker: int = 1) -> Store:
+    return place.keyvalue(worker, "immediate", 77)
+
+
+def test_opening_a_place_touches_nothing(case: Case, tmp_path: Path) -> None:
+    place = open_place(case, tmp_path / "nowhere")
+    assert (place.case, place.where) == (case, tmp_path / "nowhere")
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_process_makes_the_same_place_of_plain_data(place: Place, table: Table) -> None:
+    other = open_place(place.case, place.where)
+    with closing(store_of(other)) as store:
+        store.puts[0]((1, 11))
+    assert sorted(table.rows(0)) == [(1, 11), (2, 20)]
+
+
+def test_workers_find_what_was_prepared_and_the_parent_what_they_wrote(place: Place, table: Table) -> None:
+    with closing(store_of(place)) as one, closing(store_of(place, 2)) as other:
+        table.release()
+        assert [one.gets[bucket]((key,)) for bucket, key in ((0, 1), (0, 2), (1, 3), (1, 1))] == [
+            10,
+            20,
+            30,
+            None,
+        ]
+        one.batches[0]([(1, 11), (4, 40)])
+        other.updates[1]((2,))
+        assert other.gets[0]((4,)) == 40
+    assert [sorted(table.rows(bucket)) for bucket in (0, 1)] == [[(1, 11), (2, 20), (4, 40)], [(3, 30)]]
+    assert [table.counters(bucket) for bucket in (0, 1)] == [
+        [(0, 0), (1, 0), (2, 0)],
+        [(0, 0), (1, 0), (2, 1)],
+    ]
+
+
+def test_every_bucket_has_a_name_of_its_own(table: Table) -> None:
+    assert len({table.name(0), table.name(1)}) == 2
+
+
+def test_a_table_can_be_made_anew_and_empty(place: Place, table: Table) -> None:
+    table.release()
+    table.create(nothing)
+    assert [list(table.rows(bucket)) for bucket in (0, 1)] == [[], []]
+    assert place.integrity("full", nothing)
+
+
+def test_preparing_can_be_stopped_and_begun_again(place: Place, table: Table) -> None:
+    table.release()
+    assert stopped_everywhere(lambda pulse: table.fill(ROWS, pulse)) >= 2
+    assert sorted(table.rows(0)) == ROWS[0]
+
+
+def test_a_place_that_stores_nothing_has_a_view_for_each_worker_all_the_same(forgetful: Place) -> None:
+    store = store_of(forgetful)
+    store.puts[1]((1, 10))
+    assert store.gets[1]((1,)) == 77
+
+
+def test_the_settings_that_a_worker_reads_back_are_those_asked_for(place: Place, table: Table) -> None:
+    with closing(store_of(place)) as store:
+        effective = store.effective()
+    assert effective
+    assert list(place.differences(effective)) == []
+
+
+def test_a_setting_that_became_another_one_is_told(place: Place, table: Table) -> None:
+    with closing(store_of(place)) as store:
+        effective = store.effective()
+    name, asked = "synchronous", effective["synchronous"]
+    assert list(place.differences({**effective, name: "full"})) == [(name, asked, "full")]
+
+
+def test_a_setting_that_is_not_taken_stops_the_preparation(place: Place) -> None:
+    settings = replace(place.case.settings, pragmas=(("temp_store", "memroy"),))
+    table = open_place(replace(place.case, settings=settings), place.where).table("int", 8, 0)
+    assert table
+    with pytest.raises((UsageError, EnvironmentFailure), match="temp_store"):
+        table.create(nothing)
+
+
+def test_what_is_sound_is_found_sound_and_defines_what_was_created(place: Place, table: Table) -> None:
+    created = place.schema()
+    for level in ("quick", "full"):
+        check = place.integrity(level, nothing)
+        assert check and (check.status, check.checked) == ("ok", 2)
+    check = place.redefined(created, nothing)
+    assert (check is not None) == bool(created)
+    assert check is None or check.status == "ok"
+
+
+def test_what_the_workers_do_breaks_no_seal_and_disturbs_nobody(place: Place, table: Table) -> None:
+    before = place.snapshot(nothing)
+    with closing(store_of(place)) as store:
+        seal = place.seal()
+        store.puts[0]((1, 11))
+        assert seal is None or seal.broken() is None
+    table.release()
+    if before:
+        assert (before.exchanged(), before.changed(nothing)) == (None, None)
+
+
+def exchange(path: Path) -> None:
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+def data_in(folder: Path) -> list[Path]:
+    """Return the files that hold data, in their order."""
+    return sorted(path for path in folder.iterdir() if path.suffix == ".db")
+
+
+def test_data_that_was_exchanged_breaks_the_seals(place: Place, table: Table) -> None:
+    files = data_in(place.where)
+    if not files:
+        return  # there is no file of it that could be exchanged
+    before = place.snapshot(nothing)
+    with closing(store_of(place)):
+        seal = place.seal()
+        assert seal and before
+        exchange(files[1])
+        for told in (seal.broken(), before.exchanged()):
+            assert told == f"{files[1].name} was replaced by another file"
+
+
+def test_damage_is_found(place: Place, table: Table) -> None:
+    files = data_in(place.where)
+    if not files:
+        return  # there is no file of it that could be damaged
+    table.release()
+    files[0].write_bytes(b"not what it was" * 1000)
+    check = place.integrity("quick", nothing)
+    assert check and check.status == "failed"
+    assert files[0].name in check.counterexamples[0]
+
+
+def test_what_is_discarded_leaves_nothing_and_takes_nothing_of_others(place: Place, table: Table) -> None:
+    with closing(store_of(place)) as store:
+        store.puts[0]((1, 11))
+    table.release()
+    place.discard()
+    assert [path.name for path in place.where.iterdir()] == ["somebody-elses"]
+    place.discard()
+
+
+def test_all_that_it_leaves_in_a_folder_has_a_name_that_its_target_knows(place: Place, table: Table) -> None:
+    pattern = target_of(place.case.driver).FILES
+    with closing(store_of(place)):
+        left = {path.name for path in place.where.iterdir()} - {"somebody-elses"}
+    assert pattern is None or all(re.fullmatch(pattern, name) for name in left)
+    assert bool(left) == (pattern is not None)
+
+
+def test_a_place_that_stores_nothing_has_nothing_to_tell(forgetful: Place) -> None:
+    place = forgetful
+    absent = (
+        place.table("int", 8, COUNTERS),
+        place.seal(),
+        place.snapshot(nothing),
+        place.integrity("full", nothing),
+        place.redefined((), nothing),
+        place.space(nothing),
+    )
+    assert absent == (None,) * 6
+    assert (list(place.schema()), list(place.differences({"synchronous": "off"}))) == ([], [])
+    assert store_of(place).effective() == {}
+    place.discard()
+    assert [path.name for path in place.where.iterdir()] == ["somebody-elses"]
+
+
+def test_space_is_told_of_one_bucket_and_of_several_it_is_not(case: Case, tmp_path: Path) -> None:
+    place = open_place(replace(case, buckets=1), tmp_path)
+    if table := place.table("int", 8, 0):
+        table.create(nothing)
+    assert (place.space(nothing) is not None) == place.stores
+    assert open_place(case, tmp_path).space(nothing) is None
+
+
+def test_every_driver_belongs_to_a_target_that_knows_it() -> None:
+    assert set(TARGETS.values()) == set(OF_PACKAGES)
+    assert {name for name, package in TARGETS.items() if package == "sqlite"} == set(DRIVERS)
+    for driver, package in TARGETS.items():
+        assert target_of(driver) is OF_PACKAGES[package]
+
+
+def test_a_target_stores_if_its_places_do(place: Place) -> None:
+    target = target_of(place.case.driver)
+    assert place.stores == target.STORES
+    assert (target.DESCRIPTORS > 0) == place.stores
+
+
+def test_a_target_tells_what_library_its_driver_is_if_there_is_one(case: Case) -> None:
+    build = target_of(case.driver).describe(case.driver)
+    assert (build.driver if build else "dry") == case.driver
+
+
+def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Case, tmp_path: Path) -> None:
+    target, driver = target_of(case.driver), case.driver
+    assert target.explain(driver, UsageError("choose another one")) == "choose another one"
+    assert target.explain(driver, MemoryError()) == "out of memory"
+    assert target.explain(driver, OSError("disk on fire")) == "OSError: disk on fire"
+    assert not target.foresees(KeyError("x"))
+    if target.STORES:
+        with pytest.raises(EnvironmentFailure, match="cannot open"):
+            store_of(open_place(case, tmp_path / "missing"))
+
+
+def test_the_names_of_all_files_that_targets_leave_are_known() -> None:
+    assert file_patterns() == [sqlite.FILES]
