@@ -18,7 +18,7 @@ from tests.crash_report import crash_report, lost_report
 from tests.example_report import example_report, failed_report
 from tests.pages import ROOT
 
-SHORT = {"duration": "50ms", "warmup": 0, "key_space": 500}
+SHORT: dict[str, Any] = {"duration": "50ms", "warmup": 0, "key_space": 500}
 EXAMPLE = Report(example_report())
 
 
