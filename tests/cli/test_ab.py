@@ -196,6 +196,7 @@ def test_a_real_a_b_test_finds_that_normal_is_no_drop(cli: Cli, tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["ab.json"]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("soon")
 def test_a_real_drop_between_two_pythons_is_found(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

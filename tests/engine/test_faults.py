@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.processes import Command, environment, gone, saved_report, sqlstress
+from tests.rows import thorough
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals, shells and limits of POSIX")
 KILLED = "ended with exit code" if sys.platform == "win32" else "was killed by SIGKILL"
@@ -99,6 +100,7 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
     assert left(tmp_path) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
     injected="a worker killed while it starts",
@@ -154,10 +156,9 @@ def test_a_killed_checkpointer_is_told_and_the_workers_figures_are_kept(tmp_path
 @pytest.mark.parametrize(
     ("phase", "name", "concurrency", "keys", "duration"),
     [
-        ("preparing", "SIGINT", 1, 1_500_000, "60s"),
-        ("starting", "SIGINT", 16, 1000, "60s"),
-        ("measuring", "SIGINT", 3, 1000, "60s"),
-        ("verifying", "SIGINT", 1, 150_000, "50ms"),
+        thorough("preparing", "SIGINT", 1, 1_500_000, "60s"),
+        thorough("starting", "SIGINT", 16, 1000, "60s"),
+        thorough("verifying", "SIGINT", 1, 150_000, "50ms"),
     ],
 )
 def test_a_stop_in_any_phase_leaves_nothing_and_saves_what_was_finished(
@@ -177,8 +178,6 @@ def test_a_stop_in_any_phase_leaves_nothing_and_saves_what_was_finished(
         if phase == "starting":
             # Some of them are importing by then, where Python would answer Ctrl-C with a traceback.
             command.until(lambda: len(command.workers()) > 4, "workers")
-        if phase == "measuring":
-            command.await_load(concurrency)
         children = command.children()
         strike(command, name)
         code, output, errors = command.finish()
@@ -201,7 +200,7 @@ def test_a_stop_in_any_phase_leaves_nothing_and_saves_what_was_finished(
     outcome="exit code 130; its processes end too",
 )
 @posix
-@pytest.mark.parametrize("beside", [(), BESIDE], ids=["workers", "and others"])
+@pytest.mark.parametrize("beside", [(), thorough(BESIDE)], ids=["workers", "and others"])
 def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, beside: tuple[str, ...]) -> None:
     arguments = ("kv", "-c", "2", "--key-space", "500", "--duration", "60s", *beside)
     with Command(tmp_path, *arguments) as command:
@@ -269,6 +268,7 @@ def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="a full disk behind the standard output",
@@ -352,6 +352,7 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
         place.rmdir()
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="a soft limit of file descriptors that is too low",
@@ -368,6 +369,7 @@ def test_a_thousand_files_raise_the_soft_limit(quick_folder: Path) -> None:
     assert len(output.splitlines()) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="scale",
     injected="64 workers",

@@ -83,7 +83,9 @@ def install(moment: str, failure: str) -> None:
 
 if __name__ == "__main__":
     from sqlstress.__main__ import main
+    from tests.brief import make_brief
 
+    make_brief()
     sys.exit(main())
 elif __name__ == "__mp_main__":
     install(*os.environ[VARIABLE].split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -15,6 +16,7 @@ from sqlstress.engine.folder import MARKER
 from tests.engine.processes import Command, gone, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
 from tests.faults.held import MOMENTS
+from tests.rows import mostly_long, mostly_thorough
 
 BESIDE = ("--checkpointer", "restart", "--pinned-reader")
 KV = ("kv", "-c", "3", *SHORT, *BESIDE, "-o", "report.json")
@@ -28,7 +30,7 @@ AT_MOST_S = 2.5
     injected="SIGKILL to the program while it examines, prepares, starts, measures, verifies, saves or shows",
     outcome="none of its processes is left; the next start removes what lies about",
 )
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ("examining", "measuring", "saving")))
 def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start(
     tmp_path: Path, moment: str
 ) -> None:
@@ -52,9 +54,9 @@ def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start
     "measure, verify, save or show",
     outcome="none of its processes is left; the next start removes what lies about",
 )
-@pytest.mark.long
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    ("experiment", "moment"), mostly_long(product(EXPERIMENTS, MOMENTS), [("crash", "measuring")])
+)
 def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: str, moment: str) -> None:
     with Held(tmp_path, moment, *EXPERIMENTS[experiment], "-o", "report.json") as command:
         children = command.children()

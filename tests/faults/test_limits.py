@@ -14,6 +14,7 @@ import pytest
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
 from tests.faults.surroundings import bounded, few_processes, linux, posix
+from tests.rows import mostly_thorough, thorough
 
 KV = ("kv", *SHORT, "--quiet", "-o", "report.json")
 
@@ -34,7 +35,7 @@ def forbid_descriptors(pid: int) -> None:
     outcome="exit code 4 before anything is measured: how many are needed, how many there are, what to do",
 )
 @posix
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize("experiment", mostly_thorough(EXPERIMENTS, ("crash", "ab")))
 def test_too_few_descriptors_are_told_by_every_command(tmp_path: Path, experiment: str) -> None:
     code, output, errors = sqlstress(tmp_path, *EXPERIMENTS[experiment], program=bounded("-n 60"))
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
@@ -51,8 +52,8 @@ def test_too_few_descriptors_are_told_by_every_command(tmp_path: Path, experimen
 @pytest.mark.parametrize(
     ("moment", "told"),
     [
-        ("preparing", "Too many open files|unable to open database file"),
-        ("starting", "cannot start process 1 of 1: Too many open files"),
+        thorough("preparing", "Too many open files|unable to open database file"),
+        thorough("starting", "cannot start process 1 of 1: Too many open files"),
         ("verifying", "the data could not be verified: "),
     ],
 )
@@ -91,7 +92,7 @@ exec {python} -m sqlstress "$@"
     injected="/dev/shm and the temporary folder full",
     outcome="exit code 4: how much shared memory was needed, where it lies, what to do; never a SIGBUS",
 )
-@pytest.mark.parametrize("shm", [4, 1000])
+@pytest.mark.parametrize("shm", [4, thorough(1000)])
 def test_full_places_for_shared_memory_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shm: int
 ) -> None:
@@ -105,7 +106,7 @@ def test_full_places_for_shared_memory_are_told(
     arguments = ("kv", "-c", "2", "--key-space", "20000", "--quiet")
     code, output, errors = sqlstress(tmp_path / "place", *arguments, program=program)
     if code == 77:
-        pytest.skip("no file system can be mounted here")
+        pytest.skip("no file system can be mounted here: that needs Linux and root")
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
     assert "bytes of shared memory, neither in /dev/shm nor in the temporary folder. Free some" in errors
     assert list((tmp_path / "place").iterdir()) == []
@@ -116,7 +117,7 @@ def test_full_places_for_shared_memory_are_told(
     injected="too few processes and threads allowed",
     outcome="exit code 4: which process could not start and what to do; no traceback, nothing left",
 )
-@pytest.mark.parametrize("allowed", [2, 3, 5])
+@pytest.mark.parametrize("allowed", [2, thorough(3), thorough(5)])
 def test_processes_that_may_not_be_are_told(allowed: int) -> None:
     program = (*few_processes(allowed), sys.executable, "-m", "sqlstress")
     with TemporaryDirectory() as folder:

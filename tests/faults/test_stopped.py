@@ -18,6 +18,7 @@ import pytest
 from tests.engine.processes import Command, gone, saved_report
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, second_case, strike
 from tests.faults.held import MOMENTS
+from tests.rows import mostly_thorough, thorough
 
 pytestmark = posix
 
@@ -29,11 +30,6 @@ ENDS = {
 }
 """Moment → the cases that are kept, and what is said; after the first case at all other moments."""
 BETWEEN = (1, "Stopped after 1 of 2 cases; what was measured is in report.json.\n")
-
-
-def each_of(rows: list[tuple[str, str]], quick: set[tuple[str, str]]) -> list[Any]:
-    """Return parameters of a test, of which all but some take too long for every day."""
-    return [pytest.param(*row, marks=[] if row in quick else pytest.mark.long) for row in rows]
 
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -55,7 +51,7 @@ IN_TURN = {(moment, SIGNALS[number % 3]) for number, moment in enumerate(MOMENTS
     "verifies, saves or shows",
     outcome="exit code 130 and where the finished cases are; nothing is left",
 )
-@pytest.mark.parametrize(("moment", "name"), each_of(ALL, IN_TURN))
+@pytest.mark.parametrize(("moment", "name"), mostly_thorough(ALL, IN_TURN))
 def test_a_signal_at_any_moment_keeps_the_finished_cases_and_leaves_nothing(
     tmp_path: Path, moment: str, name: str
 ) -> None:
@@ -96,10 +92,7 @@ def hammer(command: Command) -> threading.Thread:
 )
 @pytest.mark.parametrize(
     "moment",
-    [
-        moment if moment in ("starting", "showing") else pytest.param(moment, marks=pytest.mark.long)
-        for moment in MOMENTS
-    ],
+    mostly_thorough(MOMENTS, ("starting",)),
 )
 def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
     with second_case(tmp_path, moment) as command:
@@ -123,7 +116,7 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
     "measure, verify, save or show",
     outcome="exit code 130, a line that says where the finished cases are; nothing else is left",
 )
-@pytest.mark.parametrize(("experiment", "moment"), each_of(EVERYWHERE, HERE_AND_THERE))
+@pytest.mark.parametrize(("experiment", "moment"), mostly_thorough(EVERYWHERE, HERE_AND_THERE))
 def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment: str) -> None:
     with Held(tmp_path, moment, *EXPERIMENTS[experiment], *REPORT) as command:
         children = command.children()
@@ -140,7 +133,7 @@ def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment
     injected="Ctrl-C or SIGTERM to `ab` of two Pythons while a slice is measured",
     outcome="exit code 130; the other Python's processes and databases are gone too",
 )
-@pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["SIGINT", thorough("SIGTERM")])
 def test_a_slice_of_another_python_is_stopped_along(tmp_path: Path, name: str) -> None:
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     arguments = ("ab", *pythons, "-c", "2", "--duration", "60s", "--key-space", "500", *REPORT)
@@ -199,7 +192,7 @@ def test_a_closed_terminal_stops_it_and_its_progress_bar(tmp_path: Path) -> None
 )
 @pytest.mark.parametrize(
     "moment",
-    [moment if moment == "saving" else pytest.param(moment, marks=pytest.mark.long) for moment in MOMENTS],
+    mostly_thorough(MOMENTS, ()),
 )
 def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path, moment: str) -> None:
     with terminal() as (ours, streams), second_case(tmp_path, moment, **streams) as command:
@@ -213,6 +206,7 @@ def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path
     assert not kept or len(saved_report(tmp_path).runs) == kept
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="SIGHUP where it is ignored from outside (`nohup`), while it measures",
@@ -227,6 +221,7 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="Ctrl-C while it waits for somebody to read the pipe that the report goes to",

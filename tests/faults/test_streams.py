@@ -10,6 +10,7 @@ from sqlstress.engine.folder import PREFIX
 from tests.engine.processes import saved_report
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, strike
 from tests.faults.held import MOMENTS
+from tests.rows import mostly_thorough
 
 pytestmark = posix
 
@@ -23,18 +24,13 @@ def close(command: Held, name: str) -> None:
     setattr(command.process, name, None)
 
 
-def mostly_long(moment: str) -> list[object]:
-    """Return all moments; but for one they take too long for every day."""
-    return [each if each == moment else pytest.param(each, marks=pytest.mark.long) for each in MOMENTS]
-
-
 @pytest.mark.fault(
     area="stop",
     injected="standard output closed, as by `head`, while it examines, prepares, starts, measures, verifies, "
     "saves or shows",
     outcome="exit code 0, no message; the report is saved",
 )
-@pytest.mark.parametrize("moment", mostly_long("showing"))
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ("showing",)))
 def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
         close(command, "stdout")
@@ -66,6 +62,7 @@ def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str, 
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="standard output closed, then Ctrl-C, in the third slice of `ab`",
@@ -87,7 +84,7 @@ def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
     "saves or shows",
     outcome="exit code 130, though nobody can be told; nothing is left",
 )
-@pytest.mark.parametrize("moment", mostly_long("starting"))
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
 def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
         close(command, "stderr")
@@ -97,6 +94,7 @@ def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment
     assert left(tmp_path) == (["report.json"] if moment in ("saving", "showing") else [])
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="a full disk behind the standard output, then Ctrl-C, with --keep",

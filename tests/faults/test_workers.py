@@ -16,6 +16,7 @@ import pytest
 from tests.engine.processes import Command, gone, runs, saved_report, sqlstress
 from tests.faults.commands import SHORT, Held, left, posix, second_case
 from tests.faults.failing import VARIABLE
+from tests.rows import thorough
 
 FAILING = (sys.executable, str(Path(__file__).with_name("failing.py")))
 ARGUMENTS = ("kv", "-c", "3,1", *SHORT, "-o", "report.json")
@@ -38,10 +39,9 @@ def failures() -> list[Any]:
             failure,
             marks=[
                 *([posix] if failure == "SIGKILL" else []),
-                *([] if (moment, failure) in QUICK else [slow]),
+                *([] if (moment, failure) in QUICK else [pytest.mark.thorough]),
             ],
         )
-        for slow in [pytest.mark.long]
         for moment in ("starting", "window", "reporting")
         for failure in SAID
     ]
@@ -95,6 +95,7 @@ def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
     injected="all workers of the second case of a plan killed at once (`run PLAN.toml`)",
@@ -144,7 +145,7 @@ def test_a_stopped_worker_is_ended_after_the_time_out(tmp_path: Path, moment: st
     outcome="exit code 130 within seconds; nothing is left",
 )
 @posix
-@pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", [thorough("SIGINT"), thorough("SIGTERM")])
 def test_results_that_stop_in_the_middle_keep_nobody_from_stopping(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -182,6 +183,7 @@ def test_results_that_stop_in_the_middle_are_given_up_after_the_time_out(
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
     injected="a limit to a worker's memory (RLIMIT_AS) in the window, below what it has",
@@ -189,8 +191,8 @@ def test_results_that_stop_in_the_middle_are_given_up_after_the_time_out(
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is Linux's")
 def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
-    large = ("--value-size", "500000", "--key-space", "50", "--read-ratio", "0", "--synchronous", "off")
-    with Held(tmp_path, "measuring", *ARGUMENTS, *large, "--duration", "2s") as command:
+    large = ("--value-size", "500000", "--key-space", "10", "--read-ratio", "0", "--synchronous", "off")
+    with Held(tmp_path, "measuring", *ARGUMENTS, *large, "--duration", "300ms") as command:
         if sys.platform == "linux":
             command.workers()[0].rlimit(psutil.RLIMIT_AS, (1 << 20, 1 << 20))
         code, _, errors = command.finish()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from sqlstress.render.csvfile import report_csv
 from sqlstress.report import Arm, Report, Run, SqliteBuild, Trial, WorkerResult
@@ -50,7 +50,6 @@ def test_the_report_is_written_as_kept(name: str) -> None:
     assert_golden(f"{name}.csv", report_csv(VARIANTS[name]()))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(reports)
 def test_whatever_the_report_the_numbers_are_read_back_the_same(report: Report) -> None:
     expected = list(subjects(report))

@@ -6,10 +6,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from sqlstress.render.markdown import report_markdown
 from sqlstress.report import Report
+from tests.drawing import examples
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import EXAMPLE, beside_report, classic_report, update_report, with_one
 from tests.strategies import reports
@@ -29,7 +30,7 @@ def test_the_report_is_written_as_kept(name: str) -> None:
     assert_golden(f"{name}.md", report_markdown(VARIANTS[name]()))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(0.5))
 @given(reports)
 def test_whatever_the_report_each_table_has_as_many_cells_in_every_row(report: Report) -> None:
     for block in report_markdown(report).split("\n\n"):
@@ -41,7 +42,7 @@ def test_whatever_the_report_each_table_has_as_many_cells_in_every_row(report: R
             assert not UNESCAPED_PIPE.search(block)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(0.5))
 @given(reports)
 def test_whatever_the_report_no_tag_and_no_code_span_comes_in(report: Report) -> None:
     assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*`", report_markdown(report))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Report, Run
@@ -48,7 +48,6 @@ def test_every_line_fits_a_terminal_of_80_columns(make: Callable[[], Report]) ->
     assert max(map(len, report_text(make()).splitlines())) <= WIDTH
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(reports)
 def test_whatever_the_report_it_is_shown_in_visible_lines_of_80_columns(report: Report) -> None:
     text = report_text(report)

@@ -12,6 +12,7 @@ distinct = st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=14, uniqu
 samples = st.lists(st.integers(-5, 5), min_size=1, max_size=8)
 
 
+@pytest.mark.thorough
 @given(distinct, st.integers(1, 13), st.floats(0.001, 0.5))
 def test_a_drop_is_shown_exactly_when_scipys_p_value_is_within_alpha(
     values: list[int], at: int, alpha: float

@@ -19,6 +19,7 @@ from sqlstress.experiments.power_loss import study as power_loss
 from sqlstress.experiments.power_loss.proof import Finding
 from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, LOST, TORN, PowerLoss
 from sqlstress.experiments.power_loss.study import PowerStudy, Recording
+from sqlstress.plan import cases_of
 from sqlstress.report import Check, Report, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.gate import Look
@@ -126,7 +127,8 @@ def made_up_kills(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, t
     for name, stand_in in (("Database", _Nothing), ("Victims", _Nothing), ("Round", _Round)):
         patch.setattr(crash, name, stand_in)
     patch.setattr(_Round, "trouble", trouble, raising=False)
-    study = KillStudy(Kills(replace(CASE, workload="crash"), 4))
+    (case,) = cases_of({}, "crash")
+    study = KillStudy(Kills(case, 4))
     return MadeUp(study, bench(folder, observer=observer), lambda report: study.kills.rounds)
 
 
@@ -151,7 +153,7 @@ def made_up_power(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, t
     patch.setattr(power_loss, "record", lambda *_: Recording(log, (), {}))
     patch.setattr(power_loss, "load_vfs", lambda _: _Vfs)
     patch.setattr(power_loss, "judge", judge)
-    cases = [replace(CASE, workload="crash", seed=seed) for seed in (1, 2, 3)]
+    cases = cases_of({"matrix": True}, "crash")[:3]
     study = PowerStudy(cases, PowerLoss(IMAGES, len(cases), matrix=True))
 
     def measured(report: Report) -> int:

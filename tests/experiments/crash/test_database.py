@@ -23,19 +23,20 @@ from hypothesis import strategies as st
 from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.proof import Told
 from sqlstress.experiments.crash.records import LOG, PUT, Entry, Records, transactions, writing
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.place import SqlitePlace
+from tests.drawing import examples
 
 CASE = Case(
     workload="crash",
     seed=3,
     settings=Settings(synchronous="off", wal_autocheckpoint=0, cache_size=10),
-    spec=Load(batch=8, value_size=2000),
+    spec=Transactions(batch=8, value_size=2000),
 )
 """The cache is so small that a transaction is written to the file before its end."""
 NOTHING = Remains(0, 0, 0)
@@ -93,7 +94,7 @@ def verdict(database: Database, told: Told) -> Verdict:
     outcome="the transaction is undone by the next who opens the file, the others are there",
 )
 @pytest.mark.parametrize("journal_mode", CRASHING)
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(0.12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(count=st.integers(0, 3), steps=st.integers(0, 10))
 def test_a_process_that_dies_at_any_step_of_a_transaction_leaves_it_undone_and_the_others_there(
     journal_mode: str, count: int, steps: int

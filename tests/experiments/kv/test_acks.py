@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.engine.protocols import Stamps
@@ -106,7 +106,6 @@ def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[Area, Told, bool]:
 
 @pytest.mark.parametrize("idle", [False, True], ids=["closed", "idle"])
 @pytest.mark.parametrize("width", [1, 3])
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_a_workers_area_holds_its_last_write_to_each_slot(
     width: int, idle: bool, data: st.DataObject
@@ -120,7 +119,6 @@ def test_a_workers_area_holds_its_last_write_to_each_slot(
 
 @pytest.mark.parametrize("idle", [False, True], ids=["closed", "idle"])
 @pytest.mark.parametrize("width", [1, 3])
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_whatever_store_a_worker_dies_at_its_area_says_what_it_was_told(
     width: int, idle: bool, data: st.DataObject

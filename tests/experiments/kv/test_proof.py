@@ -12,6 +12,7 @@ from sqlstress.engine.values import Stamp
 from sqlstress.experiments.kv.proof import PRELOADED, History, check_counters, check_keys
 from sqlstress.report import Check
 from sqlstress.report.problems import EXAMPLES, Tally
+from tests.drawing import examples
 from tests.experiments.kv import stories
 from tests.experiments.kv.stories import SLOTS, Story, Write
 
@@ -159,7 +160,7 @@ def random_stories(draw: st.DrawFn) -> Story:
     return Story(writes, frozenset(), found, is_there=True)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=examples(10))
 @given(random_stories())
 def test_every_story_is_judged_as_an_exhaustive_search_judges_it(story: Story) -> None:
     assert (judge(story).status == "ok") is possible(story)

@@ -26,6 +26,7 @@ from sqlstress.render.page.document import report_html
 from sqlstress.render.page.library import plotly_js
 from sqlstress.report import Report, read
 from tests.ab_report import ab_report, around
+from tests.drawing import examples
 from tests.example_keys import keys_report
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.hostile import HUGE, hostile_report
@@ -349,7 +350,7 @@ def test_each_cycle_is_drawn_of_the_reports_that_know_it() -> None:
     assert {len(trace["y"]) for view in each for trace in view["data"]} == {100}
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(0.25))
 @given(reports)
 def test_whatever_the_report_the_page_is_made_of_our_own_markup(report: Report) -> None:
     check_markup(report_html(report))

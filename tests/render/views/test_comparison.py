@@ -212,9 +212,7 @@ def related(draw: st.DrawFn) -> list[Report]:
     return [replace(one, runs=(*one.runs, *draw(runs))) for one in drawn]
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(related(), st.booleans(), st.text(max_size=30))
 def test_whatever_the_reports_they_are_shown_in_visible_lines_of_80_columns(
     found: list[Report], anyway: bool, name: str
