@@ -74,6 +74,7 @@ def amounts(share: float, many: int) -> Callable[[Drawn], Drawn]:
 
     def marked(test: Drawn) -> Drawn:
         numbers = [pytest.param(examples(share), id="drawn"), pytest.param(many, marks=pytest.mark.long)]
-        return pytest.mark.hypothesis(pytest.mark.parametrize("number", numbers)(test))
+        drawn: Drawn = pytest.mark.hypothesis(pytest.mark.parametrize("number", numbers)(test))
+        return drawn
 
     return marked
