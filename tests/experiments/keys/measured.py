@@ -27,9 +27,7 @@ FAST = Settings(synchronous="off", pragmas=(("foreign_keys", "on"),))
 
 def case_of(schema: str, id_type: str, made_by: str = "python", **fields: Any) -> Case:
     load = Picks(schema, id_type, made_by, users=30, picks=10, items=60)
-    return Case(
-        **{"workload": "keys", "concurrency": 2, "settings": FAST, "picks": load, "seed": 3, **fields}
-    )
+    return Case(**{"workload": "keys", "concurrency": 2, "settings": FAST, "spec": load, "seed": 3, **fields})
 
 
 @dataclass
