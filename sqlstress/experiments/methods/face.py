@@ -234,6 +234,6 @@ METHODS = Experiment(
     timeout_s=lambda case: float(case.spec.timeout_s),
     work="sqlstress.experiments.methods.work:MethodsWork",
     worker="sqlstress.experiments.methods.worker:MethodsSource",
-    needless="sqlstress.experiments.methods.needless:needless",
+    needless="sqlstress.experiments.methods.work:needless",
     shown="sqlstress.experiments.methods.shown:MethodsShown",
 )

@@ -13,14 +13,14 @@ from typing import Any
 
 from sqlstress.engine.examine import examined, reading_checks
 from sqlstress.engine.ledger import Ledger, shared_words
-from sqlstress.engine.protocols import Outcome
+from sqlstress.engine.protocols import LIMIT, TIMEOUT, Outcome
 from sqlstress.engine.proven import ProvenWork
 from sqlstress.experiments.methods.examine import Reader
-from sqlstress.experiments.methods.own import own
+from sqlstress.experiments.methods.face import tricks_of
 from sqlstress.experiments.methods.proof import Told, check_rows
 from sqlstress.experiments.methods.spec import Method
-from sqlstress.experiments.methods.tables import PATH, SCHEMA, VALUE, pair_at, places_before
-from sqlstress.report import Check
+from sqlstress.experiments.methods.tables import PATH, SCHEMA, VALUE, own, pair_at, places_before
+from sqlstress.report import Check, Run
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse, paced
 from sqlstress.system.sharing import shared_array
@@ -136,3 +136,23 @@ class MethodsWork(ProvenWork):
 def prepared(rows: int) -> Told:
     """Return that so many rows were there when the cell began."""
     return Told("the preparation", range(rows), rows)
+
+
+REASONS = {TIMEOUT: "timed out", LIMIT: "met a limit"}
+
+
+def needless(case: Case, runs: Sequence[Run]) -> str | None:
+    """Return why a cell need not be measured after these runs of cells; None when it must."""
+    for run in runs:
+        scale = run.case.spec.scale
+        if scale >= case.spec.scale or _series(run.case) != _series(case):
+            continue
+        outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
+        if outcome:
+            return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
+    return None
+
+
+def _series(case: Case) -> Case:
+    """Return what the cells of a method at all its scales have in common."""
+    return replace(case, spec=replace(case.spec, scale=0))

@@ -16,7 +16,7 @@ from sqlstress.analysis.wording import finite, listing
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.figures import MISSING, count_cell, ms_cell, whole_cell
-from sqlstress.experiments.kv.shown.view import what
+from sqlstress.experiment import face_of
 from sqlstress.report import AbTest, Arm, Look, Report, Run
 from sqlstress.statistics.gate import geometric_means
 
@@ -45,7 +45,7 @@ def _heading(
     report: Report, test: AbTest, groups: tuple[Group, ...], findings: tuple[Finding, ...]
 ) -> Iterator[str]:
     first = groups[0]
-    yield heading.describe(f"A/B test. {what(first)}", first, report)
+    yield heading.describe(f"A/B test. {face_of(first.case).show().what(first)}", first, report)
     for arm in test.arms:
         runs = [run for run in report.runs if run.arm == arm.name]
         yield f"{arm.name}: {_given(arm)}. {_durability(report, runs)}"

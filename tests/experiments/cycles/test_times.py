@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.protocols import Stamps
 from sqlstress.experiments.cycles.moves import BEGIN, CHECKPOINT, COMMIT, DELETE, INSERT
-from sqlstress.experiments.cycles.times import CycleTimes
+from sqlstress.experiments.cycles.worker import CycleTimes
 from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 
 

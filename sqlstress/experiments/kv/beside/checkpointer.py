@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.experiments.kv.beside.stretches import largest, summed
-from sqlstress.experiments.kv.beside.timing import Timing
+from sqlstress.experiments.kv.beside.timing import Timing, largest, summed
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.tally import Window
-from sqlstress.experiments.kv.beside.stretches import largest
-from sqlstress.experiments.kv.beside.timing import Timing
+from sqlstress.experiments.kv.beside.timing import Timing, largest
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, LARGEST_WAL, WAL_FRAMES, WAL_SIZE, Series
 from sqlstress.targets.sqlite import walindex
 

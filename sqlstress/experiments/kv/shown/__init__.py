@@ -8,17 +8,20 @@ from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.proof import partial_proofs
 from sqlstress.analysis.trust import trust
-from sqlstress.display.blocks import Block
+from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.figures import share_cell
 from sqlstress.display.measures import RATIO, TPS, Measure, of_trial, p99, shape_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
-from sqlstress.experiments.kv.shown import columns, plots, view
+from sqlstress.experiments.kv.shown import beside, columns, plots
 from sqlstress.experiments.kv.shown.checkpoints import checkpoints
+from sqlstress.experiments.kv.shown.table import build, legend
 from sqlstress.experiments.kv.shown.throughput import throughput
 from sqlstress.experiments.kv.shown.waiting import waiting
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.statistics.units import format_count
 
 
 class KeyValueShown(Shown):
@@ -54,10 +57,13 @@ class KeyValueShown(Shown):
     )
 
     def what(self, group: Group) -> str:
-        return view.what(group)
+        return _classic(group.case) if group.case.workload == "classic" else _key_value(group.case)
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        return view.blocks(group)
+        table = build(group)
+        yield table
+        yield Paragraph(legend(group, table))
+        yield from beside.blocks(group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
         return plots.plots(group)
@@ -88,3 +94,32 @@ def _beside(case: Case) -> str:
         return "no process beside the load"
     pinned = ", a pinned reader" if beside.pinned_reader else ""
     return f"checkpointer {beside.mode} every {beside.interval_s:g} s{pinned}"
+
+
+def _key_value(case: Case) -> str:
+    load = case.spec
+    keys = f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}"
+    values = f"{format_count(load.value_size)}-byte values"
+    others = [beside.words(case.spec.checkpointing)] if case.spec.checkpointing else []
+    return "; ".join((_mix(load), keys, values, *others))
+
+
+def _mix(load: Load) -> str:
+    replaces = max(0.0, 1 - load.read_ratio - load.update_ratio)
+    batch = f" (transactions of {format_count(load.batch)})" if load.batch > 1 else ""
+    shares = (
+        (load.read_ratio, "gets"),
+        (replaces, f"replaces{batch}"),
+        (load.update_ratio, "updates"),
+    )
+    parts = [f"{share * 100:.4g}% {kind}" for share, kind in shares if share > 1e-9]
+    begins = f", BEGIN {load.begin.upper()}" if load.batch > 1 or load.update_ratio else ""
+    return f"{', '.join(parts)}{begins}"
+
+
+def _classic(case: Case) -> str:
+    number = f"{format_count(case.ops)} " if case.ops is not None else ""
+    return (
+        f"The published script: each process sets {number}random integer keys, a commit each, and gets "
+        "them shuffled (unit: pair)"
+    )

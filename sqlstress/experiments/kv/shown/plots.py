@@ -1,15 +1,17 @@
-"""Plots of the main job."""
+"""Plots of the main job; the WALs over the window are here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from sqlstress.analysis.group import Group
-from sqlstress.display.plot import Plot
+from sqlstress.analysis.wording import place
+from sqlstress.display.plot import Plain, Plot, View, axis, line
 from sqlstress.experiments.kv.shown.plot_latency import histogram, percentiles
-from sqlstress.experiments.kv.shown.plot_shares import shares
-from sqlstress.experiments.kv.shown.plot_throughput import over_time, throughput
-from sqlstress.experiments.kv.shown.plot_wal import wal_size
+from sqlstress.experiments.kv.shown.plot_throughput import over_time, shares, throughput
+from sqlstress.experiments.kv.shown.wal import series_of
+from sqlstress.statistics.series import WAL_SIZE
+from sqlstress.statistics.units import NS_PER_S
 
 
 def plots(group: Group) -> Iterator[Plot]:
@@ -20,3 +22,21 @@ def plots(group: Group) -> Iterator[Plot]:
     yield from histogram(group)
     yield from over_time(group)
     yield from wal_size(group)
+
+
+def wal_size(group: Group) -> Iterator[Plot]:
+    """Yield the size of the WALs of all files together, a line for each case."""
+    data: list[Plain] = []
+    for run, trial in group.measured():
+        series = series_of(trial, WAL_SIZE)
+        if series and series.values and series.times_ns:
+            seen = list(zip(series.times_ns, series.values, strict=False))
+            where = place(run.case)
+            hover = f"{where}, %{{x:.2f}} s: %{{y:.2f}} MB<extra></extra>"
+            seconds, sizes = [ns / NS_PER_S for ns, _ in seen], [count / 1e6 for _, count in seen]
+            trace = line(where, seconds, sizes, len(data), hover)
+            data.append({**trace, "mode": "lines", "line": {**trace["line"], "shape": "hv"}})
+    if data:
+        axes = {"xaxis": axis("seconds"), "yaxis": axis("MB", rangemode="tozero")}
+        note = "All files together, as a process saw it that holds no connection."
+        yield Plot("Size of the WALs", note, (View("", data, axes),), wide=True)
