@@ -172,7 +172,7 @@ def measure(
     from sqlstress.studies.asked import asked_study
     from sqlstress.studies.carry_out import carry_out
 
-    given = {name.replace("_", "-"): value for name, value in options.items() if value not in (None, False)}
+    given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
     command = ("sqlstress.measure", str(what), *(f"{name}={value}" for name, value in options.items()))
     study, session = asked_study(_planned(what, given), Path(directory), keep, command)
 
@@ -191,7 +191,7 @@ def read(path: str | Path) -> Report:
 
 
 def _planned(what: str | Path, given: Mapping[str, Any]) -> Planned:
-    from sqlstress.plan import Planned, from_toml, planned, suggestion
+    from sqlstress.plan import Planned, from_toml, options_of_command, planned, suggestion
 
     if isinstance(what, Path) or what.endswith(".toml"):
         if given:
@@ -202,7 +202,8 @@ def _planned(what: str | Path, given: Mapping[str, Any]) -> Planned:
             f"there is no experiment {what!r:.60}.{suggestion(what, commands())} The experiments are "
             f"{', '.join(commands())}; a plan's name ends with .toml."
         )
-    return planned(given, what)
+    flags = {option.name for option in options_of_command(what) if option.flag}
+    return planned({name: value for name, value in given.items() if value or name not in flags}, what)
 
 
 class _Watched(Nobody):

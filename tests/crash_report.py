@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.experiments.crash.result import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.case import Case, Settings
 from tests.example_report import example_report
@@ -19,7 +19,7 @@ CASE = Case(
     seed=7,
     verify="full",
     settings=Settings(wal_autocheckpoint=100),
-    spec=Load(read_ratio=0.0, value_size=256, batch=4, key_space=256),
+    spec=Transactions(batch=4, value_size=256),
 )
 PROVED = Verdict(
     (

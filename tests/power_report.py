@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.power_loss.result import PowerCuts, PowerLoss
 from sqlstress.report import Report
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
@@ -12,7 +11,7 @@ from tests.example_report import example_report
 
 EXAMPLE = example_report()
 CASE = Case(
-    workload="crash",
+    workload="power-loss",
     driver="apsw",
     concurrency=3,
     duration_s=0.0,
@@ -20,7 +19,6 @@ CASE = Case(
     seed=7,
     verify="full",
     settings=Settings(wal_autocheckpoint=20, busy_timeout_ms=0),
-    spec=Load(read_ratio=0.0),
 )
 SYNCS = {"off": 0, "normal": 140, "full": 240, "extra": 241}
 KINDS = {

@@ -12,7 +12,8 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from sqlstress.experiment import Experiment, faces, unknown_keys, with_results
+from sqlstress.experiment import Experiment, face, faces, unknown_keys, with_results
+from sqlstress.experiments.crash.result import Kills
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import constraint
@@ -69,20 +70,24 @@ def by_option(option: Option | None, hint: Any) -> st.SearchStrategy[Any]:
 
 def instances(cls: type, **special: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for a dataclass and register it for the classes that hold it."""
+    _BY_TYPE[cls] = strategy = some(cls, **special)
+    return strategy
+
+
+def some(cls: type, **special: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return a strategy for a dataclass."""
     hints = get_type_hints(cls)
     known = [field.name for field in fields(cls)]
     if unknown := special.keys() - set(known):
         raise TypeError(f"{cls.__name__} has no {', '.join(unknown)}")
     options = options_of(cls)
-    strategy = st.builds(
+    return st.builds(
         cls,
         **{
             name: special[name] if name in special else by_option(options.get(name), hints[name])
             for name in known
         },
     )
-    _BY_TYPE[cls] = strategy
-    return strategy
 
 
 settings = instances(case.Settings)
@@ -91,7 +96,7 @@ cyclings = instances(Cycling, transaction=st.sampled_from(("none", "cycle", "run
 
 def cases_with(workload: st.SearchStrategy[str], spec: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for cases with a spec."""
-    return instances(
+    return some(
         case.Case,
         workload=workload,
         concurrency=st.integers(1, case.MAX_CONCURRENCY),
@@ -155,6 +160,7 @@ ab_tests = instances(
     first=st.sampled_from(ab.ARMS),
     verdict=st.sampled_from(gate.VERDICTS),
 )
+kills = instances(Kills, case=cases_of(face("crash")))
 found = st.fixed_dictionaries({}, optional={one.name: by_type(one.result_type()) for one in with_results()})
 """What studies have found, by experiment."""
 reports = instances(

@@ -302,6 +302,28 @@ def settings_tested(folder: Path, expected: int, **changes: str) -> str:
 
 
 @pytest.mark.thorough
+def test_how_many_files_stops_where_more_bring_no_more(tmp_path: Path) -> None:
+    done = run([str(EXAMPLES / "how_many_files.py"), str(tmp_path)], tmp_path)
+    first, *_ = lines = done.stdout.splitlines()
+    assert re.fullmatch(r"1 file, 4 processes: [\d,]+ transactions a second, verified: ok", first)
+    assert len(lines) == 5 or "that is where to stop" in lines[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_slowest_writes_shows_the_worst_case_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = str(EXAMPLES / "slowest_writes.py")
+    monkeypatch.setattr(sys, "argv", [script, str(ROOT / "reports" / "linux-20-files.json")])
+    with pytest.raises(SystemExit) as left:
+        runpy.run_path(script, run_name="__main__")
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert left.value.code == 0
+    assert first.startswith("20 files, 8 processes: p99 ")
+    assert float(first.split()[5]) >= float(second.split()[5])
+
+
+@pytest.mark.thorough
 def test_test_my_settings_passes_as_pasted(tmp_path: Path) -> None:
     assert "1 passed" in settings_tested(tmp_path, 0)
 

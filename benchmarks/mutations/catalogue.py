@@ -13,6 +13,7 @@ from benchmarks.mutations.change import Mutation, Words
 from benchmarks.mutations.flips import flip
 from benchmarks.mutations.sites import ENTRY, PAGE_HEADER, POINTER, ROW, TRUNK
 from benchmarks.mutations.trial import Trial, measure, measure_killed
+from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.kv.spec import Load
@@ -178,7 +179,7 @@ def _crash(buckets: int) -> Workload:
         duration_s=0,
         warmup_s=0,
         settings=settings,
-        spec=Load(batch=4, value_size=16),
+        spec=Transactions(batch=4, value_size=16),
         verify="full",
     )
     changes: dict[str, Mutation | str] = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sqlstress.experiment import DEFAULT, Experiment, faces
+from sqlstress.experiment import DEFAULT, Experiment, faces, with_results
 from sqlstress.options.option import Option, has_default, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report.ab import ARMS
@@ -52,7 +52,7 @@ _OPEN = ("Case.driver",)
 def report_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a report; unknown keys are allowed, as a reader ignores them."""
     definitions: dict[str, Any] = {}
-    report = _object(Report, definitions)
+    report = _object(Report, definitions, ("results",))
     report["required"].append("format_version")  # It has a default, but a reader insists on it.
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -77,6 +77,8 @@ def _object(cls: type, definitions: dict[str, Any], apart: Sequence[str] = ()) -
     hints = get_type_hints(cls)
     own = [field for field in fields(cls) if field.name not in apart]
     properties = {field.name: _property(cls, field.name, hints[field.name], definitions) for field in own}
+    if cls is Report:
+        properties |= _results(definitions)
     rules = {"allOf": _rules(definitions)} if cls is Case else {}
     return {
         "description": inspect.cleandoc(cls.__doc__ or ""),
@@ -137,6 +139,18 @@ def _own(experiment: Experiment, definitions: dict[str, Any]) -> dict[str, Any]:
     kinds = reference if required else {"anyOf": [reference, {"type": "null"}]}
     own = {"description": inspect.cleandoc(spec.__doc__ or ""), **kinds}
     return {"properties": {key: own, **properties}, "required": [key] * bool(required)}
+
+
+def _results(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return what studies find, where their experiments put it."""
+    found: dict[str, Any] = {}
+    for experiment in with_results():
+        place, key = experiment.result_key
+        text = f"What was found by {experiment.called}; None for anything else."
+        own = found.setdefault(place, {"description": text, "type": ["object", "null"], "properties": {}})
+        reference = _reference(experiment.result_type(), definitions)
+        own["properties"][key] = {"anyOf": [reference, {"type": "null"}]}
+    return found
 
 
 def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis import advise_group, group_runs
+from sqlstress.analysis.advice import advise_group
+from sqlstress.analysis.group import group_runs
 from sqlstress.display import heading
 from sqlstress.experiments.kv.shown import KeyValueShown
 from sqlstress.experiments.kv.spec import Load

@@ -101,7 +101,7 @@ def beside_report() -> Report:
     settings = Settings(synchronous="normal", wal_autocheckpoint=0)
     asked = Checkpointing("passive", 0.1, pinned_reader=True)
     report = with_case(
-        replace(EXAMPLE, runs=EXAMPLE.runs[:4]), settings=settings, checkpointing=asked, buckets=1
+        replace(EXAMPLE, runs=EXAMPLE.runs[:4]), settings=settings, spec=Load(checkpointing=asked), buckets=1
     )
     return each_run(lambda run: replace(run, trials=(_watched(run),), warnings=()), report)
 

@@ -52,6 +52,17 @@ def test_the_estimate_lies_within_its_interval_and_turns_with_the_samples(
     assert len(differences(base, other)) == len(base) * len(other)
 
 
+def test_the_interval_leaves_out_as_many_differences_at_either_end_as_the_tables_say() -> None:
+    powers = [2.0**n for n in range(10)]
+    found = differences(powers, powers)
+    assert interval(powers, powers) == (found[23], found[-24])
+
+
+def test_four_values_each_are_just_enough_for_an_interval_of_95_percent() -> None:
+    assert interval([1, 2, 3, 4], [1, 2, 3, 4]) == (-3, 3)
+    assert interval([1, 2, 3], [1, 2, 3, 4]) is None
+
+
 @pytest.mark.parametrize(("alpha", "size"), [(0.05, 3), (0.01, 5), (0.0025, 6), (0.5, 1)])
 def test_the_number_of_values_that_are_needed_is_the_first_that_can_show_anything(
     alpha: float, size: int

@@ -7,7 +7,7 @@ exchanged, is asked of those that keep files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -144,12 +144,18 @@ def test_a_setting_that_became_another_one_is_told(place: Place, table: Table) -
     assert list(place.differences({**effective, name: "full"})) == [(name, asked, "full")]
 
 
-def test_a_setting_that_is_not_taken_stops_the_preparation(place: Place) -> None:
+@pytest.mark.parametrize(
+    "prepare", [lambda table: table.create(nothing), lambda table: table.fill(ROWS, nothing)]
+)
+def test_a_setting_that_is_not_taken_stops_the_preparation(
+    place: Place, prepare: Callable[[Table], None]
+) -> None:
     settings = replace(place.case.settings, pragmas=(("temp_store", "memroy"),))
     table = open_place(replace(place.case, settings=settings), place.where).table("int", 8, 0)
     assert table
     with pytest.raises((UsageError, EnvironmentFailure), match="temp_store"):
-        table.create(nothing)
+        prepare(table)
+    table.release()
 
 
 def test_what_is_sound_is_found_sound_and_defines_what_was_created(place: Place, table: Table) -> None:

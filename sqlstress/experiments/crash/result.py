@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.report.case import Case
+from sqlstress.report.misfit import Misfit
 from sqlstress.report.results import Verdict
 
 ACKNOWLEDGED, WHOLE, INTEGRITY, SURVIVORS = CHECKS = (
@@ -54,6 +56,10 @@ class Kills:
     """How long all of it took."""
     error: str | None = None
     """Why it ended before all rounds were done; None when it did not, or was interrupted."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.case.spec, Transactions):
+            raise Misfit(f"{self.case.workload!r:.60} is no crash test").inside("workload").inside("case")
 
     @property
     def lost(self) -> int:

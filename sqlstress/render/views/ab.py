@@ -45,7 +45,8 @@ def _heading(
     report: Report, test: AbTest, groups: tuple[Group, ...], findings: tuple[Finding, ...]
 ) -> Iterator[str]:
     first = groups[0]
-    yield heading.describe(f"A/B test. {face_of(first.case).show().what(first)}", first, report)
+    what = face_of(first.case).show().what(first)
+    yield heading.describe(f"A/B test. {what}", first, report)
     for arm in test.arms:
         runs = [run for run in report.runs if run.arm == arm.name]
         yield f"{arm.name}: {_given(arm)}. {_durability(report, runs)}"

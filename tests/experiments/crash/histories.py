@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.crash.proof import Contents, Told, check_acknowledged, check_whole
 from sqlstress.experiments.crash.records import RECORDS, Entry, Records
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 
 BUCKETS = 2
-CASE = Case(workload="crash", buckets=BUCKETS, seed=7, spec=Load(batch=3, value_size=16))
+CASE = Case(workload="crash", buckets=BUCKETS, seed=7, spec=Transactions(batch=3, value_size=16))
 FEW = (0, 1, 2, RECORDS, RECORDS + 1)
 """Records that transactions write: so few that they write the same ones again."""
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.proof import Told
 from sqlstress.experiments.crash.records import LOG, PUT, Entry, Records, transactions, writing
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files, walindex
@@ -36,7 +36,7 @@ CASE = Case(
     workload="crash",
     seed=3,
     settings=Settings(synchronous="off", wal_autocheckpoint=0, cache_size=10),
-    spec=Load(batch=8, value_size=2000),
+    spec=Transactions(batch=8, value_size=2000),
 )
 """The cache is so small that a transaction is written to the file before its end."""
 NOTHING = Remains(0, 0, 0)

@@ -21,8 +21,8 @@ from sqlstress.experiments.crash import study as crash
 from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.result import Kills
 from sqlstress.experiments.crash.round import Strike
+from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.crash.study import KillStudy
-from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies.carry_out import follow
@@ -30,7 +30,11 @@ from sqlstress.system.interrupt import StopSignals
 from tests.engine.benches import bench
 
 CASE = Case(
-    workload="crash", concurrency=2, seed=1, settings=Settings(wal_autocheckpoint=100), spec=Load(batch=4)
+    workload="crash",
+    concurrency=2,
+    seed=1,
+    settings=Settings(wal_autocheckpoint=100),
+    spec=Transactions(batch=4),
 )
 TOGETHER = Strike(opening=False, after_s=0.01, order=(2, 1), alone=False, then_s=0.0, held=False)
 ALONE = TOGETHER._replace(alone=True, then_s=0.01)

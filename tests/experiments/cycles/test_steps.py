@@ -13,7 +13,8 @@ from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.client import Client
 from sqlstress.targets.sqlite.place import SqlitePlace
-from tests.experiments.cycles.measured import SALT, case_of
+from tests.experiments.cycles.cases import case_of
+from tests.experiments.measured import SALT
 from tests.pulses import nothing
 
 

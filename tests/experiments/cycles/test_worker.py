@@ -22,7 +22,8 @@ from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RES
 from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.dry.place import DryPlace
-from tests.experiments.cycles.measured import SALT, Measured, case_of, measure
+from tests.experiments.cycles.cases import case_of, values
+from tests.experiments.measured import SALT, Measured, measure
 from tests.halves import open_work
 from tests.rows import mostly_thorough, thorough
 
@@ -115,7 +116,7 @@ def test_every_setting_leaves_the_last_cycles_rows(
 ) -> None:
     pytest.importorskip(driver)
     done = whole(case_of(SETTINGS[settings], driver=driver, transaction=transaction), tmp_path)
-    assert done.values() == [f"salt 7 worker 1 cycle 6 insertion 2 row {row}" for row in (1, 2, 3)]
+    assert values(done) == [f"salt 7 worker 1 cycle 6 insertion 2 row {row}" for row in (1, 2, 3)]
     assert len(done.series(STATEMENTS)) == 6
     assert len(done.series(BEGIN_AND_COMMIT)) == (0 if transaction == "none" else 6)
     for name in (WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_RESTARTS):
@@ -135,7 +136,7 @@ def test_several_workers_wait_for_each_other(
     settings = Settings(journal_mode=journal_mode, synchronous="off", busy=busy)
     done = whole(case_of(settings, concurrency=3, transaction=transaction), tmp_path)
     for worker in (1, 2, 3):
-        assert done.values(f"t{worker}")[0].startswith(f"salt 7 worker {worker} cycle 6 insertion 2 ")
+        assert values(done, f"t{worker}")[0].startswith(f"salt 7 worker {worker} cycle 6 insertion 2 ")
 
 
 def test_the_closing_checkpoint_is_one_step_of_the_last_worker(tmp_path: Path) -> None:
@@ -186,7 +187,7 @@ def test_a_run_that_takes_too_long_keeps_the_cycles_done_by_then(tmp_path: Path)
 
 def test_a_transaction_over_a_run_that_takes_too_long_is_undone(tmp_path: Path) -> None:
     done = whole(case_of(cycles=100_000, transaction="run", timeout_s=0.3), tmp_path)
-    assert done.values() == []
+    assert values(done) == []
 
 
 def test_a_watcher_that_dies_is_told_and_holds_the_run_up_once_only(

@@ -16,7 +16,8 @@ from sqlstress.experiments.keys import worker as source
 from sqlstress.experiments.keys.choices import picked_by, users_of
 from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
 from tests.example_report import example_report
-from tests.experiments.keys.measured import SALT, Measured, case_of, measure, statuses
+from tests.experiments.keys.cases import case_of
+from tests.experiments.measured import SALT, Measured, measure, statuses
 from tests.halves import open_work
 from tests.pulses import nothing, stopped_everywhere
 from tests.rows import mostly_thorough

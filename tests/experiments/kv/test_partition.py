@@ -149,3 +149,9 @@ def test_a_table_holds_the_bucket_of_every_key_in_two_bytes(buckets: int, keys: 
     buckets_of_keys = table(keys, buckets)
     assert list(buckets_of_keys) == [bucket_of(key, buckets) for key in keys]
     assert buckets_of_keys.itemsize == 2
+
+
+def test_a_table_holds_as_many_buckets_as_two_bytes_can_name() -> None:
+    keys = range(200)
+    assert list(table(keys, 1 << 16)) == [bucket_of(key, 1 << 16) for key in keys]
+    assert max(table(keys, 1 << 16)) >= 1 << 15

@@ -21,7 +21,7 @@ from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Report, read
 from tests.crash_report import EXAMPLE, KILLS, crash_report, empty_report, lost_report
 from tests.example_report import assert_golden
-from tests.strategies import by_type
+from tests.strategies import kills
 
 ROOT = Path(__file__).parents[4]
 ENDED = crash_report(replace(KILLS, rounds=7, error="worker 1: SQLITE_FULL: disk full"))
@@ -56,7 +56,7 @@ def test_a_proof_says_that_it_says_nothing_of_power_loss() -> None:
     assert "--power" in text
 
 
-@given(st.lists(by_type(Kills), max_size=1), st.booleans())
+@given(st.lists(kills, max_size=1), st.booleans())
 def test_any_crash_test_is_shown_within_80_columns(found: list[Kills], interrupted: bool) -> None:
     report = replace(
         EXAMPLE, runs=(), results=dict.fromkeys(["crash"], *found) if found else {}, interrupted=interrupted

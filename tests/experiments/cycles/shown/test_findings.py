@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.analysis import advise_group, group_runs
+from sqlstress.analysis.advice import advise_group
+from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Latency, Run
 from sqlstress.statistics.series import Series

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis import group_runs
+from sqlstress.analysis.group import group_runs
 from sqlstress.display.blocks import Picture, Table
 from sqlstress.experiments.cycles.shown import CyclesShown
 from sqlstress.experiments.cycles.shown.picture import LEVELS, Line, bars, picture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.analysis import group_runs
+from sqlstress.analysis.group import group_runs
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.kv.shown.table import build, legend
 from sqlstress.report import Report

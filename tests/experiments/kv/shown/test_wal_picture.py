@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis import group_runs
+from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.kv.shown.wal import WIDTH, bars, picture
 from sqlstress.render.text import WIDTH as TERMINAL
 from sqlstress.report import Report

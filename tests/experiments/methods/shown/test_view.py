@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis import group_runs
+from sqlstress.analysis.group import group_runs
 from sqlstress.display.blocks import Block, Paragraph, Table
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.methods.face import tricks_of
