@@ -131,7 +131,7 @@ class Report:
 
 
 def _figure(run: Run) -> Figure:
-    from sqlstress.analysis.rate import rate_of
+    from sqlstress.analysis.group import rate_of
 
     trial = run.shown()
     return Figure(
@@ -169,8 +169,8 @@ def measure(
     all. A case that fails is part of the report. Ctrl-C ends it: what was measured by then is returned.
     """
     from sqlstress.report import to_json, write_atomically
-    from sqlstress.studies.asked import asked_study
     from sqlstress.studies.carry_out import carry_out
+    from sqlstress.studies.sweep import asked_study
 
     given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
     command = ("sqlstress.measure", str(what), *(f"{name}={value}" for name, value in options.items()))

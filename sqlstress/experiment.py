@@ -200,7 +200,7 @@ def _made(target: str) -> Any:
 def face(name: str) -> Experiment:
     """Return the experiment of a name; of one that is not known, a face that shows what all have."""
     if name not in EXPERIMENTS:
-        return Experiment(name, shown="sqlstress.display.unknown:ShownUnknown", sweeps=True, in_plans=False)
+        return Experiment(name, shown="sqlstress.display.shown:ShownUnknown", sweeps=True, in_plans=False)
     return cast(Experiment, named(EXPERIMENTS[name]))
 
 

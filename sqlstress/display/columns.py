@@ -1,13 +1,15 @@
-"""A table from what its columns say of each row; columns without a figure fall away."""
+"""A table from what its columns say of each row, and the one column that every table of runs has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Column, Table
-from sqlstress.display.figures import MISSING
+from sqlstress.display.figures import MISSING, UNKNOWN
+from sqlstress.report import Run
 
 R = TypeVar("R")
 
@@ -33,3 +35,32 @@ def table_of(rows: Sequence[R], figures: Sequence[Figure[R]], leaving: tuple[str
         ),
         leaving,
     )
+
+
+FAILED = "FAILED"
+_WORDS = {"ok": "ok", "failed": FAILED, "skipped": MISSING, "unknown": UNKNOWN}
+_MEANINGS = {
+    "failed": "the data is wrong",
+    "unknown": "it could not be decided",
+    "skipped": "not checked",
+}
+
+
+def verified_cell(run: Run) -> str:
+    """Return what is said of a run."""
+    return _WORDS.get(run.verdict.status, UNKNOWN)
+
+
+VERIFIED: Figure[Any] = Figure(
+    Column("verified", ("veri-", "fied"), align="left"), lambda row: verified_cell(row.run)
+)
+"""Of rows that have a run: whether its data was proved right."""
+
+
+def verified_legend(group: Group, ok: str = "no acknowledged write was lost") -> Iterator[str]:
+    """Yield what the words in the column mean, as far as the group has them; `ok` is what was proved."""
+    meanings = {"ok": ok, **_MEANINGS}
+    statuses = {run.verdict.status for run in group.runs}
+    told = [f"{_WORDS[status]} = {text}" for status, text in meanings.items() if status in statuses]
+    if told:
+        yield f"verified: {', '.join(told)}"

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.comparison import Compared
-from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.part import Part
 from sqlstress.analysis.proof import partial_proofs
@@ -17,9 +17,8 @@ from sqlstress.display import compared_bars, compared_lines
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.case_table import common_legend, common_table
 from sqlstress.display.figures import seconds_cell
-from sqlstress.display.measures import RATIO, ROWS_PER_S, Measure, Measures, of_trial
+from sqlstress.display.measures import RATIO, ROWS_PER_S, TPS, Measure, Measures, of_trial
 from sqlstress.display.plot import Plot
-from sqlstress.display.tile import Tile
 from sqlstress.experiment import Unknown, face_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
@@ -132,3 +131,29 @@ class ResultShown(Shown, Generic[R]):
 
 def _field(name: str) -> Callable[[Run], Value]:
     return lambda run: getattr(run.case.spec, name, None)
+
+
+Tile = tuple[str, str, str]
+"""A figure, what it is, and how it stands: ok, failed, unknown, or neither."""
+
+
+def came_of(verdict: Finding, proved: str, what: str) -> Tile:
+    """Return the tile of a verdict; `proved` is what it says when all is well."""
+    values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
+    value, kind = values[verdict.code]
+    return value, what, kind
+
+
+class ShownUnknown(Shown):
+    """Says that it does not know what the processes did."""
+
+    measures = ((TPS, RATIO),)
+
+    def what(self, group: Group) -> str:
+        return (
+            f"The experiment {group.case.workload!r:.60} is not known to this version of sqlstress, which "
+            "can show only what all experiments have in common"
+        )
+
+    def rate(self, run: Run) -> float | None:
+        return run.median_tps()

@@ -12,15 +12,16 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.cycles.looks import Asking, is_watched
 from sqlstress.experiments.cycles.moves import (
     BEGIN,
+    BEGIN_AND_COMMIT,
     CHECKPOINT,
     COMMIT,
     DELETE,
     INSERT,
     KINDS,
+    STATEMENTS,
     moves_of,
     table,
 )
-from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.statistics.units import NS_PER_S
 
 if TYPE_CHECKING:

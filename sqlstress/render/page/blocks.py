@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from sqlstress.display.blocks import Block, Bullets, Lines, Picture, Table, Verdict
 from sqlstress.display.clean import visible
-from sqlstress.display.verified import FAILED
+from sqlstress.display.columns import FAILED
 from sqlstress.render.page.markup import element, sentence, text
 from sqlstress.render.views.comparison import NOT_COMPARABLE
 

@@ -10,10 +10,9 @@ from sqlstress.analysis.part import Part
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.display.columns import FAILED
 from sqlstress.display.figures import MISSING
-from sqlstress.display.shown import ResultShown
-from sqlstress.display.tile import Tile, came_of
-from sqlstress.display.verified import FAILED
+from sqlstress.display.shown import ResultShown, Tile, came_of
 from sqlstress.experiments.crash.result import INTEGRITY, Kills
 from sqlstress.experiments.crash.shown.findings import findings, kill_verdict, rounds
 from sqlstress.report import Report, Run

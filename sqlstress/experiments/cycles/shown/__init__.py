@@ -8,11 +8,11 @@ from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.proof import partial_proofs
 from sqlstress.display.blocks import Block, Paragraph, Picture, Table
+from sqlstress.display.columns import verified_legend
 from sqlstress.display.figures import ms_cell, whole_cell
 from sqlstress.display.measures import RATIO, Measure, of_run, rate_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown
-from sqlstress.display.verified import verified_legend
 from sqlstress.experiments.cycles.face import setting_of
 from sqlstress.experiments.cycles.shown import plots
 from sqlstress.experiments.cycles.shown.findings import called, cycles

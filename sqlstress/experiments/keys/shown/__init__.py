@@ -9,10 +9,10 @@ from sqlstress.analysis.proof import partial_proofs
 from sqlstress.analysis.trust import trust
 from sqlstress.analysis.wording import size
 from sqlstress.display.blocks import Block, Paragraph, Table
+from sqlstress.display.columns import verified_legend
 from sqlstress.display.measures import RATIO, ROWS_PER_S, Measure, of_trial
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import TIME, Shown, Value
-from sqlstress.display.verified import verified_legend
 from sqlstress.experiments.keys.shown import plots
 from sqlstress.experiments.keys.shown.cells import space_figure
 from sqlstress.experiments.keys.shown.findings import keys

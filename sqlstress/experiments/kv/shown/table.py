@@ -14,15 +14,13 @@ from sqlstress.display.case_table import (
     PROCESSES,
     TIME,
     TOTAL,
-    VERIFIED,
     Cell,
     Row,
     of_trial,
     rows_of,
 )
-from sqlstress.display.columns import Figure, table_of
+from sqlstress.display.columns import VERIFIED, Figure, table_of, verified_legend
 from sqlstress.display.figures import count_cell, ms_cell
-from sqlstress.display.verified import verified_legend
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Trial
 

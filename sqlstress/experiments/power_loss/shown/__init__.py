@@ -10,8 +10,7 @@ from sqlstress.analysis.part import Part
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
-from sqlstress.display.shown import ResultShown
-from sqlstress.display.tile import Tile, came_of
+from sqlstress.display.shown import ResultShown, Tile, came_of
 from sqlstress.experiments.power_loss.result import PowerCuts, PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import (
     name,
