@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.finding import Finding, interruption
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.part import interruption
 from sqlstress.analysis.proof import failures, wrong_data
 from sqlstress.experiment import face_of
 from sqlstress.report import Report

@@ -8,9 +8,8 @@ from itertools import chain
 from typing import ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.comparison import Compared
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.part import Part
 from sqlstress.analysis.proof import partial_proofs
 from sqlstress.analysis.trust import trust
 from sqlstress.display import compared_bars, compared_lines

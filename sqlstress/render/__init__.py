@@ -29,7 +29,7 @@ def _of_cases(form: str, target: str) -> Callable[..., str]:
     write = _lazy(target)
 
     def render(*reports: Report) -> str:
-        from sqlstress.analysis.part import called
+        from sqlstress.analysis.finding import called
 
         if what := called(reports):
             known = ", ".join(DOCUMENTS)

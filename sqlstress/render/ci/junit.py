@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 
 from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.finding import UNPROVED, WRONG
-from sqlstress.analysis.part import Part, parts
+from sqlstress.analysis.finding import UNPROVED, WRONG, Part, parts
 from sqlstress.analysis.wording import finite, rounded
 from sqlstress.display import heading
 from sqlstress.display.clean import brief, clean

@@ -18,8 +18,7 @@ from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph, Picture, 
 from sqlstress.display.plot import Plot
 from sqlstress.errors import UsageError
 from sqlstress.render.page import facts
-from sqlstress.render.page.blocks import WARNING, drawn
-from sqlstress.render.page.markup import data, element, text
+from sqlstress.render.page.markup import WARNING, data, drawn, element, text
 from sqlstress.render.page.plots import ab_plots, comparison_plots, report_plots
 from sqlstress.render.page.tiles import tiles
 from sqlstress.render.views import Section, report_sections

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlstress.analysis.ab import found_change
+from sqlstress.analysis.finding import results
 from sqlstress.analysis.group import rate_of
-from sqlstress.analysis.part import results
 from sqlstress.analysis.wording import place, rounded, whole
 from sqlstress.display.shown import Tile
 from sqlstress.experiment import face_of

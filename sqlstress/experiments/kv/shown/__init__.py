@@ -13,14 +13,23 @@ from sqlstress.display.figures import share_cell
 from sqlstress.display.measures import RATIO, TPS, Measure, of_trial, p99, shape_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
-from sqlstress.experiments.kv.shown import beside, columns, plots
+from sqlstress.experiments.kv.shown import beside, plots
 from sqlstress.experiments.kv.shown.checkpoints import checkpoints
 from sqlstress.experiments.kv.shown.table import build, legend
 from sqlstress.experiments.kv.shown.throughput import throughput
 from sqlstress.experiments.kv.shown.waiting import waiting
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.shown.wal import most, total
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.statistics.series import (
+    BUSY_CHECKPOINTS,
+    CHECKPOINT_TIME,
+    CHECKPOINTS,
+    LARGEST_WAL,
+    LONGEST_CHECKPOINT,
+    STUCK_CHECKPOINTS,
+)
 from sqlstress.statistics.units import format_count
 
 
@@ -81,10 +90,10 @@ class KeyValueShown(Shown):
         return [", ".join(own) for own in told]
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        return columns.CASE
+        return CASE
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        return columns.TRIAL
+        return TRIAL
 
 
 def _beside(case: Case) -> str:
@@ -123,3 +132,44 @@ def _classic(case: Case) -> str:
         f"The published script: each process sets {number}random integer keys, a commit each, and gets "
         "them shuffled (unit: pair)"
     )
+
+
+def _of_load(field: str) -> Callable[[Run], Value]:
+    return lambda run: getattr(run.case.spec, field) if isinstance(run.case.spec, Load) else None
+
+
+def _of_checkpointing(figure: Callable[[Checkpointing], Value]) -> Callable[[Run], Value]:
+    def value(run: Run) -> Value:
+        spec = run.case.spec
+        return figure(spec.checkpointing or Checkpointing()) if isinstance(spec, Load) else None
+
+    return value
+
+
+def _interval_s(run: Run) -> Value:
+    beside = getattr(run.case.spec, "checkpointing", None)
+    return beside.interval_s if beside else None
+
+
+CASE: dict[str, Callable[[Run], Value]] = {
+    "read_ratio": _of_load("read_ratio"),
+    "update_ratio": _of_load("update_ratio"),
+    "key_space": _of_load("key_space"),
+    "distribution": _of_load("distribution"),
+    "key_type": _of_load("key_type"),
+    "value_size_bytes": _of_load("value_size"),
+    "batch_rows": _of_load("batch"),
+    "begin": _of_load("begin"),
+    "checkpointer": _of_checkpointing(lambda beside: beside.mode),
+    "checkpoint_interval_s": _interval_s,
+    "pinned_readers": _of_checkpointing(lambda beside: int(beside.pinned_reader)),
+}
+
+TRIAL: dict[str, Callable[[Trial], Value]] = {
+    "checkpoints": lambda trial: total(trial, CHECKPOINTS),
+    "busy_checkpoints": lambda trial: total(trial, BUSY_CHECKPOINTS),
+    "stuck_checkpoints_in_a_row": lambda trial: most(trial, STUCK_CHECKPOINTS),
+    "checkpoints_ns": lambda trial: total(trial, CHECKPOINT_TIME),
+    "longest_checkpoint_ns": lambda trial: most(trial, LONGEST_CHECKPOINT),
+    "largest_wal_bytes": lambda trial: most(trial, LARGEST_WAL),
+}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlstress.analysis.durability import describe_durability
+from sqlstress.analysis.finding import Part
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.part import Part
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict

@@ -13,7 +13,7 @@ import pytest
 
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.experiments.kv.beside import checkpointer
-from sqlstress.experiments.kv.beside.checkpointer import Answer, Answers, Checkpointer
+from sqlstress.experiments.kv.beside.companions import Answer, Answers, Checkpointer
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import (
