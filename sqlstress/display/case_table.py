@@ -9,8 +9,17 @@ from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.wording import finite
 from sqlstress.display.blocks import Column, Table
 from sqlstress.display.clean import shortened
-from sqlstress.display.columns import VERIFIED, Figure, table_of, verified_legend
-from sqlstress.display.figures import count_cell, ms_cell, seconds_cell, share_cell, whole_cell
+from sqlstress.display.figures import (
+    VERIFIED,
+    Figure,
+    count_cell,
+    ms_cell,
+    seconds_cell,
+    share_cell,
+    table_of,
+    verified_legend,
+    whole_cell,
+)
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 

@@ -7,14 +7,14 @@ from dataclasses import fields
 from itertools import chain
 from typing import ClassVar, Generic, TypeVar
 
+from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.proof import partial_proofs
 from sqlstress.analysis.trust import trust
-from sqlstress.display import compared_bars, compared_lines
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.case_table import common_legend, common_table
+from sqlstress.display.compared_plots import bar_plots, line_plots
 from sqlstress.display.figures import seconds_cell
 from sqlstress.display.measures import RATIO, ROWS_PER_S, TPS, Measure, Measures, of_trial
 from sqlstress.display.plot import Plot
@@ -82,9 +82,9 @@ class Shown:
     def compared_plots(self, compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
         """Yield the plots of several reports side by side: lines over the processes, or bars case by case."""
         if compared.table.sweeps:
-            yield from compared_lines.plots(compared, names)
+            yield from line_plots(compared, names)
         else:
-            yield from compared_bars.plots(compared, names, self)
+            yield from bar_plots(compared, names, self)
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
         """Return under which title a case has its bar there; of the same title and key only the last one."""

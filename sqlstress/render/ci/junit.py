@@ -13,8 +13,7 @@ from sqlstress.analysis.finding import UNPROVED, WRONG, Part, parts
 from sqlstress.analysis.wording import finite, rounded
 from sqlstress.display import heading
 from sqlstress.display.clean import brief, clean
-from sqlstress.render.ci.names import case_names, surroundings
-from sqlstress.render.ci.trackers import rates, unit
+from sqlstress.render.ci.trackers import case_names, rates, surroundings, unit
 from sqlstress.report import AbTest, Report, Run
 from sqlstress.statistics.gate import FAIL, PASS
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlstress.display.blocks import Block, Bullets, Lines, Picture, Table, Verdict
 from sqlstress.display.clean import brief, visible
-from sqlstress.display.columns import FAILED
+from sqlstress.display.figures import FAILED
 from sqlstress.render.views.comparison import NOT_COMPARABLE
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{1,40}(?![\w-])")

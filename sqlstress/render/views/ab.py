@@ -16,10 +16,10 @@ from sqlstress.analysis.ab import (
     figure,
     signed,
 )
+from sqlstress.analysis.advice import failures, wrong_data
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.proof import failures, wrong_data
 from sqlstress.analysis.wording import finite, listing
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict

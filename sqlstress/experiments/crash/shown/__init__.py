@@ -10,8 +10,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
-from sqlstress.display.columns import FAILED
-from sqlstress.display.figures import MISSING
+from sqlstress.display.figures import FAILED, MISSING
 from sqlstress.display.shown import ResultShown, Tile, came_of
 from sqlstress.experiments.crash.result import INTEGRITY, Kills
 from sqlstress.experiments.crash.shown.findings import findings, kill_verdict, rounds

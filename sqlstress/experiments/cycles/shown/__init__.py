@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.proof import partial_proofs
 from sqlstress.display.blocks import Block, Paragraph, Picture, Table
-from sqlstress.display.columns import verified_legend
-from sqlstress.display.figures import ms_cell, whole_cell
+from sqlstress.display.figures import ms_cell, verified_legend, whole_cell
 from sqlstress.display.measures import RATIO, Measure, of_run, rate_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown

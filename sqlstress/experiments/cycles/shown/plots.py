@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.comparison import Compared, Part
 from sqlstress.analysis.group import Group
-from sqlstress.display.compared_bars import Bars, bar_name
+from sqlstress.display.compared_plots import Bars, bar_name
 from sqlstress.display.plot import Plain, Plot, View, axis, colour, line, name
 from sqlstress.experiments.cycles.shown.findings import called
 from sqlstress.experiments.cycles.shown.times import times_of

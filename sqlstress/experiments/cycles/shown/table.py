@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlstress.display.blocks import Column, Table
-from sqlstress.display.columns import VERIFIED, Figure, table_of
-from sqlstress.display.figures import ms_cell, share_cell, whole_cell
+from sqlstress.display.figures import VERIFIED, Figure, ms_cell, share_cell, table_of, whole_cell
 from sqlstress.experiments.cycles.face import setting_of
 from sqlstress.experiments.cycles.shown.times import Times, total_ns
 from sqlstress.report import Run, Trial

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.proof import partial_proofs
 from sqlstress.analysis.trust import trust
 from sqlstress.analysis.wording import size
 from sqlstress.display.blocks import Block, Paragraph, Table
-from sqlstress.display.columns import verified_legend
+from sqlstress.display.figures import verified_legend
 from sqlstress.display.measures import RATIO, ROWS_PER_S, Measure, of_trial
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import TIME, Shown, Value

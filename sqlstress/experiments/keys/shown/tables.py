@@ -7,8 +7,16 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Column, Table
-from sqlstress.display.columns import VERIFIED, Figure, table_of
-from sqlstress.display.figures import count_cell, ms_cell, seconds_cell, share_cell, whole_cell
+from sqlstress.display.figures import (
+    VERIFIED,
+    Figure,
+    count_cell,
+    ms_cell,
+    seconds_cell,
+    share_cell,
+    table_of,
+    whole_cell,
+)
 from sqlstress.experiments.keys.shown.cells import Cell, Cells, cell_of, ratio
 from sqlstress.experiments.keys.shown.published import Beside, Published
 from sqlstress.experiments.keys.spec import Picks

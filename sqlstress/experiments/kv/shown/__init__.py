@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.proof import partial_proofs
 from sqlstress.analysis.trust import trust
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.figures import share_cell
@@ -14,9 +14,8 @@ from sqlstress.display.measures import RATIO, TPS, Measure, of_trial, p99, shape
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
 from sqlstress.experiments.kv.shown import beside, plots
-from sqlstress.experiments.kv.shown.checkpoints import checkpoints
+from sqlstress.experiments.kv.shown.findings import checkpoints, throughput
 from sqlstress.experiments.kv.shown.table import build, legend
-from sqlstress.experiments.kv.shown.throughput import throughput
 from sqlstress.experiments.kv.shown.waiting import waiting
 from sqlstress.experiments.kv.shown.wal import most, total
 from sqlstress.experiments.kv.spec import Checkpointing, Load

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Block, Column, Paragraph, Picture
 from sqlstress.display.case_table import FILES, PROCESSES, Cell, Row, rows_of
-from sqlstress.display.columns import Figure, table_of
-from sqlstress.display.figures import MISSING, count_cell, ms_cell, share_cell
+from sqlstress.display.figures import MISSING, Figure, count_cell, ms_cell, share_cell, table_of
 from sqlstress.experiments.kv.shown.wal import Wal, picture, wal_of
 from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.statistics.units import format_duration

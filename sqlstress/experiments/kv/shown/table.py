@@ -19,8 +19,7 @@ from sqlstress.display.case_table import (
     of_trial,
     rows_of,
 )
-from sqlstress.display.columns import VERIFIED, Figure, table_of, verified_legend
-from sqlstress.display.figures import count_cell, ms_cell
+from sqlstress.display.figures import VERIFIED, Figure, count_cell, ms_cell, table_of, verified_legend
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Trial
 

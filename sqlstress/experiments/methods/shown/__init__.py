@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
+from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.proof import partial_proofs
 from sqlstress.analysis.wording import processes, whole
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.plot import Plot

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sqlstress.display.blocks import Column, Table
-from sqlstress.display.columns import Figure, table_of
-from sqlstress.display.figures import MISSING, seconds_cell
+from sqlstress.display.figures import MISSING, Figure, seconds_cell, table_of
 from sqlstress.experiments.methods.shown.cells import DONE, LIMIT, TIMEOUT, WRONG, Cell, Cells, Series
 from sqlstress.experiments.methods.shown.grids import (
     BARE,
