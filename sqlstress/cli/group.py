@@ -19,7 +19,7 @@ OTHERS = {
     "compare": ("sqlstress.cli.compare:compare", "Set saved reports side by side."),
     "report": ("sqlstress.cli.report:report", "Show saved reports again, in any format."),
     "doctor": ("sqlstress.cli.doctor:doctor", "What this machine, file system and SQLite build promise."),
-    "schema": ("sqlstress.cli.schema:schema", "Print the JSON Schema of the reports."),
+    "schema": ("sqlstress.cli.report:schema", "Print the JSON Schema of the reports."),
 }
 """Commands that measure no experiment: name → (import string, one line for `--help`).
 

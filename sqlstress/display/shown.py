@@ -7,11 +7,10 @@ from dataclasses import fields
 from itertools import chain
 from typing import ClassVar, Generic, TypeVar
 
-from sqlstress.analysis.advice import partial_proofs
+from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.trust import trust
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.case_table import common_legend, common_table
 from sqlstress.display.compared_plots import bar_plots, line_plots

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sqlstress.analysis.advice import partial_proofs
+from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.trust import trust
 from sqlstress.analysis.wording import size
 from sqlstress.display.blocks import Block, Paragraph, Table
 from sqlstress.display.figures import verified_legend

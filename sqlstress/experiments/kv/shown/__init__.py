@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sqlstress.analysis.advice import partial_proofs
+from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.trust import trust
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.figures import share_cell
 from sqlstress.display.measures import RATIO, TPS, Measure, of_trial, p99, shape_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
-from sqlstress.experiments.kv.shown import beside, plots
+from sqlstress.experiments.kv.shown import plots, wal
 from sqlstress.experiments.kv.shown.findings import checkpoints, throughput
 from sqlstress.experiments.kv.shown.table import build, legend
 from sqlstress.experiments.kv.shown.waiting import waiting
@@ -71,7 +70,7 @@ class KeyValueShown(Shown):
         table = build(group)
         yield table
         yield Paragraph(legend(group, table))
-        yield from beside.blocks(group)
+        yield from wal.blocks(group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
         return plots.plots(group)
@@ -108,7 +107,7 @@ def _key_value(case: Case) -> str:
     load = case.spec
     keys = f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}"
     values = f"{format_count(load.value_size)}-byte values"
-    others = [beside.words(case.spec.checkpointing)] if case.spec.checkpointing else []
+    others = [wal.words(case.spec.checkpointing)] if case.spec.checkpointing else []
     return "; ".join((_mix(load), keys, values, *others))
 
 
