@@ -144,8 +144,5 @@ def _view(
             values = [curve[count] for count in counts]
             data.append(line(shown, counts, values, place, hover, DASHES[number % len(DASHES)]))
     counts = [count for trace in data for count in trace["x"]]
-    axes = {
-        "xaxis": counts_axis("processes", counts),
-        "yaxis": axis(label, rangemode="tozero"),
-    }
+    axes = {"xaxis": counts_axis("processes", counts), "yaxis": axis(label, rangemode="tozero")}
     return label, data, axes

@@ -97,11 +97,7 @@ def table_of(rows: Sequence[R], figures: Sequence[Figure[R]], leaving: tuple[str
 
 FAILED = "FAILED"
 _WORDS = {"ok": "ok", "failed": FAILED, "skipped": MISSING, "unknown": UNKNOWN}
-_MEANINGS = {
-    "failed": "the data is wrong",
-    "unknown": "it could not be decided",
-    "skipped": "not checked",
-}
+_MEANINGS = {"failed": "the data is wrong", "unknown": "it could not be decided", "skipped": "not checked"}
 
 
 def verified_cell(run: Run) -> str:

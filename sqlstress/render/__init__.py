@@ -65,10 +65,7 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison], str]] = {
 """What `--output` of compare writes, by suffix."""
 
 BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
-    "github-action-benchmark": (
-        "-latency",
-        _lazy("sqlstress.render.ci.trackers:latency_json"),
-    ),
+    "github-action-benchmark": ("-latency", _lazy("sqlstress.render.ci.trackers:latency_json"))
 }
 """Formats that need a second file: what its name has more than the first one's, and what is in it."""
 

@@ -87,11 +87,7 @@ def _entry(label: str, text: str) -> list[str]:
     """Return a labelled text, wrapped under itself; nothing for an empty one."""
     first = f"{label:<{LABEL}} "
     return wrap(
-        brief(text),
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=" " * len(first),
-        break_on_hyphens=False,
+        brief(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
     )
 
 

@@ -102,9 +102,5 @@ def values_join(wanted: Sequence[Pair]) -> Any:
     return Result.select().join(given, on=same)
 
 
-FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {
-    "BLK": nested,
-    "ROW": row_values,
-    "VALUES": values_join,
-}
+FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {"BLK": nested, "ROW": row_values, "VALUES": values_join}
 """Method → its query."""

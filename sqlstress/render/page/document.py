@@ -124,9 +124,7 @@ def _beside(reports: tuple[Report, ...]) -> Comparison | None:
 
 def _compared(comparison: Comparison, plots: Plots) -> Iterator[str]:
     yield element(
-        "section",
-        element("h1", "Reports side by side"),
-        *map(drawn, comparison_heading(comparison)),
+        "section", element("h1", "Reports side by side"), *map(drawn, comparison_heading(comparison))
     )
     for beside in comparison_tables(comparison):
         yield element(

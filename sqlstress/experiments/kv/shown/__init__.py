@@ -114,11 +114,7 @@ def _key_value(case: Case) -> str:
 def _mix(load: Load) -> str:
     replaces = max(0.0, 1 - load.read_ratio - load.update_ratio)
     batch = f" (transactions of {format_count(load.batch)})" if load.batch > 1 else ""
-    shares = (
-        (load.read_ratio, "gets"),
-        (replaces, f"replaces{batch}"),
-        (load.update_ratio, "updates"),
-    )
+    shares = ((load.read_ratio, "gets"), (replaces, f"replaces{batch}"), (load.update_ratio, "updates"))
     parts = [f"{share * 100:.4g}% {kind}" for share, kind in shares if share > 1e-9]
     begins = f", BEGIN {load.begin.upper()}" if load.batch > 1 or load.update_ratio else ""
     return f"{', '.join(parts)}{begins}"

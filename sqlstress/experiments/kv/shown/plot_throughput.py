@@ -97,10 +97,7 @@ def over_time(group: Group) -> Iterator[Plot]:
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
         data = [trace for number, run in enumerate(runs) if (trace := _over_time(run, number))]
         if data:
-            axes = {
-                "xaxis": axis("seconds"),
-                "yaxis": axis(f"{group.unit} a second", rangemode="tozero"),
-            }
+            axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} a second", rangemode="tozero")}
             views.append(View(files(layout), data, axes))
     if views:
         note = "By tenths of a second: a steady load stays level."
