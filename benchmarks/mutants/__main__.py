@@ -24,8 +24,8 @@ SETTINGS = """
 source_paths = sqlstress
 only_mutate = {module}
 also_copy = fresh_caches.py
-timeout_multiplier = 5
-timeout_constant = 2
+timeout_multiplier = 10
+timeout_constant = 5
 pytest_add_cli_args =
     -n0
     --hypothesis-seed=0

@@ -52,6 +52,13 @@ def test_the_estimate_lies_within_its_interval_and_turns_with_the_samples(
     assert len(differences(base, other)) == len(base) * len(other)
 
 
+def test_the_bound_leaves_out_as_many_of_the_largest_differences_as_the_tables_say() -> None:
+    powers = [2.0**n for n in range(10)]
+    assert upper_bound(powers, powers, 0.025) == differences(powers, powers)[-24]
+    assert upper_bound([1, 2, 3], [1, 2, 3], 0.05) == 2
+    assert upper_bound([1, 2, 3], [1, 2, 3], 0.01) is None
+
+
 def test_the_interval_leaves_out_as_many_differences_at_either_end_as_the_tables_say() -> None:
     powers = [2.0**n for n in range(10)]
     found = differences(powers, powers)

@@ -54,8 +54,7 @@ class MethodsWork(ProvenWork):
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
-        assert case.spec
-        self.method: Method = case.spec
+        self.method = case.spec
         self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
         self.shared = (self._words, self._written)
         self._carry = carry
