@@ -54,12 +54,7 @@ class Pool:
     """Worker processes 1 to the case's concurrency, and their companions, which have the next numbers."""
 
     def __init__(
-        self,
-        case: Case,
-        place: Place,
-        salt: int,
-        shared: tuple[Any, ...],
-        companions: Sequence[str] = (),
+        self, case: Case, place: Place, salt: int, shared: tuple[Any, ...], companions: Sequence[str] = ()
     ) -> None:
         self.case = case
         self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
@@ -175,12 +170,7 @@ class Pool:
         return sum(self._words[SLOT_WORDS::SLOT_WORDS].tolist())
 
     def _messages(
-        self,
-        pipes: Mapping[Pipe, int],
-        until: float | None,
-        pulse: Pulse,
-        fault: str,
-        stall_s: float = 0.0,
+        self, pipes: Mapping[Pipe, int], until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
     ) -> Iterator[tuple[int, Any]]:
         """Yield (number, message) once for every process; an Ended when it died, failed or took too long."""
         waiting = dict(pipes)

@@ -10,9 +10,8 @@ import jsonschema
 import pytest
 from hypothesis import given
 
-from sqlstress.render.ci.bencher import bencher_json
-from sqlstress.render.ci.benchmark_action import latency_json, throughput_json
 from sqlstress.render.ci.junit import report_junit
+from sqlstress.render.ci.trackers import bencher_json, latency_json, throughput_json
 from sqlstress.report import Report
 from tests.example_methods import methods_report
 from tests.example_report import assert_golden, example_report, failed_report

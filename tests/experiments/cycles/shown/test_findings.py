@@ -9,10 +9,10 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import group_runs
+from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Latency, Run
 from sqlstress.statistics.series import Series
-from sqlstress.statistics.series_names import STATEMENTS
 from tests.cycles_report import (
     CYCLES,
     NO_FRAMES,
