@@ -66,7 +66,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """With what the command line would exit: 0, 1 (wrong data), 3 (nothing proved), 4 (a failure), 130."""
+        """With what the command line would exit: 0, 1 (wrong data), 3 (unproved), 4 (a failure), 130."""
         from sqlstress.analysis.ending import endings, exit_code
 
         return exit_code(endings(self.document))
@@ -164,7 +164,8 @@ def measure(
     `what` is an experiment's name (kv, methods, keys, cycles, crash), or the path of a TOML plan. `options`
     are those of the command line, with underscores for dashes: `measure(concurrency="1-8", buckets=[1, 20],
     duration="500ms")`. The databases go into a fresh folder below `directory`, and are removed unless `keep`.
-    `save` names a JSON file, written after every case; it warns where that can't be. `progress` is called often.
+    `save` names a JSON file, written after every case; where that can't be, it warns. `progress` is called
+    often.
 
     Raises UsageError for options that can't be carried out, SqlstressError when nothing could be measured at
     all. A case that fails is part of the report. Ctrl-C ends it: what was measured by then is returned.
