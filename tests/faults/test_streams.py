@@ -159,7 +159,5 @@ def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
     program = ("bash", "-c", f'exec {sys.executable} -m sqlstress "$@" >&- 2>&-', "bash")
     options = (*KV, "--driver", "dry", "--no-progress", "-o", "report.json")
     code, _, _ = sqlstress(tmp_path, *options, program=program)
-        tmp_path, *KV, "--driver", "dry", "--no-progress", "-o", "report.json", program=program
-    )
     assert code == 0
     assert (tmp_path / "report.json").exists()
