@@ -328,3 +328,25 @@ def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Pa
     )
     code, output, errors = sqlstress(tmp_path, program=program)
     assert (code, output, errors) == (130, "", "")
+
+
+@pytest.mark.fault(
+    area="crash",
+    injected="Ctrl-C or SIGTERM to a crash test and all its writers, in its second round",
+    outcome="exit code 130; what was proved is saved, nothing is left",
+)
+@pytest.mark.parametrize("name", ["SIGINT", thorough("SIGTERM")])
+def test_a_crash_test_that_is_stopped_keeps_what_it_proved(tmp_path: Path, name: str) -> None:
+    with Held(tmp_path, "starting", *EXPERIMENTS["crash"], *REPORT, count=2) as command:
+        children = command.children()
+        strike(command, name)
+        code, output, errors = command.finish()
+    report = saved_report(tmp_path)
+    kills = report.results["crash"]
+    assert code == 130
+    assert errors == "Stopped after 1 of 2 rounds; what was proved is in report.json.\n"
+    assert "Interrupted after 1 of 2 rounds" in output
+    assert (report.interrupted, kills.rounds) == (True, 1)
+    assert kills.acknowledged > 0
+    assert gone(children)
+    assert left(tmp_path) == ["report.json"]

@@ -157,8 +157,7 @@ def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
 )
 def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
     program = ("bash", "-c", f'exec {sys.executable} -m sqlstress "$@" >&- 2>&-', "bash")
-    code, _, _ = sqlstress(
-        tmp_path, *KV, "--driver", "dry", "--no-progress", "-o", "report.json", program=program
-    )
+    options = (*KV, "--driver", "dry", "--no-progress", "-o", "report.json")
+    code, _, _ = sqlstress(tmp_path, *options, program=program)
     assert code == 0
     assert (tmp_path / "report.json").exists()

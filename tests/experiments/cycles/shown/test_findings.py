@@ -138,7 +138,7 @@ def test_without_an_autocheckpoint_nothing_is_due(answer: str) -> None:
 
 
 def test_a_checkpoint_that_was_not_due_in_so_few_cycles_is_not_spoken_of() -> None:
-    assert of_wal({}, *wal(NO_FRAMES, NO_FRAMES, NO_FRAMES), cycling=Cycling(cycles=20, rows=5)) == ""
+    assert of_wal({}, *wal(NO_FRAMES, NO_FRAMES, NO_FRAMES), spec=Cycling(cycles=20, rows=5)) == ""
 
 
 def test_with_several_processes_it_is_told_whose_cycles_they_are() -> None:

@@ -155,7 +155,7 @@ loads = st.builds(
     id_type=st.sampled_from((*ID_TYPES, "of another version")),
     made_by=st.sampled_from(ID_MAKERS),
 )
-cases = st.builds(Case, workload=st.just("keys"), concurrency=st.sampled_from((1, 4)), picks=loads)
+cases = st.builds(Case, workload=st.just("keys"), concurrency=st.sampled_from((1, 4)), spec=loads)
 runs_of_keys = st.builds(Run, case=cases, trials=st.lists(trials, max_size=2).map(tuple))
 
 

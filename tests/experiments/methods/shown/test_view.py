@@ -218,7 +218,7 @@ cases = st.builds(
     driver=st.sampled_from(("peewee", "sqlite3", "apsw")),
     concurrency=st.sampled_from((1, 2, 4, 8, 16, 1024)),
     settings=st.sampled_from((Settings(), Settings(journal_mode="delete"))),
-    method=strange,
+    spec=strange,
 )
 outcomes = st.sampled_from(("done", "done", "timeout", "limit", "of another version"))
 figures = st.sampled_from((1234.5, 612_193.6, 7e15, 1e-300, float("inf"), float("nan"), 0.0, -1.0))
