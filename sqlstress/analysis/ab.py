@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlstress.analysis.wording import finite, percent, place, rounded, times, whole
+from sqlstress.analysis.wording import finite, percent, place, plural, rounded, times
 from sqlstress.report import AbTest, Arm, Look, Report, Run, Trial, jsonable
 from sqlstress.report.ab import A, B
 from sqlstress.report.case import Case
@@ -140,11 +140,7 @@ def change(found: Look, metric: str) -> str:
     ends = ""
     if found.low is not None and found.high is not None:
         ends = f"95% interval {signed(found.low)} to {signed(found.high)}, "
-    return f"B's {NAMES[metric]} is {_relation(found.ratio)} ({ends}{_pairs(found.pairs)})"
-
-
-def _pairs(count: int) -> str:
-    return f"{whole(count)} pair{'s' * (count != 1)}"
+    return f"B's {NAMES[metric]} is {_relation(found.ratio)} ({ends}{plural(found.pairs, 'pair')})"
 
 
 def _relation(ratio: float) -> str:

@@ -21,7 +21,7 @@ from sqlstress.display.figures import (
     whole_cell,
 )
 from sqlstress.experiment import face_of
-from sqlstress.report import Run, Trial
+from sqlstress.report import Latency, Run, Trial
 
 FAILED = "failed"
 _LONGEST_CASE = 30
@@ -29,7 +29,7 @@ _LONGEST_CASE = 30
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A case and the trial that stands for it."""
+    """A case and the trial that stands for it. Of a table of its own an experiment may know more."""
 
     run: Run
     trial: Trial | None
@@ -48,6 +48,16 @@ def rows_of(group: Group) -> list[Row]:
 def of_trial(figure: Callable[[Trial], str | None]) -> Cell:
     """Return the cell of a figure of the trial that stands for a case."""
     return lambda row: None if row.trial is None else figure(row.trial)
+
+
+def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
+    """Return the cell of a figure, in ms, of the latencies of a kind of operation."""
+
+    def cell(trial: Trial) -> str | None:
+        latency = trial.latency.get(kind)
+        return None if latency is None or not latency.count else ms_cell(figure(latency))
+
+    return of_trial(cell)
 
 
 def _case(row: Row) -> str:

@@ -5,13 +5,15 @@ report; lines for those that are layouts with numbers of processes.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.wording import files
 from sqlstress.display.plot import Plain, Plot, View, axis, colour, counts_axis, line, name
 from sqlstress.experiment import face_of
-from sqlstress.report.case import Case
+
+if TYPE_CHECKING:
+    from sqlstress.display.shown import Shown
 
 Figure = Callable[[int, int], float | None]
 """Row and part → a figure."""
@@ -19,17 +21,7 @@ WIDE_RANGE = 20
 """Figures that differ by more are shown by their logarithm."""
 
 
-class Bars(Protocol):
-    """What an experiment says of its bars."""
-
-    def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return under which title a case has its bar; of the same title and key only the last one."""
-
-    def bar_name(self, case: Case) -> str:
-        """Return what a bar is called, but for the number of processes."""
-
-
-def bar_plots(compared: Compared, names: Sequence[str], bars: Bars) -> Iterator[Plot]:
+def bar_plots(compared: Compared, names: Sequence[str], bars: Shown) -> Iterator[Plot]:
     """Yield the rates of the cases, beside each other and relative to one of their own report's."""
     views = [
         view for title, rows in _parts(compared, bars) for view in _views(compared, names, title, rows, bars)
@@ -40,7 +32,7 @@ def bar_plots(compared: Compared, names: Sequence[str], bars: Bars) -> Iterator[
         yield Plot("Case by case", note, tuple(views), int(barred and len(views) > 1), wide=True)
 
 
-def _parts(compared: Compared, bars: Bars) -> Iterator[tuple[str, list[int]]]:
+def _parts(compared: Compared, bars: Shown) -> Iterator[tuple[str, list[int]]]:
     """Yield the rows of each title."""
     found: dict[str, dict[Hashable, int]] = {}
     for row in range(len(compared.table.keys)):
@@ -52,7 +44,7 @@ def _parts(compared: Compared, bars: Bars) -> Iterator[tuple[str, list[int]]]:
 
 
 def _views(
-    compared: Compared, names: Sequence[str], title: str, rows: list[int], bars: Bars
+    compared: Compared, names: Sequence[str], title: str, rows: list[int], bars: Shown
 ) -> Iterator[View]:
     what = f"{title}: {face_of(compared.table.parts[0].case).rate_counts} a second".removeprefix(": ")
     titles = [name(bar_name(compared, row, bars)) for row in rows]
@@ -100,7 +92,7 @@ def _bars(
     return View(label, data, layout)
 
 
-def bar_name(compared: Compared, row: int, bars: Bars) -> str:
+def bar_name(compared: Compared, row: int, bars: Shown) -> str:
     """Name a row, with its number of processes where the reports have several."""
     counts = {run.case.concurrency for part in compared.table.parts for run in part.measured()}
     case = compared.table.case(row)

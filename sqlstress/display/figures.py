@@ -70,14 +70,15 @@ def whole_cell(value: int) -> str:
 
 
 R = TypeVar("R")
+C = TypeVar("C", contravariant=True)
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 can make no Figure[Row](...)
-class Figure(Generic[R]):
+class Figure(Generic[C]):
     """A column, and what it says."""
 
     column: Column
-    cell: Callable[[R], str | None]
+    cell: Callable[[C], str | None]
     """What it says of a row; None when it has no figure."""
 
 

@@ -4,7 +4,7 @@ remarks, which a reader of a ratio must know.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlstress.analysis.comparison.matching import Part, may_be_unknown
@@ -117,6 +117,11 @@ _VERIFIED = {frozenset({"ok"}): "every case", frozenset({"skipped"}): "no case"}
 _TOLD_ELSEWHERE = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}
 
 
+def telling(options: Iterable[str]) -> str:
+    """Return those compile options that tell something, as a list."""
+    return ", ".join(option for option in options if option.partition("=")[0] in TELLING)
+
+
 def remarks(parts: Parts) -> Iterator[Difference]:
     """Yield what may differ, and what it is in each part."""
     for subject, value in _SUBJECTS.items():
@@ -159,8 +164,7 @@ def _options(parts: Parts) -> Values:
     common = set.intersection(*known) if known else set()
 
     def own(build: SqliteBuild) -> str:
-        extra = [option for option in build.compile_options if option not in common]
-        return ", ".join(option for option in extra if option.partition("=")[0] in TELLING) or "none of these"
+        return telling(option for option in build.compile_options if option not in common) or "none of these"
 
     return _if_known_to_differ(_of_builds(parts, own))
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.comparison import Compared, Part
 from sqlstress.analysis.group import Group
-from sqlstress.display.compared_plots import Bars, bar_name
+from sqlstress.display.compared_plots import bar_name
 from sqlstress.display.plot import Plain, Plot, View, axis, colour, line, name
+from sqlstress.display.shown import Shown
 from sqlstress.experiments.cycles.shown.findings import called
 from sqlstress.experiments.cycles.shown.times import times_of
 from sqlstress.statistics.units import NS_PER_MS
@@ -50,7 +51,7 @@ def _marks(label: str, cycles: list[int], pace: list[float], number: int) -> Pla
     }
 
 
-def each_cycle(compared: Compared, names: Sequence[str], bars: Bars) -> Iterator[Plot]:
+def each_cycle(compared: Compared, names: Sequence[str], bars: Shown) -> Iterator[Plot]:
     """Yield the time of each cycle, setting by setting, of the reports that know it."""
     views = []
     for row in range(len(compared.table.keys)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Column, Table
@@ -14,14 +14,13 @@ from sqlstress.display.case_table import (
     PROCESSES,
     TIME,
     TOTAL,
-    Cell,
     Row,
-    of_trial,
+    of_latency,
     rows_of,
 )
-from sqlstress.display.figures import VERIFIED, Figure, count_cell, ms_cell, table_of, verified_legend
+from sqlstress.display.figures import VERIFIED, Figure, count_cell, table_of, verified_legend
 from sqlstress.experiment import face_of
-from sqlstress.report import Latency, Trial
+from sqlstress.report import Latency
 
 
 def build(group: Group) -> Table:
@@ -33,14 +32,6 @@ def _leaving(group: Group) -> tuple[str, ...]:
     # A window's length stands in the heading, the time of a fixed count nowhere else.
     time = () if group.case.ops is not None or face_of(group.case).whole_script else ("time s",)
     return (*time, "rows/s", *_LEAVING)
-
-
-def _latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
-    def cell(trial: Trial) -> str | None:
-        latency = trial.latency.get(kind)
-        return None if latency is None or not latency.count else ms_cell(figure(latency))
-
-    return of_trial(cell)
 
 
 def _rows_per_s(row: Row) -> str | None:
@@ -64,10 +55,10 @@ FIGURES: tuple[Figure[Row], ...] = (
     PER_PROCESS,
     TOTAL,
     Figure(Column("rows/s", ("rows", "per s")), _rows_per_s),
-    Figure(Column("replace p50 ms", ("replace", "p50 ms")), _latency("replace", _p50)),
-    Figure(Column("replace p99 ms", ("replace", "p99 ms")), _latency("replace", _p99)),
-    Figure(Column("update p99 ms", ("update", "p99 ms")), _latency("update", _p99)),
-    Figure(Column("get p99 ms", ("get", "p99 ms")), _latency("get", _p99)),
+    Figure(Column("replace p50 ms", ("replace", "p50 ms")), of_latency("replace", _p50)),
+    Figure(Column("replace p99 ms", ("replace", "p99 ms")), of_latency("replace", _p99)),
+    Figure(Column("update p99 ms", ("update", "p99 ms")), of_latency("update", _p99)),
+    Figure(Column("get p99 ms", ("get", "p99 ms")), of_latency("get", _p99)),
     FAIRNESS,
     LONGEST_WAIT,
     VERIFIED,
