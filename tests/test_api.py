@@ -79,6 +79,14 @@ def test_options_are_those_of_the_command_line(tmp_path: Path) -> None:
     assert report.document.command[:3] == ("sqlstress.measure", "kv", "concurrency=[1, 2]")
 
 
+def test_a_report_that_can_not_be_saved_is_returned_all_the_same(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="the report is not saved: cannot write"):
+        report = sqlstress.measure(
+            concurrency=1, driver="dry", directory=tmp_path, save=tmp_path / "no" / "r.json", **SHORT
+        )
+    assert report.ok
+
+
 def test_an_experiment_with_a_study_of_its_own_says_what_it_found(tmp_path: Path) -> None:
     report = sqlstress.measure("crash", rounds=2, concurrency=1, directory=tmp_path)
     assert report.ok

@@ -1,4 +1,4 @@
-"""Group: the runs of a report that can stand in one table."""
+"""Group: the runs of a report that can stand in one table, and the rate by which each is compared."""
 
 from __future__ import annotations
 
@@ -81,3 +81,12 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
     for run in runs:
         groups.setdefault((run.arm, face_of(run.case).one_table(run.case)), []).append(run)
     return tuple(Group(members[0].case, tuple(members)) for members in groups.values())
+
+
+def rate_of(run: Run) -> float | None:
+    """Return how much a second all processes did together; None if it was not done, or its data is wrong."""
+    trial = run.shown()
+    if trial is None or trial.outcome != "done" or run.verdict.status == "failed":
+        return None
+    rate = finite(face_of(run.case).show().rate(run))
+    return rate if rate is not None and rate > 0 else None

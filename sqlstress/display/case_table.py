@@ -7,11 +7,19 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.wording import finite
-from sqlstress.display import verified
 from sqlstress.display.blocks import Column, Table
 from sqlstress.display.clean import shortened
-from sqlstress.display.columns import Figure, table_of
-from sqlstress.display.figures import count_cell, ms_cell, seconds_cell, share_cell, whole_cell
+from sqlstress.display.figures import (
+    VERIFIED,
+    Figure,
+    count_cell,
+    ms_cell,
+    seconds_cell,
+    share_cell,
+    table_of,
+    verified_legend,
+    whole_cell,
+)
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 
@@ -80,7 +88,6 @@ FAIRNESS: Figure[Row] = Figure(
     Column("fairness", ("fair-", "ness")), of_trial(lambda trial: share_cell(trial.fairness))
 )
 LONGEST_WAIT: Figure[Row] = Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait)
-VERIFIED: Figure[Row] = Figure(verified.COLUMN, lambda row: verified.verified_cell(row.run))
 
 COMMON = (CASE, PROCESSES, TIME, TOTAL, ROWS_PER_S, FAIRNESS, LONGEST_WAIT, VERIFIED)
 """What can be said of every case."""
@@ -100,4 +107,4 @@ def common_legend(group: Group, table: Table) -> str:
     """Return what its columns mean, in a sentence."""
     units = face_of(group.case).units
     told = [text.format(units=units) for name, text in _MEANINGS.items() if name in table.headers]
-    return f"{'; '.join((*told, *verified.verified_legend(group)))}."
+    return f"{'; '.join((*told, *verified_legend(group)))}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from sqlstress.analysis.comparison.remarks import TELLING
+from sqlstress.analysis.comparison.differences import TELLING
 from sqlstress.display.clean import brief
 from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
 from sqlstress.statistics.units import format_count, format_ms
@@ -87,11 +87,7 @@ def _entry(label: str, text: str) -> list[str]:
     """Return a labelled text, wrapped under itself; nothing for an empty one."""
     first = f"{label:<{LABEL}} "
     return wrap(
-        brief(text),
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=" " * len(first),
-        break_on_hyphens=False,
+        brief(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
     )
 
 

@@ -50,11 +50,7 @@ class Settings:
         metavar="MODE",
     )
     synchronous: str | None = option(
-        choice(*SYNCHRONOUS),
-        "full",
-        SQLITE,
-        f"PRAGMA synchronous: {either(SYNCHRONOUS)}.",
-        metavar="LEVEL",
+        choice(*SYNCHRONOUS), "full", SQLITE, f"PRAGMA synchronous: {either(SYNCHRONOUS)}.", metavar="LEVEL"
     )
     fullfsync: bool | None = option(
         switch, None, SQLITE, "PRAGMA fullfsync; has an effect on macOS only.", metavar="on|off"
@@ -167,17 +163,10 @@ class Case:
         meaning="Load before the window opens, in seconds; not counted.",
     )
     ops: int | None = option(
-        whole(1, 10**9),
-        None,
-        SWEEP,
-        "Transactions for each worker, instead of a window.",
+        whole(1, 10**9), None, SWEEP, "Transactions for each worker, instead of a window."
     )
     repeat: int = option(
-        whole(1, 1000),
-        1,
-        SWEEP,
-        "Trials for each case; the median is shown.",
-        meaning="Number of trials.",
+        whole(1, 1000), 1, SWEEP, "Trials for each case; the median is shown.", meaning="Number of trials."
     )
     seed: int = option(
         whole(0, (1 << 32) - 1),

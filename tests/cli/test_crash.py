@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from sqlstress.experiments.crash.result import Kills
-from sqlstress.experiments.crash.strikes import Strike
+from sqlstress.experiments.crash.round import Strike
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Iterator
 from html import escape
 
-from sqlstress.analysis.comparison.remarks import TELLING
+from sqlstress.analysis.comparison.differences import TELLING
 from sqlstress.analysis.wording import rounded, whole
 from sqlstress.display.clean import visible
 from sqlstress.render.page.markup import element, sentence, text

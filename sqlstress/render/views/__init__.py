@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlstress.analysis.advice import advise_group, missing
+from sqlstress.analysis.finding import interruption, results
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.part import interruption, results
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
 from sqlstress.experiment import face_of

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import junitparser
 import pytest
 
-from sqlstress.analysis.part import parts
+from sqlstress.analysis.finding import parts
 from sqlstress.render.ci.junit import report_junit
 from sqlstress.report import Report
 from tests.ab_report import ab_report, around

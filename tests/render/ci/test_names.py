@@ -8,7 +8,7 @@ import pytest
 
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.kv.spec import Checkpointing, Load
-from sqlstress.render.ci.names import case_names, surroundings
+from sqlstress.render.ci.trackers import case_names, surroundings
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case, Settings
 from tests.render.hostile import hostile_report

@@ -19,10 +19,9 @@ import pytest
 import sqlstress.render.page as page_room
 from benchmarks.publications.__main__ import FOLDER as PUBLISHED
 from benchmarks.publications.__main__ import REPORTS
-from sqlstress.analysis.rate import rate_of
+from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.wording import rounded
-from sqlstress.render.page.document import report_html
-from sqlstress.render.page.library import plotly_js
+from sqlstress.render.page.document import plotly_js, report_html
 from sqlstress.report import Report, read
 from tests.ab_report import ab_report, around
 from tests.example_keys import keys_report

@@ -6,10 +6,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group
-from sqlstress.display import verified
 from sqlstress.display.blocks import Column, Table
-from sqlstress.display.columns import Figure, table_of
-from sqlstress.display.figures import count_cell, ms_cell, seconds_cell, share_cell, whole_cell
+from sqlstress.display.figures import (
+    VERIFIED,
+    Figure,
+    count_cell,
+    ms_cell,
+    seconds_cell,
+    share_cell,
+    table_of,
+    whole_cell,
+)
 from sqlstress.experiments.keys.shown.cells import Cell, Cells, cell_of, ratio
 from sqlstress.experiments.keys.shown.published import Beside, Published
 from sqlstress.experiments.keys.spec import Picks
@@ -139,7 +146,7 @@ TIME: tuple[Figure[Row], ...] = (
     Figure(Column("p50 ms", ("p50", "ms")), _latency(lambda latency: latency.p50_ns)),
     Figure(Column("p99 ms", ("p99", "ms")), _latency(lambda latency: latency.p99_ns)),
     Figure(Column("retries", ("re-", "tries")), _of_trial(_retries)),
-    Figure(verified.COLUMN, lambda row: verified.verified_cell(row.run)),
+    VERIFIED,
 )
 SPACE: tuple[Figure[Row], ...] = (
     Figure(Column("file MB", ("file", "MB")), _space("file", mb_cell)),

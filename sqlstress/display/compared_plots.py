@@ -1,4 +1,6 @@
-"""Plots of several reports side by side whose cases stand for themselves: a bar for each case and report."""
+"""Plots of several reports side by side: bars for cases that stand for themselves, a bar for each case and
+report; lines for those that are layouts with numbers of processes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Protocol
 
 from sqlstress.analysis.comparison import Compared
-from sqlstress.display.plot import Plain, Plot, View, axis, colour, name
+from sqlstress.analysis.wording import files
+from sqlstress.display.plot import Plain, Plot, View, axis, colour, counts_axis, line, name
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 
@@ -26,7 +29,7 @@ class Bars(Protocol):
         """Return what a bar is called, but for the number of processes."""
 
 
-def plots(compared: Compared, names: Sequence[str], bars: Bars) -> Iterator[Plot]:
+def bar_plots(compared: Compared, names: Sequence[str], bars: Bars) -> Iterator[Plot]:
     """Yield the rates of the cases, beside each other and relative to one of their own report's."""
     views = [
         view for title, rows in _parts(compared, bars) for view in _views(compared, names, title, rows, bars)
@@ -103,3 +106,43 @@ def bar_name(compared: Compared, row: int, bars: Bars) -> str:
     case = compared.table.case(row)
     processes = f", {case.concurrency} proc." if len(counts - {0}) > 1 else ""
     return f"{bars.bar_name(case)}{processes}"
+
+
+DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def line_plots(compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
+    """Yield the throughput, a line for each report and layout; and its shape."""
+    views = [
+        View(label, data, axes)
+        for label, data, axes in (
+            _view(compared, names, "TPS", compared.rate),
+            _view(compared, names, "TPS over that of 1 process", compared.shape),
+        )
+        if data
+    ]
+    barred = any(compared.reasons(place) for place in range(len(compared.table.parts)))
+    if views:
+        note = "TPS over that of one process on the same layout can be compared where TPS can't."
+        yield Plot("Throughput", note, tuple(views), len(views) - 1 if barred else 0, wide=True)
+
+
+def _view(
+    compared: Compared, names: Sequence[str], label: str, figure: Figure
+) -> tuple[str, list[Plain], Plain]:
+    data = []
+    for place, part in enumerate(compared.table.parts):
+        curves: dict[int, dict[int, float]] = {}
+        for row, run in enumerate(part.runs):
+            value = figure(row, place)
+            if run and value is not None:
+                curves.setdefault(run.case.buckets, {})[run.case.concurrency] = value
+        for number, (layout, curve) in enumerate(sorted(curves.items())):
+            shown = f"{names[place]}, {files(layout)}"
+            counts = sorted(curve)
+            hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}<extra></extra>"
+            values = [curve[count] for count in counts]
+            data.append(line(shown, counts, values, place, hover, DASHES[number % len(DASHES)]))
+    counts = [count for trace in data for count in trace["x"]]
+    axes = {"xaxis": counts_axis("processes", counts), "yaxis": axis(label, rangemode="tozero")}
+    return label, data, axes

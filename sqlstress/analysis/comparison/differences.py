@@ -1,14 +1,110 @@
-"""Remarks: the differences that a reader of a ratio must know, and that don't forbid it."""
+"""What reports differ in, as data: barriers, for which a ratio of two figures would mean nothing, and
+remarks, which a reader of a ratio must know.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from sqlstress.analysis.comparison.difference import Difference, Parts, Values
-from sqlstress.analysis.comparison.matching import Part
-from sqlstress.analysis.wording import amount, busy_policy, files
+from sqlstress.analysis.comparison.matching import Part, may_be_unknown
+from sqlstress.analysis.durability import Durability, durability_of
+from sqlstress.analysis.wording import amount, busy_policy, files, listing, whole
+from sqlstress.experiment import face_of
 from sqlstress.report import SqliteBuild
-from sqlstress.report.case import UNKNOWN_DRIVER
+from sqlstress.report.case import UNKNOWN_DRIVER, Case
+
+Parts = Sequence[Part]
+Values = Sequence[str | None]
+"""What something is in each part; None where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something in which reports differ, or in which they may: of some it is not known."""
+
+    subject: str
+    """What it is, as people would call it."""
+    values: tuple[str | None, ...]
+    """What it is in each part; None where it is not known."""
+    barred: tuple[str | None, ...]
+    """For each part: why its figures can't be set in a ratio to the first one's; None: this is no reason."""
+
+    @property
+    def is_one(self) -> bool:
+        """Whether the parts differ in it, as far as it is known."""
+        return None in self.values or len(set(self.values)) > 1
+
+
+def barriers(parts: Parts) -> Iterator[Difference]:
+    """Yield what must be the same, and what it is in each part."""
+    letters = [part.letter for part in parts]
+    work = [face_of(part.case).does or part.case.workload for part in parts]
+    yield _barrier("work", "the work", work, letters)
+    yield _barrier("load", "the load", _load(parts), letters)
+    for name, (clause, figure) in may_be_unknown(parts[0].case).items():
+        yield _barrier(name, clause, _told_if_unknown(parts, figure), letters)
+    yield _barrier("durability", "what a commit waits for", [_durability(part) for part in parts], letters)
+
+
+def _barrier(subject: str, clause: str, values: Values, letters: Sequence[str]) -> Difference:
+    def reason(place: int) -> str | None:
+        unknown = [letters[i] for i in (0, place) if values[i] is None]
+        if unknown:
+            return f"{clause} is not known of {listing(unknown)}"
+        return f"{clause} differs" if values[place] != values[0] else None
+
+    return Difference(subject, tuple(values), (None, *map(reason, range(1, len(values)))))
+
+
+def _load(parts: Parts) -> list[str]:
+    """Return what differs in the loads of parts that do the same work."""
+    first = parts[0].case
+    if any(part.case.workload != first.workload for part in parts):
+        return [""] * len(parts)
+    return face_of(first).show().loads([part.case for part in parts])
+
+
+def _told_if_unknown(parts: Parts, figure: Callable[[Case], int | None]) -> Values:
+    """Return what cases were matched without, since of some it is not known."""
+    found = [
+        sorted({value for run in part.measured() if (value := figure(run.case)) is not None})
+        for part in parts
+    ]
+    if all(map(all, found)):
+        return [""] * len(parts)
+    return [listing([*map(whole, values)]) if all(values) else None for values in found]
+
+
+def _durability(part: Part) -> str | None:
+    """Return what commits wait for, whatever the call is named; None where it is not known of all runs."""
+    if part.stores_nothing:
+        return "nothing is stored"
+    environment = part.report.environment
+    codes = {warning.code for warning in environment.warnings}
+    found = [durability_of(trial.effective, environment.sync) for trial in part.trials()]
+    told = dict.fromkeys(None if one is None else _promise(one, codes) for one in found)
+    return None if not told or None in told else "; ".join(filter(None, told))
+
+
+def _promise(found: Durability, codes: set[str]) -> str | None:
+    """Return what a commit waits for, and what that is worth; None where the call is not known."""
+    if not found.syncs:
+        worth = "no commit waits for a sync"
+    elif "sync-does-nothing" in codes:
+        worth = "each commit waits for a sync that does nothing"
+    elif found.primitive is None:
+        return None
+    elif found.primitive == "F_FULLFSYNC" and "apple-fullfsync" in codes:
+        worth = "each commit waits for what is reportedly a barrier only"
+    elif not found.reaches_the_medium:
+        worth = "each commit waits until the drive has it in its cache"
+    else:
+        worth = "each commit waits until the drive's cache is flushed"
+    # In WAL mode EXTRA is FULL by another name.
+    same = replace(found, level="full") if (found.journal, found.level) == ("wal", "extra") else found
+    return f"{same.name}, {worth}"
+
 
 TELLING = (
     *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),
