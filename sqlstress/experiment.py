@@ -7,7 +7,6 @@ that each is imported when it is asked for. Nothing else names an experiment.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -200,7 +199,7 @@ def _made(target: str) -> Any:
 def face(name: str) -> Experiment:
     """Return the experiment of a name; of one that is not known, a face that shows what all have."""
     if name not in EXPERIMENTS:
-        return Experiment(name, shown="sqlstress.display.unknown:ShownUnknown", sweeps=True, in_plans=False)
+        return Experiment(name, shown="sqlstress.display.shown:ShownUnknown", sweeps=True, in_plans=False)
     return cast(Experiment, named(EXPERIMENTS[name]))
 
 
@@ -244,8 +243,3 @@ def label(case: Case) -> str:
 def has_window(case: Case) -> bool:
     """Return whether what completes within a window is counted; else a fixed amount of work is done."""
     return face_of(case).windowed and case.ops is None
-
-
-def unknown_keys(plain: Mapping[str, Any]) -> Unknown:
-    """Keep the keys of a case whose experiment is not known."""
-    return Unknown(json.dumps(plain, sort_keys=True))

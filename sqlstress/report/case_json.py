@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, get_type_hints
 
-from sqlstress.experiment import DEFAULT, EXPERIMENTS, Experiment, Unknown, face, unknown_keys
+from sqlstress.experiment import DEFAULT, EXPERIMENTS, Experiment, Unknown, face
 from sqlstress.report.case import Case
 from sqlstress.report.misfit import member
 
@@ -39,6 +39,11 @@ def from_plain(found: Mapping[str, Any], reader: ReaderOf) -> Case:
         own = {name: value for name, value in found.items() if name not in _COMMON}
         return Case(**values, spec=unknown_keys(own))
     return Case(**values, spec=_spec(experiment, found, reader(experiment.spec)))
+
+
+def unknown_keys(plain: Mapping[str, Any]) -> Unknown:
+    """Keep the keys of a case whose experiment is not known."""
+    return Unknown(json.dumps(plain, sort_keys=True))
 
 
 def _spec(experiment: Experiment, found: Mapping[str, Any], read: Reader) -> Any:

@@ -11,10 +11,10 @@ import jsonschema
 import pytest
 
 from sqlstress.experiments.cycles.face import setting_of
+from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.report import Report, from_json
 from sqlstress.report.schema import schema_text
 from sqlstress.statistics.series import WAL_FRAMES
-from sqlstress.statistics.series_names import STATEMENTS
 from tests.cli.conftest import Cli, Said
 
 SMALL = ("cycles", "--cycles", "4", "--rows", "2", "--synchronous", "off", "-o", "report.json")

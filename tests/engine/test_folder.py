@@ -16,7 +16,7 @@ import pytest
 from sqlstress.engine import folder as folders
 from sqlstress.engine.folder import MARKER, RunFolder, remove_abandoned, remove_ours
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.system.locks import lock
+from sqlstress.system.files import lock
 
 OURS = ("kv.db", "kv.db-wal", "kv.db-shm", "kv.db-journal", "kv_0.db", "kv_17.db-wal", "sync-0a1b.tmp")
 FOREIGN = ("notes.txt", "kv.db.bak", "my-kv.db", "kv_x.db", "sync-me.tmp", "kv.sqlite")

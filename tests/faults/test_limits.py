@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -129,3 +130,31 @@ def test_processes_that_may_not_be_are_told(allowed: int) -> None:
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
     assert "cannot start process " in errors or "could not start: can't start new thread" in errors
     assert (run.trials, bool(run.error)) == ((), True)
+
+
+@pytest.fixture
+def quick_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: a thousand files are synced there at no cost."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    place = memory / f"{tmp_path.name}-{os.getpid()}"
+    place.mkdir()
+    try:
+        yield place
+    finally:
+        place.rmdir()
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a soft limit of file descriptors that is too low",
+    outcome="it is raised to the hard limit; exit code 0",
+)
+@posix
+def test_many_files_raise_the_soft_limit(quick_folder: Path) -> None:
+    arguments = ("-c", "1", "-b", "150", "--key-space", "300", "--ops", "20", "-o", "csv:/dev/stdout")
+    code, output, errors = sqlstress(quick_folder, *arguments, "--quiet", program=bounded("-Sn 256"))
+    assert (code, errors) == (0, "")
+    assert len(output.splitlines()) == 2

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from sqlstress.engine.folder import PREFIX
-from tests.engine.processes import saved_report
+from tests.engine.processes import environment, saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, strike
 from tests.faults.held import MOMENTS
 from tests.rows import mostly_thorough
@@ -114,3 +116,48 @@ def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> Non
     )
     (folder,) = left(tmp_path)
     assert folder.startswith(PREFIX)
+
+
+@pytest.mark.fault(
+    area="stop",
+    injected="the reader of `--help` gone",
+    outcome="exit code 0, no message",
+)
+def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m sqlstress kv --help | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(),
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.thorough
+@pytest.mark.fault(
+    area="resources",
+    injected="a full disk behind the standard output",
+    outcome="exit code 4 and a message; the report is saved",
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        code, _, errors = sqlstress(tmp_path, *KV, "--driver", "dry", "-o", "report.json", stdout=full)
+    assert (code, errors) == (4, "Error: cannot write to the standard output: No space left on device.\n")
+    assert (tmp_path / "report.json").exists()
+
+
+@pytest.mark.fault(
+    area="stop",
+    injected="standard output and standard error closed from the start",
+    outcome="exit code 0; the report is saved",
+)
+def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
+    program = ("bash", "-c", f'exec {sys.executable} -m sqlstress "$@" >&- 2>&-', "bash")
+    options = (*KV, "--driver", "dry", "--no-progress", "-o", "report.json")
+    code, _, _ = sqlstress(tmp_path, *options, program=program)
+    assert code == 0
+    assert (tmp_path / "report.json").exists()

@@ -15,6 +15,7 @@ from sqlstress.report import to_json
 from sqlstress.report.document import LARGEST
 from tests.cli.conftest import Said
 from tests.example_report import example_report
+from tests.hostile.conftest import Judge
 from tests.rows import thorough
 
 MEMORY = 600 << 20
@@ -84,10 +85,10 @@ def test_what_is_too_large_is_refused_in_bounded_memory(name: str) -> None:
     outcome="exit code 2 in a line",
 )
 @pytest.mark.parametrize("name", ["folder", "/dev/null", "-", "gone"])
-def test_what_is_no_file_is_refused(name: str) -> None:
+def test_what_is_no_file_is_refused(judge: Judge, name: str) -> None:
     Path("folder").mkdir()
     for arguments in commands(name):
-        said = limited(*arguments)
+        said = judge(*arguments)
         assert said.code == 2 and name in said.err
 
 

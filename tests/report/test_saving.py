@@ -15,7 +15,7 @@ import pytest
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import write_atomically
 from sqlstress.report.saving import is_stream, remove_unfinished
-from sqlstress.system.locks import lock
+from sqlstress.system.files import lock
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX devices, pipes or descriptors")
 

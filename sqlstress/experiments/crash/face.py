@@ -76,9 +76,7 @@ CRASH = Experiment(
         ),
         *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout", "busy"),
         otherwise(
-            "driver",
-            parse=choice("sqlite3", "apsw"),
-            help="sqlite3 (standard library) or apsw (extra).",
+            "driver", parse=choice("sqlite3", "apsw"), help="sqlite3 (standard library) or apsw (extra)."
         ),
         *common("seed"),
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.cycles.moves import definition
-from sqlstress.experiments.cycles.steps import Steps
+from sqlstress.experiments.cycles.worker import Steps
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.client import Client

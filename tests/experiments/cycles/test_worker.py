@@ -16,10 +16,10 @@ from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import DONE, TIMEOUT
 from sqlstress.experiments.cycles.looks import PATIENCE_S
+from sqlstress.experiments.cycles.moves import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.experiments.cycles.worker import CyclesSource
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
-from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.dry.place import DryPlace
 from tests.experiments.cycles.cases import case_of, values

@@ -224,7 +224,7 @@ FREE = ("concurrency", "buckets", "driver", "repeat", "seed", "verify", "preset"
 
 @pytest.mark.parametrize("name", sorted(WRITTEN.keys() - {*FREE, "checkpoint-interval"}))
 def test_the_published_script_allows_no_contradiction(name: str) -> None:
-    other = {"begin": "immediate"}.get(name, WRITTEN[name][-1])
+    other = {"begin": "immediate", "warmup": "1s"}.get(name, WRITTEN[name][-1])
     said = refused({"preset": "classic", name: other})
     assert said.startswith(f"--{name} contradicts --preset classic, which ")
     assert said.endswith("Leave one of them out.")
@@ -234,6 +234,7 @@ def test_the_published_script_allows_no_contradiction(name: str) -> None:
     ("name", "value"),
     [
         ("ops", "5000"),
+        ("warmup", "0s"),
         ("read-ratio", "0.5"),
         ("value-size", "8"),
         ("begin", "deferred"),

@@ -18,8 +18,8 @@ from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
 from sqlstress.experiments.methods import binding, orm, sql
 from sqlstress.experiments.methods.face import CELLS
-from sqlstress.experiments.methods.models import MODELS
-from sqlstress.experiments.methods.own import own
+from sqlstress.experiments.methods.orm import MODELS
+from sqlstress.experiments.methods.tables import own
 from sqlstress.experiments.methods.worker import has_arrow
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.power_loss.spec import Nothing
 from sqlstress.plan import cases_of
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
 
@@ -19,7 +19,7 @@ def planned(**given: Any) -> tuple[Case, ...]:
 def test_one_configuration_is_planned_with_a_checkpoint_every_few_frames() -> None:
     (case,) = planned(power=True, seed=7)
     assert case == Case(
-        workload="crash",
+        workload="power-loss",
         driver="apsw",
         concurrency=3,
         duration_s=0.0,
@@ -27,7 +27,7 @@ def test_one_configuration_is_planned_with_a_checkpoint_every_few_frames() -> No
         seed=7,
         verify="full",
         settings=Settings(wal_autocheckpoint=20, busy_timeout_ms=0),
-        spec=Load(read_ratio=0.0),
+        spec=Nothing(),
     )
     (other,) = planned(power=True, seed=7, wal_autocheckpoint="1000", buckets="4")
     assert (other.settings.wal_autocheckpoint, other.buckets) == (1000, 4)

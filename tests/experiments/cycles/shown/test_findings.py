@@ -9,10 +9,10 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import group_runs
+from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Latency, Run
 from sqlstress.statistics.series import Series
-from sqlstress.statistics.series_names import STATEMENTS
 from tests.cycles_report import (
     CYCLES,
     NO_FRAMES,
@@ -138,7 +138,7 @@ def test_without_an_autocheckpoint_nothing_is_due(answer: str) -> None:
 
 
 def test_a_checkpoint_that_was_not_due_in_so_few_cycles_is_not_spoken_of() -> None:
-    assert of_wal({}, *wal(NO_FRAMES, NO_FRAMES, NO_FRAMES), cycling=Cycling(cycles=20, rows=5)) == ""
+    assert of_wal({}, *wal(NO_FRAMES, NO_FRAMES, NO_FRAMES), spec=Cycling(cycles=20, rows=5)) == ""
 
 
 def test_with_several_processes_it_is_told_whose_cycles_they_are() -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlstress.analysis.group import group_runs
 from sqlstress.display.blocks import Block, Paragraph, Picture, Table
 from sqlstress.display.figures import MISSING
-from sqlstress.experiments.kv.shown.beside import blocks, words
+from sqlstress.experiments.kv.shown.wal import blocks, words
 from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.render.text import report_text
 from sqlstress.report import Report, Trial

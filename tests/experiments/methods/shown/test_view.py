@@ -13,7 +13,7 @@ from sqlstress.analysis.group import group_runs
 from sqlstress.display.blocks import Block, Paragraph, Table
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.methods.face import tricks_of
-from sqlstress.experiments.methods.shown import view as methods
+from sqlstress.experiments.methods.shown import MethodsShown
 from sqlstress.experiments.methods.shown.tables import _factor, _short
 from sqlstress.experiments.methods.spec import METHODS, PHASES, Method
 from sqlstress.plan import cases_of
@@ -29,7 +29,7 @@ from tests.strategies import trials
 
 def shown(*runs: Run) -> list[Block]:
     (group,) = group_runs(runs)
-    return list(methods.blocks(group))
+    return list(MethodsShown().blocks(group))
 
 
 def tables(*runs: Run) -> list[Table]:
@@ -218,7 +218,7 @@ cases = st.builds(
     driver=st.sampled_from(("peewee", "sqlite3", "apsw")),
     concurrency=st.sampled_from((1, 2, 4, 8, 16, 1024)),
     settings=st.sampled_from((Settings(), Settings(journal_mode="delete"))),
-    method=strange,
+    spec=strange,
 )
 outcomes = st.sampled_from(("done", "done", "timeout", "limit", "of another version"))
 figures = st.sampled_from((1234.5, 612_193.6, 7e15, 1e-300, float("inf"), float("nan"), 0.0, -1.0))

@@ -1,4 +1,4 @@
-"""A process that checkpoints every file of a case, again and again."""
+"""The processes beside the workers: a checkpointer, a reader that pins the WAL, one that watches it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.experiments.kv.beside.stretches import largest, summed
-from sqlstress.experiments.kv.beside.timing import Timing
+from sqlstress.engine.tally import Window
+from sqlstress.experiments.kv.beside.timing import Timing, largest, summed
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,
+    CHECKPOINTED_FRAMES,
     CHECKPOINTS,
+    LARGEST_WAL,
     LONGEST_CHECKPOINT,
     STUCK_CHECKPOINTS,
+    WAL_FRAMES,
+    WAL_SIZE,
     Series,
 )
+from sqlstress.targets.sqlite import walindex
 
 if TYPE_CHECKING:
     from sqlstress.engine.tally import Window
     from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
+
 
 PATIENCE_MS = 1000
 """How long a checkpoint waits for a lock: while RESTART and TRUNCATE wait for a reader, nobody can write."""
@@ -104,3 +110,63 @@ class Answers:
         """Return the counts and times, stretch by stretch."""
         figures = (self._count, self._busy, self._stuck, self._time, self._longest)
         return [figure.series() for figure in figures]
+
+
+_TICK_S = 0.02
+
+
+class PinnedReader:
+    """Holds a snapshot of every file from before the load until it is dismissed."""
+
+    def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
+        self._client = place.client(0)
+        for connection in self._client.connect_all():
+            connection.rows("BEGIN")
+            # A transaction has no snapshot until it reads.
+            connection.rows("SELECT count(*) FROM sqlite_schema")
+
+    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
+        """Do nothing until the trial is over."""
+        while not ended():
+            time.sleep(_TICK_S)
+        return []
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class WalWatcher:
+    """Looks at every file once in each interval. What it tells is summed over the files."""
+
+    def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
+        self._case = case
+        self._files = place.paths
+
+    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
+        """Look at all files, again and again, while the window is open."""
+        timing = Timing(self._case, window, ended)
+        frames, checkpointed, size, of_one = (
+            largest(name, unit, timing.interval_ns)
+            for name, unit in (
+                (WAL_FRAMES, "frames"),
+                (CHECKPOINTED_FRAMES, "frames"),
+                (WAL_SIZE, "bytes"),
+                (LARGEST_WAL, "bytes"),
+            )
+        )
+        for _ in timing.rounds():
+            at_ns = timing.within(time.perf_counter_ns())
+            if at_ns is None:
+                continue
+            sizes = [walindex.wal_bytes(path) for path in self._files]
+            found = [walindex.read(path) for path in self._files]
+            size.add(at_ns, sum(sizes))
+            of_one.add(at_ns, max(sizes))
+            seen = [one for one in found if one]
+            if len(seen) == len(found):  # else a sum would be one of fewer files
+                frames.add(at_ns, sum(one.frames for one in seen))
+                checkpointed.add(at_ns, sum(one.checkpointed for one in seen))
+        return [figure.series() for figure in (frames, checkpointed, size, of_one)]
+
+    def close(self) -> None:
+        pass

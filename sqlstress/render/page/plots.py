@@ -1,4 +1,4 @@
-"""The plot of an A/B test: what each pair said, and the estimate as it narrowed."""
+"""The plots of a page, as plain data that plotly.js draws."""
 
 from __future__ import annotations
 
@@ -6,16 +6,44 @@ from collections.abc import Iterator
 from math import ceil, exp, floor, log10
 
 from sqlstress.analysis.ab import cells, differences
+from sqlstress.analysis.comparison import Compared, Part
+from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import finite, place, whole
+from sqlstress.display.measures import SYSTEMS
 from sqlstress.display.plot import Plain, Plot, View, axis, colour, level, name
+from sqlstress.experiment import face_of
 from sqlstress.report import AbTest, Look, Report
 from sqlstress.statistics.gate import tolerance
+
+
+def report_plots(group: Group) -> Iterator[Plot]:
+    """Yield the plots of a group."""
+    yield from face_of(group.case).show().plots(group)
+
+
+def ab_plots(report: Report) -> Iterator[Plot]:
+    """Yield the plots of an A/B test; nothing of another report."""
+    if report.ab:
+        yield from _of_pairs(report, report.ab)
+
+
+def comparison_plots(compared: Compared) -> Iterator[Plot]:
+    """Yield the plots of a table of several reports side by side."""
+    names = [_name(part) for part in compared.table.parts]
+    yield from face_of(compared.table.parts[0].case).show().compared_plots(compared, names)
+
+
+def _name(part: Part) -> str:
+    system = part.report.environment.host.system
+    unknown = "published" if part.report.published is not None else "unknown"
+    return name(f"{part.letter} {SYSTEMS.get(system, system) or unknown}")
+
 
 BESIDE = 0.4
 """How far an estimate stands behind its last pair, which it would hide."""
 
 
-def plots(report: Report, test: AbTest) -> Iterator[Plot]:
+def _of_pairs(report: Report, test: AbTest) -> Iterator[Plot]:
     """Yield the ratios of B to A, pair by pair, and the estimate at each look with its interval."""
     sign = -1 if test.metric == "p99" else 1
     named = zip(cells(report), differences(report, test), strict=True)
