@@ -74,6 +74,13 @@ def test_what_was_changed_and_not_noticed_is_shown(tree: Path, capsys: pytest.Ca
 
 
 @pytest.mark.usefixtures("mutmut")
+def test_of_a_function_only_its_own_mutants_count(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tree / "modules.toml").write_text('[modules]\n"sqlstress/one.py:add" = ["tests/a"]\n')
+    assert main(asked(tree)) == 0
+    assert capsys.readouterr().out.splitlines()[2] == "| sqlstress/one.py:add | 3 | 1 | 1 | 1 | 0 | 66.7% |"
+
+
+@pytest.mark.usefixtures("mutmut")
 def test_only_the_modules_that_are_asked_for_are_tried(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,7 +91,7 @@ def test_only_the_modules_that_are_asked_for_are_tried(
 def test_what_mutmut_said_last_is_shown_when_it_failed(tree: Path, mutmut: Path) -> None:
     mutmut.write_text("import sys\nsys.exit('the tests fail without a change')", encoding="utf-8")
     with pytest.raises(
-        SystemExit, match="the tests fail without a change\nmutmut run --max-children 1 failed"
+        SystemExit, match="the tests fail without a change\nmutmut run --max-children 1 \\* failed"
     ):
         main(asked(tree))
 

@@ -99,7 +99,7 @@ def undecorated(source: str) -> str:
 
 
 def try_all(folder: Path, function: str, processes: int) -> tuple[Counter[str], list[str]]:
-    """Return how many mutants of a function (*: of all) have which status, and the differences not noticed."""
+    """Return how many mutants of a function, or * for all, have which status, and those not noticed."""
     mutants = "*" if function == "*" else f"*.x_{function}__mutmut_*"
     _mutmut(folder, "run", "--max-children", str(processes), mutants)
     results = re.findall(r"^ +(\S+): (.+)$", _mutmut(folder, "results", "--all", "true"), re.MULTILINE)
