@@ -8,6 +8,7 @@ from itertools import chain
 from typing import ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.comparison import Compared
+from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.part import Part
@@ -78,8 +79,12 @@ class Shown:
         return face_of(case).units
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return what differs in the loads of cases that do the same work; nothing where they can't."""
-        return [""] * len(cases)
+        """Return what differs in the loads of cases that do the same work, but for what varies in a table."""
+        parts = [face_of(case).one_table(case).spec for case in cases]
+        names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
+        return [
+            ", ".join(f"{name.replace('_', ' ')} {getattr(part, name)}" for name in names) for part in parts
+        ]
 
     def compared_plots(self, compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
         """Yield the plots of several reports side by side: lines over the processes, or bars case by case."""
@@ -102,7 +107,7 @@ class Shown:
         for run in runs:
             key = face_of(run.case).key or run.case.workload
             for one in fields(run.case.spec) if not isinstance(run.case.spec, Unknown) else ():
-                found.setdefault(f"{key}_{one.name}", _field(one.name))
+                found.setdefault(f"{key}_{one.name}", _field(type(run.case.spec), one.name))
         return found
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
@@ -130,5 +135,5 @@ class ResultShown(Shown, Generic[R]):
         raise NotImplementedError
 
 
-def _field(name: str) -> Callable[[Run], Value]:
-    return lambda run: getattr(run.case.spec, name, None)
+def _field(kind: type, name: str) -> Callable[[Run], Value]:
+    return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
