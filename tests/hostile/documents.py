@@ -20,8 +20,8 @@ from tests.hostile.texts import TEXTS
 FEW = 4
 """Items that are kept of each list of a real report: a small one is as hostile, and quicker."""
 _WORDS = (
-    "kv", "classic", "methods", "keys", "cycles", "none", "A", "B", "tps", "p99", "wal", "delete", "dry",
-    "done",
+    "kv", "classic", "methods", "keys", "cycles", "crash", "power-loss", "sql", "none", "A", "B", "tps",
+    "p99", "wal", "delete", "dry", "done",
     "timeout", "limit", "ok", "failed", "unknown", "skipped", "pass", "fail", "query", "allocate", "SPC",
     "1.1", "2.0",
     "9999.9999", "get", "replace", "WAL frames", "WAL size", "checkpoints", "2026-11-21T18:00:00+00:00",
