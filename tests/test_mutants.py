@@ -74,6 +74,13 @@ def test_what_was_changed_and_not_noticed_is_shown(tree: Path, capsys: pytest.Ca
 
 
 @pytest.mark.usefixtures("mutmut")
+def test_of_a_function_only_its_own_mutants_count(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tree / "modules.toml").write_text('[modules]\n"sqlstress/one.py:add" = ["tests/a"]\n')
+    assert main(asked(tree)) == 0
+    assert capsys.readouterr().out.splitlines()[2] == "| sqlstress/one.py:add | 3 | 1 | 1 | 1 | 0 | 66.7% |"
+
+
+@pytest.mark.usefixtures("mutmut")
 def test_only_the_modules_that_are_asked_for_are_tried(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,7 +91,7 @@ def test_only_the_modules_that_are_asked_for_are_tried(
 def test_what_mutmut_said_last_is_shown_when_it_failed(tree: Path, mutmut: Path) -> None:
     mutmut.write_text("import sys\nsys.exit('the tests fail without a change')", encoding="utf-8")
     with pytest.raises(
-        SystemExit, match="the tests fail without a change\nmutmut run --max-children 1 failed"
+        SystemExit, match="the tests fail without a change\nmutmut run --max-children 1 \\* failed"
     ):
         main(asked(tree))
 
@@ -140,14 +147,15 @@ def test_properties_and_caches_are_called_so_that_they_are_mutated_too() -> None
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_module_that_is_mutated_has_tests(module: str) -> None:
-    assert (ROOT / module).is_file()
+    file, _, function = module.partition(":")
+    assert f"def {function}" in (ROOT / file).read_text(encoding="utf-8")
     assert MODULES[module]
     assert [path for path in MODULES[module] if not (ROOT / path).exists()] == []
 
 
 def rows() -> dict[str, list[str]]:
     """Return the page's figures of each module."""
-    found = re.findall(r"^\| `?([\w/.]+)`? \|(.+)\|$", PAGE, re.MULTILINE)
+    found = re.findall(r"^\| `?([\w/.:]+)`? \|(.+)\|$", PAGE, re.MULTILINE)
     return {name: [cell.strip() for cell in cells.split("|")] for name, cells in found if ".py" in name}
 
 

@@ -12,6 +12,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -57,13 +58,14 @@ def main(arguments: list[str]) -> int:
     total: Counter[str] = Counter()
     survivors: list[str] = []
     print(_row(HEADS), _row(["---", *["---:"] * (len(HEADS) - 1)]), sep="\n", flush=True)
-    for module in (name for name in table if any(part in name for part in given.modules or [""])):
+    for name in (name for name in table if any(part in name for part in given.modules or [""])):
+        module, _, function = name.partition(":")
         with TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as own:
-            copy(given.tree, Path(own), module, table[module])
-            counts, differences = try_all(Path(own), given.processes)
+            copy(given.tree, Path(own), module, table[name])
+            counts, differences = try_all(Path(own), function or "*", given.processes)
         total += counts
-        survivors += ["", f"## {module}", *differences]
-        print(_row(_cells(module, counts)), flush=True)
+        survivors += ["", f"## {name}", *differences]
+        print(_row(_cells(name, counts)), flush=True)
     print(_row(_cells("all", total)))
     if given.survivors:
         print(*survivors, sep="\n\n")
@@ -96,10 +98,12 @@ def undecorated(source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def try_all(folder: Path, processes: int) -> tuple[Counter[str], list[str]]:
-    """Return how many mutants have which status, and the differences of those not noticed."""
-    _mutmut(folder, "run", "--max-children", str(processes))
-    found = dict(re.findall(r"^ +(\S+): (.+)$", _mutmut(folder, "results", "--all", "true"), re.MULTILINE))
+def try_all(folder: Path, function: str, processes: int) -> tuple[Counter[str], list[str]]:
+    """Return how many mutants of a function, or * for all, have which status, and those not noticed."""
+    mutants = "*" if function == "*" else f"*.x_{function}__mutmut_*"
+    _mutmut(folder, "run", "--max-children", str(processes), mutants)
+    results = re.findall(r"^ +(\S+): (.+)$", _mutmut(folder, "results", "--all", "true"), re.MULTILINE)
+    found = {name: status for name, status in results if fnmatchcase(name, mutants)}
     unnoticed = [name for name, status in found.items() if status not in ("killed", "timeout")]
     shown = (_mutmut(folder, "show", name).strip() for name in unnoticed)
     return Counter(found.values()), [f"```diff\n{text}\n```" for text in shown]
