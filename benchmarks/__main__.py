@@ -12,6 +12,7 @@
                                                                  how often `sqlstress ab` is wrong
     python -m benchmarks mutations --output benchmarks/results/mutations.md
                                                                  what the verdicts catch
+    python -m benchmarks mutants                                 which changes of the code the tests notice
     python -m benchmarks all --output benchmarks/results/NAME.md
 
 Run from the checkout. Arms are measured side by side, in pairs, in the order ABBA; ratios are the
@@ -45,7 +46,7 @@ from sqlstress.report import write_atomically
 
 def main(arguments: list[str]) -> int:
     """Carry out the command line and return the exit code."""
-    if arguments[:1] in (["gate"], ["mutations"]):
+    if arguments[:1] in (["gate"], ["mutations"], ["mutants"]):
         # Workers import the main module again: this one would make each of their starts longer.
         return subprocess.call([sys.executable, "-m", f"benchmarks.{arguments[0]}", *arguments[1:]])
     given = parser().parse_args(arguments)

@@ -50,12 +50,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _OFFERED:
-        raise AttributeError(f"module 'sqlstress' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker is to find a name that is not there
 
-    return getattr(import_module(_OFFERED[name]), name)
+    def __getattr__(name: str) -> object:
+        if name not in _OFFERED:
+            raise AttributeError(f"module 'sqlstress' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_OFFERED[name]), name)
 
 
 def __dir__() -> list[str]:

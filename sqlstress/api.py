@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.engine.observer import NOBODY, Nobody, Progress
-from sqlstress.errors import UsageError
+from sqlstress.errors import SqlstressError, UsageError
 from sqlstress.experiment import DEFAULT, commands, face_of
 from sqlstress.report import Environment, Latency, Run
 from sqlstress.report import Report as Document
@@ -65,7 +66,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """With what the command line would exit: 0, 1 (wrong data, a regression), 4 (a failure), 130."""
+        """With what the command line would exit: 0, 1 (wrong data), 3 (unproved), 4 (a failure), 130."""
         from sqlstress.analysis.ending import endings, exit_code
 
         return exit_code(endings(self.document))
@@ -131,7 +132,7 @@ class Report:
 
 
 def _figure(run: Run) -> Figure:
-    from sqlstress.analysis.rate import rate_of
+    from sqlstress.analysis.group import rate_of
 
     trial = run.shown()
     return Figure(
@@ -163,22 +164,26 @@ def measure(
     `what` is an experiment's name (kv, methods, keys, cycles, crash), or the path of a TOML plan. `options`
     are those of the command line, with underscores for dashes: `measure(concurrency="1-8", buckets=[1, 20],
     duration="500ms")`. The databases go into a fresh folder below `directory`, and are removed unless `keep`.
-    `save` names a JSON file, written after every case. `progress` is called often.
+    `save` names a JSON file, written after every case; where that can't be, it warns. `progress` is called
+    often.
 
     Raises UsageError for options that can't be carried out, SqlstressError when nothing could be measured at
     all. A case that fails is part of the report. Ctrl-C ends it: what was measured by then is returned.
     """
     from sqlstress.report import to_json, write_atomically
-    from sqlstress.studies.asked import asked_study
     from sqlstress.studies.carry_out import carry_out
+    from sqlstress.studies.sweep import asked_study
 
-    given = {name.replace("_", "-"): value for name, value in options.items() if value not in (None, False)}
+    given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
     command = ("sqlstress.measure", str(what), *(f"{name}={value}" for name, value in options.items()))
     study, session = asked_study(_planned(what, given), Path(directory), keep, command)
 
     def keep_it(document: Document) -> None:
         if save is not None:
-            write_atomically(Path(save), to_json(document))
+            try:
+                write_atomically(Path(save), to_json(document))
+            except SqlstressError as error:
+                warnings.warn(f"the report is not saved: {error}", stacklevel=2)
 
     return Report(carry_out(study, session, keep_it, _Watched(progress) if progress else NOBODY))
 
@@ -191,7 +196,7 @@ def read(path: str | Path) -> Report:
 
 
 def _planned(what: str | Path, given: Mapping[str, Any]) -> Planned:
-    from sqlstress.plan import Planned, from_toml, planned, suggestion
+    from sqlstress.plan import Planned, from_toml, options_of_command, planned, suggestion
 
     if isinstance(what, Path) or what.endswith(".toml"):
         if given:
@@ -202,7 +207,8 @@ def _planned(what: str | Path, given: Mapping[str, Any]) -> Planned:
             f"there is no experiment {what!r:.60}.{suggestion(what, commands())} The experiments are "
             f"{', '.join(commands())}; a plan's name ends with .toml."
         )
-    return planned(given, what)
+    flags = {option.name for option in options_of_command(what) if option.flag}
+    return planned({name: value for name, value in given.items() if value or name not in flags}, what)
 
 
 class _Watched(Nobody):

@@ -254,8 +254,3 @@ def label(case: Case) -> str:
 def has_window(case: Case) -> bool:
     """Return whether what completes within a window is counted; else a fixed amount of work is done."""
     return face_of(case).windowed and case.ops is None
-
-
-def unknown_keys(plain: Mapping[str, Any]) -> Unknown:
-    """Keep the keys of a case whose experiment is not known."""
-    return Unknown(json.dumps(plain, sort_keys=True))

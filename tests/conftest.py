@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
-from hypothesis import HealthCheck, settings
 
 from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
+from tests import drawing
 
 GRACE_S = 10.0
+NO_SKIP = "SQLSTRESS_TEST_NO_SKIP"
+"""Set by .ci/run, which has installed what tests need."""
+MAY_SKIP = "needs Linux and root"
+STRANGER = 64123
+"""A user who owns nothing and runs nothing."""
 
-# How fast a machine is says nothing about whether the code is right.
-settings.register_profile("sqlstress", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("sqlstress")
+# Thousands of processes are started here, which would compile the package anew, and so would every worker
+# of pytest do with the tests: a fifth of the processor time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+drawing.register()
 
 # Started in the background of a shell, the suite would hand on a SIGINT or SIGHUP that is ignored,
 # and what it stops with them would never hear of it.
@@ -25,6 +35,18 @@ for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.
     number = getattr(signal, name, None)
     if number is not None and signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let a skipped test fail where nothing that it needs may be missing."""
+    report = yield
+    if report.skipped and os.environ.get(NO_SKIP) and sys.platform == "linux":
+        *_, reason = report.longrepr if isinstance(report.longrepr, tuple) else (str(report.longrepr),)
+        if MAY_SKIP not in reason:
+            report.outcome = "failed"
+            report.longrepr = f"{reason} ({NO_SKIP} is set)"
+    return report
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -57,6 +79,27 @@ def command_of(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+@pytest.fixture
+def where_rights_count(tmp_path: Path) -> Iterator[Path]:
+    """A folder of somebody to whom something can be forbidden: as root we are somebody else meanwhile."""
+    if sys.platform == "win32":
+        pytest.skip("folders have no such permission there")
+    if os.geteuid() != 0:
+        yield tmp_path
+        return
+    if sys.platform != "linux":
+        pytest.skip("nothing is forbidden to root, who can't be another user for a while there")
+    with tempfile.TemporaryDirectory() as name:  # pytest's own are for us alone
+        os.chown(name, STRANGER, STRANGER)
+        os.setresgid(STRANGER, STRANGER, 0)
+        os.setresuid(STRANGER, STRANGER, 0)
+        try:
+            yield Path(name)
+        finally:
+            os.setresuid(0, 0, 0)
+            os.setresgid(0, 0, 0)
 
 
 @pytest.fixture

@@ -12,13 +12,15 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from sqlstress.experiment import Experiment, face, faces, unknown_keys, with_results
+from sqlstress.experiment import Experiment, face, faces, with_results
 from sqlstress.experiments.crash.result import Kills
+from sqlstress.experiments.cycles import moves
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report import ab, case, document, environment, results, space
-from sqlstress.statistics import gate, histogram, series, series_names
+from sqlstress.report.case_json import unknown_keys
+from sqlstress.statistics import gate, histogram, series
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 """Any Unicode text, control characters included; no half surrogates."""
@@ -124,7 +126,7 @@ cases = _BY_TYPE[case.Case] = st.one_of(*map(cases_of, faces()), strange_cases)
 known_series = st.sampled_from(
     [
         value
-        for module in (series, series_names)
+        for module in (series, moves)
         for name, value in vars(module).items()
         if name.isupper() and isinstance(value, str)
     ]

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks import climit_build, text
+from benchmarks.__main__ import main
 from benchmarks.database import WAL_FRAMES, preloaded
 from benchmarks.loops import CHECKOUT, Cell, LoopFailure, python_worker, run_workers
 from benchmarks.options import APART
 from benchmarks.pairs import Spread, abba, measure, ratios
 from benchmarks.results import AT_MOST, Comparison, Row, Section
+from tests.rows import mostly_thorough
 
 KEYS = 500
 
@@ -44,7 +46,9 @@ def command(request: pytest.FixtureRequest) -> list[str]:
     return found
 
 
-every_kind = pytest.mark.parametrize("command", ["program", "extension", "sqlite3", "apsw"], indirect=True)
+every_kind = pytest.mark.parametrize(
+    "command", mostly_thorough(("program", "extension", "sqlite3", "apsw"), ("sqlite3",)), indirect=True
+)
 
 
 def test_rounds_alternate_so_that_drift_meets_all_arms_alike() -> None:
@@ -188,6 +192,7 @@ SMOKE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("study", SMOKE)
 def test_each_sub_command_measures_and_writes_its_results(
     study: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -224,6 +229,7 @@ def test_all_runs_every_study_into_one_document(tmp_path: Path, built: dict[str,
     assert written["compiler"]
 
 
+@pytest.mark.thorough
 def test_without_a_c_compiler_the_c_loop_is_left_out_and_the_output_says_so(tmp_path: Path) -> None:
     arguments = ("limit", *TINY, "--driver", "sqlite3", "--dir", str(tmp_path))
     done = run_benchmarks(*arguments, PATH=str(tmp_path), CC="")
@@ -241,6 +247,9 @@ def test_without_a_c_compiler_the_c_loop_is_left_out_and_the_output_says_so(tmp_
         ((), "required"),
     ],
 )
-def test_bad_input_is_refused_with_exit_code_2(arguments: tuple[str, ...], said: str) -> None:
-    done = run_benchmarks(*arguments)
-    assert (done.returncode, said in done.stderr) == (2, True)
+def test_bad_input_is_refused_with_exit_code_2(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    assert (ended.value.code, said in capsys.readouterr().err) == (2, True)

@@ -96,6 +96,7 @@ def test_it_runs_a_plan_gates_and_compares() -> None:
     assert workflow()["env"]["PLAN"].endswith("/ci.toml")
 
 
+@pytest.mark.thorough
 def test_the_last_job_joins_the_reports_of_the_systems(tmp_path: Path) -> None:
     for system in ("ubuntu-latest", "macos-latest"):
         folder = tmp_path / "systems" / system

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sqlstress.plan import from_toml
 from tests.pages import ROOT, columns, shown
 
 EXAMPLES = ROOT / "examples"
@@ -100,10 +102,12 @@ def test_every_example_has_a_test() -> None:
 
 
 @pytest.mark.parametrize("plan", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
-def test_every_plan_says_in_a_comment_what_it_asks(plan: Path) -> None:
+def test_every_plan_says_in_a_comment_what_it_asks_and_can_be_planned(plan: Path) -> None:
     assert plan.read_text(encoding="utf-8").startswith("# ")
+    assert from_toml(plan)
 
 
+@pytest.mark.thorough
 def test_durability_measures_full_and_normal(tmp_path: Path) -> None:
     found = runs_of("durability.toml", tmp_path)
     assert [one["trials"][0]["effective"]["synchronous"] for one in found] == ["full", "normal"]
@@ -112,10 +116,12 @@ def test_durability_measures_full_and_normal(tmp_path: Path) -> None:
     assert all(one["case"]["load"]["read_ratio"] == 0 for one in found)
 
 
+@pytest.mark.thorough
 def test_shards_measures_three_layouts(tmp_path: Path) -> None:
     assert [one["case"]["buckets"] for one in runs_of("shards.toml", tmp_path)] == [1, 4, 20]
 
 
+@pytest.mark.thorough
 def test_fairness_measures_both_ways_of_waiting_at_8_processes(tmp_path: Path) -> None:
     found = runs_of("fairness.toml", tmp_path)
     assert [one["case"]["settings"]["busy"] for one in found] == ["default", "fair"]
@@ -123,6 +129,7 @@ def test_fairness_measures_both_ways_of_waiting_at_8_processes(tmp_path: Path) -
     assert "concurrency = 8\n" in (EXAMPLES / "fairness.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_updates_loses_none_and_only_deferred_meets_busy_snapshot(tmp_path: Path) -> None:
     deferred, immediate = runs_of("updates.toml", tmp_path)
     assert [one["case"]["load"]["begin"] for one in (deferred, immediate)] == ["deferred", "immediate"]
@@ -131,6 +138,7 @@ def test_updates_loses_none_and_only_deferred_meets_busy_snapshot(tmp_path: Path
     assert immediate["trials"][0]["busy_snapshot"] == 0
 
 
+@pytest.mark.thorough
 def test_methods_measures_every_way_to_insert_by_one_process_and_by_several(tmp_path: Path) -> None:
     found = runs_of("methods.toml", tmp_path)
     told = {
@@ -145,6 +153,7 @@ def test_methods_measures_every_way_to_insert_by_one_process_and_by_several(tmp_
     assert all(trial["rows"] == 20 for one in found for trial in one["trials"])
 
 
+@pytest.mark.thorough
 def test_checkpoints_measures_who_checkpoints_and_what_starves_it(tmp_path: Path) -> None:
     found = runs_of("checkpoints.toml", tmp_path)
     beside = [one["case"]["checkpointing"] for one in found]
@@ -164,12 +173,14 @@ def test_checkpoints_measures_who_checkpoints_and_what_starves_it(tmp_path: Path
     assert max(stuck["values"]) >= 3
 
 
+@pytest.mark.thorough
 def test_ci_covers_batches_updates_and_the_full_integrity_check(tmp_path: Path) -> None:
     found = runs_of("ci.toml", tmp_path)
     names = {check["name"] for one in found for check in checks(one)}
     assert {"integrity_check", "last write", "lost updates", "torn transactions"} <= names
 
 
+@pytest.mark.thorough
 def test_keys_compares_three_types_in_two_schemas(tmp_path: Path) -> None:
     found = runs_of("keys.toml", tmp_path)
     assert [(one["case"]["picks"]["schema"], one["case"]["picks"]["id_type"]) for one in found] == [
@@ -179,6 +190,7 @@ def test_keys_compares_three_types_in_two_schemas(tmp_path: Path) -> None:
     assert all(trial["space"]["file_bytes"] > 0 for one in found for trial in one["trials"])
 
 
+@pytest.mark.thorough
 def test_cycles_measures_how_often_a_checkpoint_comes(tmp_path: Path) -> None:
     found = runs_of("cycles.toml", tmp_path)
     frames = [one["case"]["settings"]["wal_autocheckpoint"] for one in found]
@@ -191,11 +203,29 @@ def test_cycles_measures_how_often_a_checkpoint_comes(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Save the report of a short run."""
-    folder = tmp_path_factory.mktemp("report")
-    short = ["--concurrency", "2", "--duration", "100ms", "--warmup", "200ms", "--key-space", "2000"]
-    run(["-m", "sqlstress", *short, "--buckets", "1,4", "-o", "report.json"], folder)
-    return folder / "report.json"
+    """Save a report of two cases: those of two processes of a kept one."""
+    kept = json.loads((ROOT / "reports/linux-1-and-20-files.json").read_text(encoding="utf-8"))
+    runs = [one for one in kept["runs"] if one["case"]["concurrency"] == 2]
+    path = tmp_path_factory.mktemp("report") / "report.json"
+    path.write_text(json.dumps({**kept, "runs": runs, "planned": len(runs)}), encoding="utf-8")
+    return path
+
+
+Script = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Script:
+    """Run an example's script in this process: return exit code, standard output, standard error."""
+
+    def ran(name: str, *arguments: str) -> tuple[int, str, str]:
+        path = str(EXAMPLES / name)
+        monkeypatch.setattr(sys, "argv", [path, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(path, run_name="__main__")
+        return (int(ended.value.code or 0), *capsys.readouterr())
+
+    return ran
 
 
 def changed(report: Path, folder: Path, path: Sequence[str | int], value: Any) -> str:
@@ -209,28 +239,29 @@ def changed(report: Path, folder: Path, path: Sequence[str | int], value: Any) -
     return str(folder / "changed.json")
 
 
-def test_read_report_prints_a_line_for_each_case(report: Path) -> None:
-    lines = run([str(EXAMPLES / "read_report.py"), str(report)], report.parent).stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["files=1", "files=4"]
+def test_read_report_prints_a_line_for_each_case(report: Path, script: Script) -> None:
+    code, printed, _ = script("read_report.py", str(report))
+    lines = printed.splitlines()
+    assert (code, [line.split()[0] for line in lines]) == (0, ["files=1", "files=20"])
     assert all("transactions a second" in line and line.endswith("verified: ok") for line in lines)
 
 
-def test_read_report_shows_a_failed_verdict(report: Path, tmp_path: Path) -> None:
+def test_read_report_shows_a_failed_verdict(report: Path, tmp_path: Path, script: Script) -> None:
     status = ("runs", 1, "trials", 0, "verdict", "checks", 0, "status")
     name = changed(report, tmp_path, status, "failed")
-    lines = run([str(EXAMPLES / "read_report.py"), name], tmp_path).stdout.splitlines()
+    lines = script("read_report.py", name)[1].splitlines()
     assert [line.rpartition(" ")[2] for line in lines] == ["ok", "failed"]
 
 
-def test_read_report_refuses_another_format(report: Path, tmp_path: Path) -> None:
+def test_read_report_refuses_another_format(report: Path, tmp_path: Path, script: Script) -> None:
     name = changed(report, tmp_path, ("format_version",), "2.0")
-    assert "this script reads 1.x" in run([str(EXAMPLES / "read_report.py"), name], tmp_path, 2).stderr
+    code, _, complaint = script("read_report.py", name)
+    assert code == 2
+    assert "this script reads 1.x" in complaint
 
 
-def test_assert_floor_accepts_a_proved_report(report: Path) -> None:
-    script = str(EXAMPLES / "assert_floor.py")
-    done = run([script, str(report), "--tps", "1", "--p99-ms", "60000"], report.parent)
-    assert done.stderr == ""
+def test_assert_floor_accepts_a_proved_report(report: Path, script: Script) -> None:
+    assert script("assert_floor.py", str(report), "--tps", "1", "--p99-ms", "60000") == (0, "", "")
 
 
 @pytest.mark.parametrize(
@@ -245,10 +276,18 @@ def test_assert_floor_accepts_a_proved_report(report: Path) -> None:
     ],
 )
 def test_assert_floor_fails_with_the_reason(
-    report: Path, tmp_path: Path, path: Sequence[str | int], value: Any, options: list[str], complaint: str
+    report: Path,
+    tmp_path: Path,
+    script: Script,
+    path: Sequence[str | int],
+    value: Any,
+    options: list[str],
+    complaint: str,
 ) -> None:
     name = changed(report, tmp_path, path, value)
-    assert complaint in run([str(EXAMPLES / "assert_floor.py"), name, *options], tmp_path, 1).stderr
+    code, _, said = script("assert_floor.py", name, *options)
+    assert code == 1
+    assert complaint in said
 
 
 def settings_tested(folder: Path, expected: int, **changes: str) -> str:
@@ -262,10 +301,34 @@ def settings_tested(folder: Path, expected: int, **changes: str) -> str:
     return run(words, folder, expected).stdout
 
 
+@pytest.mark.thorough
+def test_how_many_files_stops_where_more_bring_no_more(tmp_path: Path) -> None:
+    done = run([str(EXAMPLES / "how_many_files.py"), str(tmp_path)], tmp_path)
+    first, *_ = lines = done.stdout.splitlines()
+    assert re.fullmatch(r"1 file, 4 processes: [\d,]+ transactions a second, verified: ok", first)
+    assert len(lines) == 5 or "that is where to stop" in lines[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_slowest_writes_shows_the_worst_case_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = str(EXAMPLES / "slowest_writes.py")
+    monkeypatch.setattr(sys, "argv", [script, str(ROOT / "reports" / "linux-20-files.json")])
+    with pytest.raises(SystemExit) as left:
+        runpy.run_path(script, run_name="__main__")
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert left.value.code == 0
+    assert first.startswith("20 files, 8 processes: p99 ")
+    assert float(first.split()[5]) >= float(second.split()[5])
+
+
+@pytest.mark.thorough
 def test_test_my_settings_passes_as_pasted(tmp_path: Path) -> None:
     assert "1 passed" in settings_tested(tmp_path, 0)
 
 
+@pytest.mark.thorough
 def test_test_my_settings_fails_where_the_settings_do_not_hold_what_is_promised(tmp_path: Path) -> None:
     said = settings_tested(
         tmp_path,

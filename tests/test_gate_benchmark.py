@@ -36,6 +36,7 @@ def outcome(share: float, verdict: str, seconds: float = 60.0) -> Outcome:
     return Outcome(share, 1, verdict, 10, 1.0 - share, seconds)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("hits", "runs"), [(0, 100), (1, 100), (5, 20), (20, 20), (0, 1), (99, 100), (3, 5000), (4990, 5000)]
 )
@@ -103,6 +104,7 @@ def test_the_table_counts_verdicts_and_sets_them_beside_their_targets() -> None:
     assert table(results) in markdown(results)
 
 
+@pytest.mark.thorough
 def test_a_tiny_real_run_goes_on_with_what_was_kept(tmp_path: Path) -> None:
     setting = Setting(0.06, 0.1, 1, "off", 0.5, 200, 0.9)
     Results(setting, outcomes=[outcome(0.0, "pass")]).save(tmp_path / "gate.json")

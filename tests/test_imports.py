@@ -26,7 +26,6 @@ MOST = 36
 """Modules of ours that any worker loads."""
 
 WORKER = """
-import sqlstress.__main__  # a spawned process imports the main module first
 import pickle
 import sys
 from pathlib import Path

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.publications.__main__ import FOLDER, REPORTS
 from benchmarks.publications.methods import PRINTED
-from sqlstress.analysis import advise
+from sqlstress.analysis.advice import advise
 from sqlstress.analysis.comparison import compare
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.methods.face import tricks_of

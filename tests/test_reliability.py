@@ -29,6 +29,7 @@ def report(**fields: Any) -> Any:
     return SimpleNamespace(**{"nodeid": "test", "skipped": False, "passed": False, "when": "call", **fields})
 
 
+@pytest.mark.thorough
 def test_the_page_has_a_row_for_every_marker_and_no_other() -> None:
     command = [sys.executable, "-m", "tests.reliability", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -7,8 +7,7 @@ from typing import Any
 
 from benchmarks.mutations.change import Change, changed
 from benchmarks.mutations.trial import Trial
-from sqlstress.experiments.methods.own import own
-from sqlstress.experiments.methods.tables import PATH, PENDING, pair_place
+from sqlstress.experiments.methods.tables import PATH, PENDING, own, pair_place
 
 INSERT_SAMPLE = "INSERT INTO sample (path) VALUES (?)"
 INSERT_RESULT = "INSERT INTO result VALUES (?, ?, ?)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Any
 
 from benchmarks.mutations.change import Words
 from benchmarks.mutations.sites import Site
-from sqlstress.engine.pool import Pool
+from sqlstress.engine.pool import Ended, Pool
+from sqlstress.engine.protocols import Work
 from sqlstress.engine.trial import outcomes, plan_window
 from sqlstress.engine.victims import Victims
 from sqlstress.experiment import face_of
@@ -20,6 +21,7 @@ from sqlstress.experiments.crash.database import Database
 from sqlstress.experiments.crash.proof import Told
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
+from sqlstress.statistics.series import Series
 from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.place import SqlitePlace
@@ -82,23 +84,54 @@ class Trial:
             raise AssertionError(f"{count} rows were changed by {sql}")
 
 
+@dataclass
+class Worked:
+    """Both halves of a trial after its work."""
+
+    work: Work
+    ended: Sequence[Ended]
+    """How each worker ended."""
+    seen: Sequence[Series]
+    """What the processes beside them saw."""
+    problem: str | None
+    """What went wrong with those."""
+
+
+def work_on(
+    case: Case,
+    folder: Path,
+    salt: int,
+    carry: dict[Any, Any],
+    during: Callable[[Pool], None] = lambda pool: None,
+) -> Worked:
+    """Let a case's workers do their work; `during` may meddle with it, and delays their results.
+
+    Raises RuntimeError when a worker could not start.
+    """
+    place = open_place(case, folder)
+    work = face_of(case).open_work(case, place, salt, carry)
+    work.prepare(nothing)
+    with Pool(case, place, salt, work.shared, work.companions) as pool:
+        pool.start(nothing)
+        if failed := pool.wait_ready(READY_S, nothing):
+            raise RuntimeError(str(failed))
+        work.connected()
+        pool.go(plan_window(case, time.perf_counter_ns()))
+        during(pool)
+        ended = pool.gather(READY_S, nothing)
+        seen, problem = pool.dismiss(READY_S, nothing)
+    return Worked(work, ended, seen, problem)
+
+
 def measure(case: Case, folder: Path, salt: int, words: Words, trials: int) -> Trial:
     """Let a case's workers do their work, in several trials over the same files; the last is to be verified.
 
     Raises RuntimeError when a worker could not start, or an earlier trial failed.
     """
     carry: dict[Any, Any] = {}
-    place = open_place(case, folder)
     for number in range(trials):
-        work = face_of(case).open_work(case, place, salt + number, carry)
-        work.prepare(nothing)
-        with Pool(case, place, salt + number, work.shared) as pool:
-            pool.start(nothing)
-            if failed := pool.wait_ready(READY_S, nothing):
-                raise RuntimeError(str(failed))
-            work.connected()
-            pool.go(plan_window(case, time.perf_counter_ns()))
-            ended = outcomes(pool.gather(READY_S, nothing))
+        worked = work_on(case, folder, salt + number, carry)
+        work, ended = worked.work, outcomes(worked.ended)
         # A sweep's verdict also tells the next trial what it must find.
         if number + 1 < trials and work.verify(ended, nothing).status != "ok":
             raise RuntimeError("an earlier trial over the same files failed")

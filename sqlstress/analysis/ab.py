@@ -1,15 +1,26 @@
-"""What the pairs of an A/B test say: pure functions of a report."""
+"""What the pairs of an A/B test say, and in words: its verdict, and in what its arms differ."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from sqlstress.analysis.wording import finite
-from sqlstress.report import AbTest, Look, Report, Run, Trial
+from sqlstress.analysis.wording import finite, percent, place, plural, rounded, times
+from sqlstress.report import AbTest, Arm, Look, Report, Run, Trial, jsonable
 from sqlstress.report.ab import A, B
+from sqlstress.report.case import Case
+from sqlstress.statistics.gate import (
+    FAIL,
+    INCONCLUSIVE,
+    PASS,
+    UNDECIDED,
+    conclude,
+    geometric_means,
+    is_drop,
+    tolerance,
+)
 from sqlstress.statistics.gate import Look as Planned
-from sqlstress.statistics.gate import conclude, geometric_means, tolerance
 from sqlstress.statistics.histogram import merge, percentile
 from sqlstress.statistics.paired import hodges_lehmann, interval, upper_bound
 
@@ -75,3 +86,102 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = "
         bound=None if bound is None else ratio(bound),
         verdict=verdict,
     )
+
+
+NAMES = {"tps": "TPS", "p99": "p99"}
+
+_SENTENCES = {
+    FAIL: "FAIL: {what}. At most {allowed} is allowed: find out why before you take B.",
+    PASS: "PASS: {what}. That is no {drop} of {allowed}.",
+    INCONCLUSIVE: "INCONCLUSIVE: {what}. That neither shows nor rules out a {drop} of {allowed}: give longer "
+    "slices (--duration), or measure where less else is running.",
+    UNDECIDED: "Undecided: so far {what}. That is too little to conclude anything from.",
+}
+
+
+def conclusion(report: Report, test: AbTest) -> str:
+    """Return the verdict, what was found, and what to do next."""
+    if test.reason:
+        return f"FAIL: {test.reason}. No figure counts before that is explained."
+    what = found_change(report, test)
+    if not what:
+        return "Undecided: not one pair was measured."
+    drop = "rise" if test.metric == "p99" else "drop"
+    return _SENTENCES[test.verdict].format(what=what, allowed=percent(test.max_drop), drop=drop)
+
+
+def found_change(report: Report, test: AbTest) -> str:
+    """Return how B was found to differ from A, as a clause; "" when not one pair was measured."""
+    found = geometric_means(differences(report, test)) if cells(report) else []
+    if not found:
+        return ""
+    if test.verdict == FAIL and not test.reason:
+        return _failing(report, test)
+    return change(estimate(found, test.metric, 0.0), test.metric)
+
+
+def _failing(report: Report, test: AbTest) -> str:
+    """Return what fails: the mean of all cells, or the single cells that do."""
+    alpha, allowed = test.looks[-1].alpha, tolerance(test.metric, test.max_drop)
+    found = differences(report, test)
+    means = geometric_means(found)
+    if is_drop(means, alpha, allowed):
+        return change(estimate(means, test.metric, alpha), test.metric)
+    share = alpha / len(found)
+    return "; ".join(
+        f"at {place(run.case)} {change(estimate(cell, test.metric, share), test.metric)}"
+        for (run, _), cell in zip(cells(report), found, strict=True)
+        if is_drop(cell, share, allowed)
+    )
+
+
+def change(found: Look, metric: str) -> str:
+    """Return how B differs from A, with the interval and the number of pairs."""
+    ends = ""
+    if found.low is not None and found.high is not None:
+        ends = f"95% interval {signed(found.low)} to {signed(found.high)}, "
+    return f"B's {NAMES[metric]} is {_relation(found.ratio)} ({ends}{plural(found.pairs, 'pair')})"
+
+
+def _relation(ratio: float) -> str:
+    if ratio >= 2:
+        return f"{times(ratio)} A's"
+    return f"{percent(abs(ratio - 1))} {'higher' if ratio > 1 else 'lower'} than A's"
+
+
+def signed(ratio: float) -> str:
+    """Write a ratio as a change: "+3.1%", "-24%", "6.3 times"."""
+    if ratio >= 2:
+        return times(ratio)
+    share = rounded(abs(ratio - 1) * 100, 2) if abs(ratio - 1) >= 0.0005 else "0"
+    return f"{'' if share == '0' else '+' if ratio > 1 else '-'}{share}%"
+
+
+def arm_differences(a: Arm, b: Arm, case: Case, other: Case) -> Iterator[str]:
+    """Yield in what two arms differ, but for what follows from it: "synchronous: full, normal"."""
+    own, others = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
+    for name in dict.fromkeys((*own, *others)):
+        if own.get(name) != others.get(name):
+            yield f"{name}: {_value(own.get(name))} and {_value(others.get(name))}"
+    for name, of in (("Python", a.version), ("sqlstress", a.tool_version), ("SQLite", _library(a))):
+        against = {"Python": b.version, "sqlstress": b.tool_version, "SQLite": _library(b)}[name]
+        if of != against:
+            yield f"{name}: {_value(of)} and {_value(against)}"
+
+
+def _library(arm: Arm) -> str:
+    return ", ".join(build.version for build in arm.builds)
+
+
+def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a case, those of its parts too, without the parts' names."""
+    found: dict[str, Any] = {}
+    for name, value in plain.items():
+        found |= _flat(value) if isinstance(value, dict) else {name: value}
+    return found
+
+
+def _value(value: Any) -> str:
+    if value in (None, "", []):
+        return "not set"
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,15 +1,80 @@
-"""Advice: what a report says, in plain sentences, the gravest first."""
+"""Advice: what a report says, in plain sentences, the gravest first.
+
+Wrong data, what could not be measured, what each experiment says itself, proofs that are not whole, and how
+far the figures can be trusted: steadiness, spread, and what measuring itself cost.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.finding import Finding, interruption
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.part import interruption
-from sqlstress.analysis.proof import failures, wrong_data
+from sqlstress.analysis.wording import duration, finite, listing, percent, place, places, whole
 from sqlstress.experiment import face_of
-from sqlstress.report import Report
+from sqlstress.report import Check, Report, Run
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_S
+from sqlstress.target import stores_nothing
+
+SHOWN = 3
+"""Cases with wrong data, and counter-examples of each check, that are told in full."""
+
+
+def failures(group: Group) -> Iterator[Finding]:
+    """Yield why cases could not be measured, wholly or in part; the same reason is told once."""
+    reasons: dict[tuple[bool, str], list[Case]] = {}
+    for run in group.runs:
+        reason = _reason(run)
+        if reason:
+            reasons.setdefault((bool(run.valid), reason), []).append(run.case)
+    for (partly, reason), cases in reasons.items():
+        code, told = ("case-incomplete", "Not wholly measured") if partly else ("case-failed", "Not measured")
+        yield Finding(code, f"{told} at {places(cases)}: {reason.removesuffix('.')}.")
+
+
+def _reason(run: Run) -> str | None:
+    """Return why a run is not whole; None when it is."""
+    if run.error:
+        return run.error
+    invalid = next((trial.error for trial in run.trials if trial.error), None)
+    return invalid or (None if run.trials or run.skipped else "No trial was made.")
+
+
+def wrong_data(group: Group) -> Iterator[Finding]:
+    """Yield what was wrong with the data, with the first counter-examples."""
+    wrong = [run for run in group.runs if run.verdict.status == "failed"]
+    for run in wrong[:SHOWN]:
+        told = "; ".join(_told(check) for check in run.verdict.checks if check.status == "failed")
+        yield Finding("data-wrong", f"FAILED at {place(run.case)}: {told}.")
+    if len(wrong) > SHOWN:
+        rest = places(run.case for run in wrong[SHOWN:])
+        yield Finding("data-wrong", f"FAILED at {rest} too: the JSON report has the counter-examples.")
+
+
+def _told(check: Check) -> str:
+    # A row that is gone is a problem without having been looked at: there can be more problems.
+    total = f" of {whole(check.checked)}" if check.checked >= check.problems else ""
+    amount = f", {whole(check.problems)}{total} wrong" if check.problems else ""
+    examples = "; ".join(check.counterexamples[:SHOWN])
+    return f"{check.name}{amount}" + (f" ({examples})" if examples else "")
+
+
+def partial_proofs(group: Group) -> Iterator[Finding]:
+    """Yield which checks could not say, or did not cover everything."""
+    limits: dict[tuple[str, str], dict[str, list[Case]]] = {}
+    for run in group.runs:
+        for check in run.verdict.checks:
+            if check.status == "unknown" or (check.status == "ok" and check.note):
+                found = limits.setdefault((check.status, check.note), {})
+                found.setdefault(check.name, []).append(run.case)
+    for (status, note), checks in limits.items():
+        where = places(case for cases in checks.values() for case in cases)
+        what = "Undecided" if status == "unknown" else "Proved in part"
+        because = f": {note}" if note else ""
+        yield Finding(f"proof-{status}", f"{what} at {where} ({listing(list(checks))}){because}.")
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
@@ -32,3 +97,84 @@ def missing(report: Report) -> tuple[Finding, ...]:
         return (interruption(report),)
     text = f"Interrupted: {len(report.runs)} of {report.planned} planned cases are reported."
     return (Finding("interrupted", text),)
+
+
+UNSTEADY_OVER = 0.10
+"""The halves of a window may differ by this share."""
+PROOF_OVER = 0.05
+"""A proof that takes this share of the window is mentioned."""
+
+
+def trust(group: Group) -> Iterator[Finding]:
+    """Yield what qualifies the figures of a group."""
+    yield from _unsteady(group)
+    yield from _spread(group)
+    yield from _harness(group)
+    yield from _proof(group)
+
+
+def _unsteady(group: Group) -> Iterator[Finding]:
+    changes = [
+        (run.case, ratio - 1)
+        for run, trial in group.measured()
+        if (ratio := finite(trial.half_ratio)) is not None and abs(ratio - 1) > UNSTEADY_OVER
+    ]
+    if changes:
+        largest = max((change for _, change in changes), key=abs)
+        direction = "faster" if largest > 0 else "slower"
+        yield Finding(
+            "not-steady",
+            f"Not steady at {places(case for case, _ in changes)}: the second half of the window was up to "
+            f"{percent(abs(largest))} {direction} than the first. Measure longer (--duration).",
+        )
+
+
+def _spread(group: Group) -> Iterator[Finding]:
+    ranges = []
+    for run in group.runs:
+        rates = [rate for trial in run.valid if (rate := finite(trial.tps)) is not None]
+        middle = finite(run.median_tps())
+        if len(rates) > 1 and middle:
+            ranges.append(((max(rates) - min(rates)) / middle, place(run.case)))
+    if ranges:
+        widest, where = max(ranges)
+        yield Finding("spread", f"Trials of the same case differ by up to {percent(widest)} ({where}).")
+
+
+def _harness(group: Group) -> Iterator[Finding]:
+    if stores_nothing(group.case.driver):
+        return
+    costs = []
+    for run, trial in group.measured():
+        cost, rate = finite(run.harness_ns), finite(trial.tps_per_process)
+        if cost and rate:
+            # Beside a real store, with colder caches and neighbours on the processor, it takes longer.
+            measured = _mean_share([worker.harness_share for worker in trial.workers])
+            costs.append((max(measured, cost * rate / NS_PER_S), cost, place(run.case)))
+    if costs:
+        share, cost, where = max(costs)
+        yield Finding(
+            "harness-cost",
+            f"The harness itself took at most {percent(share)} of the processes' time (at {where}); with a "
+            f"store that does nothing it takes {duration(cost)} for each {face_of(group.case).unit}.",
+        )
+
+
+def _proof(group: Group) -> Iterator[Finding]:
+    shares = [
+        (share, place(run.case))
+        for run, trial in group.measured()
+        if (share := _mean_share([worker.proof_share for worker in trial.workers]))
+    ]
+    share, where = max(shares, default=(0.0, ""))
+    if share > PROOF_OVER:
+        yield Finding(
+            "proof-cost",
+            f"The proof took up to {percent(share)} of the window (at {where}): "
+            "--verify none measures without it.",
+        )
+
+
+def _mean_share(shares: Sequence[float]) -> float:
+    """Return the mean of the processes' shares of the window, as far as they are known."""
+    return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 from sqlstress.analysis.ab import figure
 from sqlstress.analysis.comparison import Compared, compare
-from sqlstress.analysis.part import called
+from sqlstress.analysis.finding import called
 from sqlstress.analysis.wording import listing
 from sqlstress.errors import UsageError
 from sqlstress.report import Report, Run

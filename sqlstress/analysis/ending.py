@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sqlstress.analysis.ab_wording import conclusion
-from sqlstress.analysis.finding import UNPROVED, WRONG
-from sqlstress.analysis.part import parts, progress
+from sqlstress.analysis.ab import conclusion
+from sqlstress.analysis.finding import UNPROVED, WRONG, parts, progress
 from sqlstress.errors import Interrupted
 from sqlstress.report import Report
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE

@@ -1,4 +1,4 @@
-"""Group: the runs of a report that can stand in one table."""
+"""Group: the runs of a report that can stand in one table, and the rate by which each is compared."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.target import stores_nothing
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ class Group:
     @property
     def writes(self) -> bool:
         """Whether the workers take SQLite's write lock."""
-        if self.case.driver == "dry":
+        if stores_nothing(self.case.driver):
             return False
         return face_of(self.case).writes(self.case)
 
@@ -81,3 +82,12 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
     for run in runs:
         groups.setdefault((run.arm, face_of(run.case).one_table(run.case)), []).append(run)
     return tuple(Group(members[0].case, tuple(members)) for members in groups.values())
+
+
+def rate_of(run: Run) -> float | None:
+    """Return how much a second all processes did together; None if it was not done, or its data is wrong."""
+    trial = run.shown()
+    if trial is None or trial.outcome != "done" or run.verdict.status == "failed":
+        return None
+    rate = finite(face_of(run.case).show().rate(run))
+    return rate if rate is not None and rate > 0 else None

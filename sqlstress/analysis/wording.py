@@ -79,7 +79,7 @@ def processes(count: int) -> str:
 
 def files(count: int) -> str:
     """Write a layout: "1 file", "20 files"."""
-    return f"{whole(count)} file{'s' * (count != 1)}"
+    return plural(count, "file")
 
 
 def amount(case: Case) -> str:

@@ -115,10 +115,7 @@ def _test(gate: Given, seed: int) -> AbTest:
 
 
 def _opening(
-    gate: Given,
-    arms: tuple[Given, Given],
-    cases: tuple[tuple[Case, ...], tuple[Case, ...]],
-    directory: Path,
+    gate: Given, arms: tuple[Given, Given], cases: tuple[tuple[Case, ...], tuple[Case, ...]], directory: Path
 ) -> Opening[SliceBench]:
     from sqlstress.cli.measure import command_line
     from sqlstress.studies.slices import OtherPythons, OwnPython, Python

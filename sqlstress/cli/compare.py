@@ -36,7 +36,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> 
     """
     from sqlstress.analysis.comparison import LETTERS
     from sqlstress.analysis.comparison import compare as compared
-    from sqlstress.analysis.part import called
+    from sqlstress.analysis.finding import called
     from sqlstress.render import COMPARISON_FORMATS
     from sqlstress.render.text import comparison_text
     from sqlstress.report import read, write_atomically

@@ -10,8 +10,6 @@ import click
 from sqlstress.cli.console import say
 from sqlstress.report.case import COMMON
 
-ASKED = ("driver", "journal-mode", "synchronous", "fullfsync")
-
 
 def _as_usual(name: str) -> str:
     """Return the help of an option that means what it means to the main experiment."""

@@ -15,11 +15,11 @@ from sqlstress.system.importing import named
 OTHERS = {
     "ab": ("sqlstress.cli.ab:ab", "Compare two settings, or two Pythons, here and now: pass or fail."),
     "check": ("sqlstress.cli.check:check", "A saved report against its baseline: pass or fail."),
-    "run": ("sqlstress.cli.run:run", "Measure the cases of a plan in a TOML file."),
+    "run": ("sqlstress.cli.measuring:run", "Measure the cases of a plan in a TOML file."),
     "compare": ("sqlstress.cli.compare:compare", "Set saved reports side by side."),
     "report": ("sqlstress.cli.report:report", "Show saved reports again, in any format."),
     "doctor": ("sqlstress.cli.doctor:doctor", "What this machine, file system and SQLite build promise."),
-    "schema": ("sqlstress.cli.schema:schema", "Print the JSON Schema of the reports."),
+    "schema": ("sqlstress.cli.report:schema", "Print the JSON Schema of the reports."),
 }
 """Commands that measure no experiment: name → (import string, one line for `--help`).
 

@@ -1,15 +1,23 @@
-"""What all commands that measure have in common: carry a study out, save and show it, and the exit code."""
+"""What all commands that measure have in common: carry a study out under a progress bar on stderr, save and
+show it, and the exit code.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any
 
 import click
 
 from sqlstress.analysis.ending import FAILURE, FINE, endings, exit_code
 from sqlstress.cli.console import complain
 from sqlstress.cli.outputs import Saver
-from sqlstress.cli.progress import watcher
+from sqlstress.engine.observer import Nobody, Observer, Progress
 from sqlstress.engine.study import B, Opening, Study
 from sqlstress.studies.carry_out import carry_out
 
@@ -34,3 +42,53 @@ def measure(
     if saver.problem:
         complain(f"Error: {saver.problem}")
     return exit_code(found) or (FAILURE if saver.problem else FINE)
+
+
+REDRAW_S = 0.05
+"""At least so long between two drawings: what comes ten times a second is drawn each time."""
+LAYOUT = "{desc} |{bar}| {unit}"
+
+
+def clock_text(seconds: float) -> str:
+    """Write a time that is left as a clock does: 0:09, 1:30, 2:05:00."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class Bar(Nobody):
+    """An Observer that draws a tqdm bar."""
+
+    def __init__(self, bar: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bar, self._clock, self._drawn = bar, clock, -math.inf
+
+    def progress(self, progress: Progress) -> None:
+        """Draw how far a study has come."""
+        now = self._clock()
+        if now - self._drawn < REDRAW_S and progress.done < progress.total:
+            return
+        self._drawn = now
+        self._bar.total, self._bar.n = progress.total, progress.done
+        self._bar.set_description_str(progress.label.ljust(progress.label_width), refresh=False)
+        note = progress.note.rjust(progress.note_width)
+        self._bar.unit = f"{note}  {clock_text(progress.left_s):>5} left"
+        try:
+            self._bar.refresh()
+        except OSError:
+            pass  # the terminal is gone; the measurement need not be
+
+
+@contextmanager
+def watcher(visible: bool) -> Iterator[Observer]:
+    """Yield an Observer: a bar that is removed at the end, or nobody."""
+    if not visible:
+        yield Nobody()
+        return
+    from tqdm import tqdm
+
+    # Its own lock would be one of multiprocessing's, which a killed run leaves to be complained of.
+    tqdm.set_lock(RLock())
+    with tqdm(
+        desc="examining this machine", total=1.0, unit="", leave=False, bar_format=LAYOUT, dynamic_ncols=True
+    ) as bar:
+        yield Bar(bar)

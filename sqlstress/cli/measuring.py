@@ -1,7 +1,8 @@
-"""The commands that measure an experiment, made of what its face says."""
+"""The commands that measure: each experiment as its face says, and a plan."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from sqlstress.cli.options import (
     result_options,
     run_experiment,
     run_options,
+    run_plan,
     with_options,
 )
 from sqlstress.experiment import commands
@@ -28,3 +30,16 @@ def command(name: str) -> click.Command:
         return run_experiment(name, given)
 
     return measure
+
+
+@click.command(epilog="Example: sqlstress run examples/durability.toml -o report.json")
+@click.argument("plan", type=click.Path(path_type=Path))
+@run_options
+def run(plan: Path, **running: Any) -> int:
+    """Measure the cases of a plan: a TOML file with a [[case]] for each, in the options' names.
+
+    Every case names its workload; options at the top of the file are defaults for all cases.
+    """
+    from sqlstress.plan import Planned, from_toml
+
+    return run_plan(Planned(from_toml(plan)), **running)

@@ -1,4 +1,4 @@
-"""sqlstress report: saved reports, shown again."""
+"""sqlstress report: saved reports, shown again; and sqlstress schema: the JSON Schema of them."""
 
 from __future__ import annotations
 
@@ -39,3 +39,11 @@ def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool) -> N
         step.save(*reports)
     if not targets and step is None:
         say(report_text(*reports), end="")
+
+
+@click.command(epilog="Example: sqlstress schema > report.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of the reports that `-o report.json` saves."""
+    from sqlstress.report.schema import schema_text
+
+    say(schema_text(), end="")

@@ -7,13 +7,21 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.wording import finite
-from sqlstress.display import verified
 from sqlstress.display.blocks import Column, Table
 from sqlstress.display.clean import shortened
-from sqlstress.display.columns import Figure, table_of
-from sqlstress.display.figures import count_cell, ms_cell, seconds_cell, share_cell, whole_cell
+from sqlstress.display.figures import (
+    VERIFIED,
+    Figure,
+    count_cell,
+    ms_cell,
+    seconds_cell,
+    share_cell,
+    table_of,
+    verified_legend,
+    whole_cell,
+)
 from sqlstress.experiment import face_of
-from sqlstress.report import Run, Trial
+from sqlstress.report import Latency, Run, Trial
 
 FAILED = "failed"
 _LONGEST_CASE = 30
@@ -21,7 +29,7 @@ _LONGEST_CASE = 30
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A case and the trial that stands for it."""
+    """A case and the trial that stands for it. Of a table of its own an experiment may know more."""
 
     run: Run
     trial: Trial | None
@@ -40,6 +48,16 @@ def rows_of(group: Group) -> list[Row]:
 def of_trial(figure: Callable[[Trial], str | None]) -> Cell:
     """Return the cell of a figure of the trial that stands for a case."""
     return lambda row: None if row.trial is None else figure(row.trial)
+
+
+def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
+    """Return the cell of a figure, in ms, of the latencies of a kind of operation."""
+
+    def cell(trial: Trial) -> str | None:
+        latency = trial.latency.get(kind)
+        return None if latency is None or not latency.count else ms_cell(figure(latency))
+
+    return of_trial(cell)
 
 
 def _case(row: Row) -> str:
@@ -80,7 +98,6 @@ FAIRNESS: Figure[Row] = Figure(
     Column("fairness", ("fair-", "ness")), of_trial(lambda trial: share_cell(trial.fairness))
 )
 LONGEST_WAIT: Figure[Row] = Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait)
-VERIFIED: Figure[Row] = Figure(verified.COLUMN, lambda row: verified.verified_cell(row.run))
 
 COMMON = (PROCESSES, TIME, TOTAL, ROWS_PER_S, FAIRNESS, LONGEST_WAIT, VERIFIED)
 """What can be said of every case, beside what it is."""
@@ -101,4 +118,4 @@ def common_legend(group: Group, table: Table) -> str:
     """Return what its columns mean, in a sentence."""
     units = face_of(group.case).units
     told = [text.format(units=units) for name, text in _MEANINGS.items() if name in table.headers]
-    return f"{'; '.join((*told, *verified.verified_legend(group)))}."
+    return f"{'; '.join((*told, *verified_legend(group)))}."

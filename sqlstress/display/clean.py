@@ -6,10 +6,11 @@ import re
 import unicodedata
 
 # ECMA-48: control sequences (CSI), and control strings (OSC, DCS, …) with what they carry. One that
-# nothing ends loses its introducer only, or it would swallow the rest of the sentence around it.
+# nothing ends loses its introducer only, or it would swallow the rest of the sentence around it. None
+# carries the introducer of another, or each of a row of them would be read on to the end of the row.
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,2048}(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]{0,2048}(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]{0,8}[0-~]?"
 )
 # Controls, formatting (such as a change of the writing direction), half characters, unassigned ones.

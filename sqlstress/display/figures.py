@@ -1,8 +1,17 @@
-"""Numbers in a table's cells: exact where that fits, and of bounded width whatever the number."""
+"""Figures in a table: what a column says of each row, where one without any falls away; and numbers in cells,
+exact where that fits, and of bounded width whatever the number.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import finite, rounded
+from sqlstress.display.blocks import Column, Table
+from sqlstress.report import Run
 from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
@@ -58,3 +67,55 @@ def ratio_cell(ratio: float | None) -> str | None:
 def whole_cell(value: int) -> str:
     """Write a small whole number as it is."""
     return str(value) if abs(value) < 100_000 else f"{value:.0e}"
+
+
+R = TypeVar("R")
+C = TypeVar("C", contravariant=True)
+
+
+@dataclass(frozen=True)  # with slots, Python 3.11 can make no Figure[Row](...)
+class Figure(Generic[C]):
+    """A column, and what it says."""
+
+    column: Column
+    cell: Callable[[C], str | None]
+    """What it says of a row; None when it has no figure."""
+
+
+def table_of(rows: Sequence[R], figures: Sequence[Figure[R]], leaving: tuple[str, ...] = ()) -> Table:
+    """Return a table; `leaving` are the names of the columns that leave first where it is too wide."""
+    cells = [(figure.column, [figure.cell(row) for row in rows]) for figure in figures]
+    filled = [(column, found) for column, found in cells if any(cell is not None for cell in found)]
+    return Table(
+        tuple(column for column, _ in filled),
+        tuple(
+            tuple(MISSING if found[place] is None else str(found[place]) for _, found in filled)
+            for place in range(len(rows))
+        ),
+        leaving,
+    )
+
+
+FAILED = "FAILED"
+_WORDS = {"ok": "ok", "failed": FAILED, "skipped": MISSING, "unknown": UNKNOWN}
+_MEANINGS = {"failed": "the data is wrong", "unknown": "it could not be decided", "skipped": "not checked"}
+
+
+def verified_cell(run: Run) -> str:
+    """Return what is said of a run."""
+    return _WORDS.get(run.verdict.status, UNKNOWN)
+
+
+VERIFIED: Figure[Any] = Figure(
+    Column("verified", ("veri-", "fied"), align="left"), lambda row: verified_cell(row.run)
+)
+"""Of rows that have a run: whether its data was proved right."""
+
+
+def verified_legend(group: Group, ok: str = "no acknowledged write was lost") -> Iterator[str]:
+    """Yield what the words in the column mean, as far as the group has them; `ok` is what was proved."""
+    meanings = {"ok": ok, **_MEANINGS}
+    statuses = {run.verdict.status for run in group.runs}
+    told = [f"{_WORDS[status]} = {text}" for status, text in meanings.items() if status in statuses]
+    if told:
+        yield f"verified: {', '.join(told)}"

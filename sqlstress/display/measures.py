@@ -96,10 +96,7 @@ RATIO = Measure(
 )
 """What every comparison is for."""
 TPS = Measure(
-    "{letter} TPS",
-    ("{letter} {system}", "TPS"),
-    "TPS: {units} a second, all processes together",
-    rate_cell,
+    "{letter} TPS", ("{letter} {system}", "TPS"), "TPS: {units} a second, all processes together", rate_cell
 )
 ROWS_PER_S = Measure(
     "{letter} rows/s",

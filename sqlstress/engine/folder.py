@@ -18,8 +18,7 @@ from types import TracebackType
 from typing import IO
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.system.in_use import remove
-from sqlstress.system.locks import lock
+from sqlstress.system.files import lock, remove
 from sqlstress.targets import file_patterns
 
 PREFIX = "sqlstress-"

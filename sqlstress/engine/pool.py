@@ -1,15 +1,11 @@
-"""The worker processes of one trial: start, common start, results, and their end.
-
-Each worker has a pipe of its own, waited for in groups, since Windows waits for at most 63 things at
-once.
-"""
+"""The worker processes of one trial: start, common start, results, and their end. Each has its own pipe."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import connection, get_context
+from multiprocessing import get_context
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, Self
 
@@ -24,12 +20,11 @@ from sqlstress.statistics.series import Series
 from sqlstress.system import processes
 from sqlstress.system.child import Pipe
 from sqlstress.system.plain import plain
-from sqlstress.system.processes import Inbox
+from sqlstress.system.processes import Inbox, wait_some
 from sqlstress.system.pulse import Pulse
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.place import Place
 
-GROUP = 60
 TICK_S = 0.1
 GRACE_S = 2.0
 
@@ -54,12 +49,7 @@ class Pool:
     """Worker processes 1 to the case's concurrency, and their companions, which have the next numbers."""
 
     def __init__(
-        self,
-        case: Case,
-        place: Place,
-        salt: int,
-        shared: tuple[Any, ...],
-        companions: Sequence[str] = (),
+        self, case: Case, place: Place, salt: int, shared: tuple[Any, ...], companions: Sequence[str] = ()
     ) -> None:
         self.case = case
         self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
@@ -175,12 +165,7 @@ class Pool:
         return sum(self._words[SLOT_WORDS::SLOT_WORDS].tolist())
 
     def _messages(
-        self,
-        pipes: Mapping[Pipe, int],
-        until: float | None,
-        pulse: Pulse,
-        fault: str,
-        stall_s: float = 0.0,
+        self, pipes: Mapping[Pipe, int], until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
     ) -> Iterator[tuple[int, Any]]:
         """Yield (number, message) once for every process; an Ended when it died, failed or took too long."""
         waiting = dict(pipes)
@@ -242,12 +227,6 @@ class Pool:
         for process in self._processes:
             if process.exitcode is None:
                 act(process)
-
-
-def wait_some(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
-    """Return the pipes that have something to read, waiting at most about `timeout_s` for any."""
-    groups = [pipes[start : start + GROUP] for start in range(0, len(pipes), GROUP)]
-    return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
 
 
 def clause(reason: str | None) -> str:

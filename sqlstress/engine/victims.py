@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection
 from multiprocessing.context import SpawnProcess
 
 from sqlstress.engine.ledger import Ledger, shared_words
-from sqlstress.engine.pool import TICK_S, Ended, Pool, wait_some
+from sqlstress.engine.pool import TICK_S, Ended, Pool
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case
 from sqlstress.system.child import Pipe
+from sqlstress.system.processes import wait_some
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.place import Place
 

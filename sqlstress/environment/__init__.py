@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sqlstress.environment import filesystem, host, synccost
-from sqlstress.environment.asked import asked
-from sqlstress.environment.facts import Facts
+from sqlstress.environment.facts import Facts, asked
 from sqlstress.environment.warnings import warn
 from sqlstress.report import Environment, SqliteBuild
 from sqlstress.report.case import Settings

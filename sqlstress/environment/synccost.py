@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import SyncCost
-from sqlstress.system.in_use import remove
+from sqlstress.system.files import remove
 
 BLOCK = 4096
 LEAST = 8

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from sqlstress.environment.asked import level
-from sqlstress.environment.facts import Facts
+from sqlstress.environment.facts import Facts, level
 from sqlstress.report import Warning
 from sqlstress.statistics.units import format_ms
 

@@ -12,7 +12,7 @@ from sqlstress.experiment import faces
 from sqlstress.options.parsing import shown
 from sqlstress.plan import cases_of, check_count, options_of_command, seeded, suggestion
 from sqlstress.report.case import Case
-from sqlstress.system.textfile import read_text
+from sqlstress.system.files import read_text
 
 LARGEST = 128 << 10
 """Bytes of a plan: a thousand cases of a hundred bytes."""

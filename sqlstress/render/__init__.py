@@ -29,7 +29,7 @@ def _of_cases(form: str, target: str) -> Callable[..., str]:
     write = _lazy(target)
 
     def render(*reports: Report) -> str:
-        from sqlstress.analysis.part import called
+        from sqlstress.analysis.finding import called
 
         if what := called(reports):
             known = ", ".join(DOCUMENTS)
@@ -49,9 +49,9 @@ FORMATS: dict[str, Callable[..., str]] = {
     "html": _lazy("sqlstress.render.page.document:report_html"),
     "xml": _lazy("sqlstress.render.ci.junit:report_junit"),
     "github-action-benchmark": _of_cases(
-        "github-action-benchmark", "sqlstress.render.ci.benchmark_action:throughput_json"
+        "github-action-benchmark", "sqlstress.render.ci.trackers:throughput_json"
     ),
-    "bmf": _of_cases("bmf", "sqlstress.render.ci.bencher:bencher_json"),
+    "bmf": _of_cases("bmf", "sqlstress.render.ci.trackers:bencher_json"),
 }
 """What `--output` writes, by suffix or by prefix: a report, or several, as text."""
 
@@ -65,10 +65,7 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison], str]] = {
 """What `--output` of compare writes, by suffix."""
 
 BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
-    "github-action-benchmark": (
-        "-latency",
-        _lazy("sqlstress.render.ci.benchmark_action:latency_json"),
-    ),
+    "github-action-benchmark": ("-latency", _lazy("sqlstress.render.ci.trackers:latency_json"))
 }
 """Formats that need a second file: what its name has more than the first one's, and what is in it."""
 

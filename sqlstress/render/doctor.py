@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from sqlstress.analysis.comparison.remarks import TELLING
+from sqlstress.analysis.comparison.differences import telling
 from sqlstress.display.clean import brief
 from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
 from sqlstress.statistics.units import format_count, format_ms
@@ -79,19 +79,14 @@ def _build(build: SqliteBuild) -> Iterator[str]:
         yield from _entry(
             "", f"{format_count(build.memory_gets_per_s)} gets a second from memory, one process"
         )
-    telling = [option for option in build.compile_options if option.partition("=")[0] in TELLING]
-    yield from _entry("", ", ".join(telling))
+    yield from _entry("", telling(build.compile_options))
 
 
 def _entry(label: str, text: str) -> list[str]:
     """Return a labelled text, wrapped under itself; nothing for an empty one."""
     first = f"{label:<{LABEL}} "
     return wrap(
-        brief(text),
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=" " * len(first),
-        break_on_hyphens=False,
+        brief(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
     )
 
 

@@ -1,44 +1,21 @@
-"""A report as Markdown, for an issue, a wiki or a job's summary on GitHub."""
+"""A report as Markdown, for an issue, a wiki or a job's summary on GitHub.
+
+All columns are there, and strings from elsewhere can't mark anything up.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from itertools import chain
 
 from tabulate import tabulate
 
-from sqlstress.analysis.check import Checked
-from sqlstress.analysis.comparison import Comparison
 from sqlstress.display.blocks import Block, Bullets, Lines, Picture, Table
 from sqlstress.display.clean import brief, visible
-from sqlstress.render.views import report_blocks
-from sqlstress.render.views.check import check_blocks
-from sqlstress.render.views.comparison import comparison_blocks
-from sqlstress.report import Report
+from sqlstress.render.views import Pages
 
 # Inside a word an underscore marks nothing up, and names such as x86_64 stay readable.
 _MARKUP = re.compile(r"[\\`*\[\]|~#!$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-
-
-def report_markdown(*reports: Report) -> str:
-    """Return reports as GitHub Markdown, with all columns; strings from elsewhere can't mark anything up."""
-    return _page(chain.from_iterable(map(report_blocks, reports)))
-
-
-def comparison_markdown(comparison: Comparison) -> str:
-    """Return reports side by side as GitHub Markdown."""
-    return _page(comparison_blocks(comparison))
-
-
-def check_markdown(checked: Checked, metric: str, max_drop: float) -> str:
-    """Return a report beside its baseline as GitHub Markdown, and how far that can be trusted."""
-    return _page(check_blocks(checked, metric, max_drop))
-
-
-def _page(blocks: Iterable[Block]) -> str:
-    return "\n\n".join(map(drawn, blocks)) + "\n"
 
 
 def drawn(block: Block) -> str:
@@ -81,3 +58,7 @@ def _tabulated(table: Table) -> str:
 def _cell(text: str, marked: bool) -> str:
     shown = _paragraph(text)
     return f"**{shown}**" if marked else shown
+
+
+PAGES = Pages(drawn)
+report_markdown, comparison_markdown, check_markdown = PAGES.report, PAGES.comparison, PAGES.check

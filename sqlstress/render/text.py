@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
 from textwrap import wrap
 
 from tabulate import DataRow, TableFormat, tabulate
 
-from sqlstress.analysis.check import Checked
-from sqlstress.analysis.comparison import Comparison
 from sqlstress.display.blocks import Block, Bullets, Lines, Picture, Table
 from sqlstress.display.clean import brief, clean, visible
-from sqlstress.render.views import report_blocks
-from sqlstress.render.views.check import check_blocks
-from sqlstress.render.views.comparison import comparison_blocks
-from sqlstress.report import Report
+from sqlstress.render.views import Pages
 
 WIDTH = 80
 MARK = "*"
-
-
-def report_text(*reports: Report) -> str:
-    """Return reports as text: what was measured, the tables, and what they say, in lines of 80 columns."""
-    return _page(chain.from_iterable(map(report_blocks, reports)))
-
-
-def comparison_text(comparison: Comparison) -> str:
-    """Return reports side by side as text: what they differ in, the tables, and what they say."""
-    return _page(comparison_blocks(comparison))
-
-
-def check_text(checked: Checked, metric: str, max_drop: float) -> str:
-    """Return a report beside its baseline as text, and how far that can be trusted."""
-    return _page(check_blocks(checked, metric, max_drop))
-
-
-def _page(blocks: Iterable[Block]) -> str:
-    return "\n\n".join(map(drawn, blocks)) + "\n"
 
 
 def drawn(block: Block) -> str:
@@ -101,3 +75,7 @@ def _with_marks(table: Table) -> list[list[str]]:
         ]
         for place, row in enumerate(table.rows)
     ]
+
+
+PAGES = Pages(drawn)
+report_text, comparison_text, check_text = PAGES.report, PAGES.comparison, PAGES.check

@@ -15,40 +15,12 @@ if TYPE_CHECKING:
     from sqlstress.report.space import Portion, Space, TreeSpace
 
 _PLACES = {
-    "ab": (
-        "AbTest",
-        "Arm",
-        "Look",
-    ),
-    "document": (
-        "FORMAT_VERSION",
-        "Report",
-        "from_json",
-        "read",
-        "to_json",
-    ),
-    "environment": (
-        "Environment",
-        "FileSystem",
-        "Host",
-        "SqliteBuild",
-        "SyncCost",
-        "Warning",
-    ),
-    "results": (
-        "Check",
-        "Latency",
-        "Run",
-        "Trial",
-        "Verdict",
-        "WorkerResult",
-    ),
+    "ab": ("AbTest", "Arm", "Look"),
+    "document": ("FORMAT_VERSION", "Report", "from_json", "read", "to_json"),
+    "environment": ("Environment", "FileSystem", "Host", "SqliteBuild", "SyncCost", "Warning"),
+    "results": ("Check", "Latency", "Run", "Trial", "Verdict", "WorkerResult"),
     "saving": ("write_atomically",),
-    "space": (
-        "Portion",
-        "Space",
-        "TreeSpace",
-    ),
+    "space": ("Portion", "Space", "TreeSpace"),
 }
 """Module → the names that it gives to the room."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, get_type_hints
 
-from sqlstress.experiment import DEFAULT, EXPERIMENTS, Experiment, Unknown, face, unknown_keys
+from sqlstress.experiment import DEFAULT, EXPERIMENTS, Experiment, Unknown, face
 from sqlstress.report.case import Case
 from sqlstress.report.misfit import Misfit, member
 
@@ -54,6 +54,11 @@ def _kept(value: Any, reader: ReaderOf, levels: int = MOST_LEVELS) -> Any:
     if isinstance(value, list):
         return [_kept(inner, reader, levels - 1) for inner in value]
     return None if value is None else reader(type(value))(value)
+
+
+def unknown_keys(plain: Mapping[str, Any]) -> Unknown:
+    """Keep the keys of a case whose experiment is not known."""
+    return Unknown(json.dumps(plain, sort_keys=True))
 
 
 def _spec(experiment: Experiment, found: Mapping[str, Any], read: Reader) -> Any:

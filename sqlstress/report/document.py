@@ -27,8 +27,8 @@ from sqlstress.report.ab import AbTest
 from sqlstress.report.environment import Environment
 from sqlstress.report.json_text import json_text
 from sqlstress.report.results import Run
+from sqlstress.system.files import read_text
 from sqlstress.system.garbage import no_search
-from sqlstress.system.textfile import read_text
 
 LARGEST = 16 << 20
 """Bytes of a report that is read, so that it is read and shown within two seconds.

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from types import NoneType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from sqlstress.options.option import has_default
 from sqlstress.report.misfit import Misfit, each, member, wrong
-from sqlstress.report.number_lists import INT_LIMIT, all_rows, all_whole
 
 T = TypeVar("T")
 Reader = Callable[[Any], Any]
@@ -221,3 +221,17 @@ def _object(plain: Any) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise wrong("an object", plain)
     return plain
+
+
+INT_LIMIT = 2**64
+"""What a whole number stays below, with either sign."""
+
+
+def all_whole(values: Sequence[Any]) -> bool:
+    """Say whether values are whole numbers below the limit, one or more."""
+    return set(map(type, values)) == {int} and max(values) < INT_LIMIT and min(values) > -INT_LIMIT
+
+
+def all_rows(values: Sequence[Any], kind: type) -> bool:
+    """Say whether values are rows, lists or tuples, of such numbers, and none is empty."""
+    return set(map(type, values)) == {kind} and all(values) and all_whole([*chain.from_iterable(values)])

@@ -15,8 +15,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.system.in_use import tried_again
-from sqlstress.system.locks import lock
+from sqlstress.system.files import lock, tried_again
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
 _STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}

@@ -52,10 +52,7 @@ def interval(
     base: Sequence[float], other: Sequence[float], confidence: float = 0.95
 ) -> tuple[float, float] | None:
     """Return the exact interval of the shift, at least this confident; None for too few values."""
-    found, statistic = (
-        differences(base, other),
-        critical(len(base), len(other), (1 - confidence) / 2),
-    )
+    found, statistic = (differences(base, other), critical(len(base), len(other), (1 - confidence) / 2))
     return None if statistic < 0 else (found[statistic], found[len(found) - 1 - statistic])
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from sqlstress.analysis.ab import differences, estimate, figure, look
-from sqlstress.analysis.ab_wording import signed
+from sqlstress.analysis.ab import differences, estimate, figure, look, signed
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.observer import Progress
 from sqlstress.engine.study import Steps

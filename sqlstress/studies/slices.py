@@ -15,6 +15,7 @@ from sqlstress.engine.folder import SLICE, RunFolder
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.session import Session
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
+from sqlstress.experiment import DEFAULT
 from sqlstress.report import AbTest, Arm, Report, Run, Trial, from_json
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
@@ -108,7 +109,7 @@ class Python:
             file = own.path / SLICE
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
             # Without -P, a folder named sqlstress that we happen to stand in would be run for both arms.
-            code, said = self._call(["-P", "-c", PROGRAM, "kv", *words, *fixed], check)
+            code, said = self._call(["-P", "-c", PROGRAM, DEFAULT, *words, *fixed], check)
             if code in (130, -2, -15):
                 raise Interrupted(f"{self.name} was stopped")
             text = file.read_text(encoding="utf-8") if file.is_file() else None

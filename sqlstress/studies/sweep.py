@@ -1,17 +1,19 @@
-"""A sweep: cases in their order, each with all of its trials."""
+"""A sweep: cases in their order, each with all of its trials; and which study it is that is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from sqlstress.engine.ceiling import harness_ns
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.pool import WorkerFailure
-from sqlstress.engine.session import Bench
-from sqlstress.engine.study import Steps
+from sqlstress.engine.session import Bench, Session
+from sqlstress.engine.study import Steps, Study
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiment import face_of
+from sqlstress.plan import Planned
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.studies.pace import Pace
@@ -60,3 +62,12 @@ class Sweep:
             error = error or next((trial.error for trial in trials if trial.error), None)
             if trials or error:
                 self._runs.append(Run(case, tuple(trials), (), ceiling, error))
+
+
+def asked_study(
+    plan: Planned, directory: Path, keep: bool, command: tuple[str, ...]
+) -> tuple[Study[Bench], Session]:
+    """Return the study of an experiment that has one of its own, else a sweep of the cases."""
+    own = plan.experiment
+    study = own.open_study(plan.cases, plan.extra) if own and own.study else Sweep(plan.cases)
+    return study, Session(plan.cases, directory, keep, command)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 TICK_S = 0.1
 GRACE_S = 2.0
+GROUP = 60
+"""So many pipes are waited for at once: Windows waits for at most 63 things."""
 
 
 class Inbox:
@@ -46,6 +48,12 @@ class Inbox:
                 self._pieces.clear()
                 return pickle.loads(data)
         return None
+
+
+def wait_some(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
+    """Return the pipes that have something to read, waiting at most about `timeout_s` for any."""
+    groups = [pipes[start : start + GROUP] for start in range(0, len(pipes), GROUP)]
+    return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
 
 
 def start(process: SpawnProcess) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.analysis import Finding, Group, advise_group, group_runs
+from sqlstress.analysis.advice import advise_group
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, group_runs
 from sqlstress.report import Check, Run, Trial, Verdict
 from sqlstress.report.case import Case
 from tests.example_report import example_report

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.ab import differences, estimate, figure
-from sqlstress.analysis.ab_wording import arm_differences, conclusion, signed
+from sqlstress.analysis.ab import arm_differences, conclusion, differences, estimate, figure, signed
 from sqlstress.report import Arm, Report, SqliteBuild
 from sqlstress.report.case import Settings
 from tests.ab_report import CASE, TEST, TRIAL, ab_report, around, trial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.analysis import advise, advise_group
+from sqlstress.analysis.advice import advise, advise_group
 from sqlstress.report import Check, Run, Verdict
 from tests.analysis.hand_made import EXAMPLE, findings, group, run, trial
 

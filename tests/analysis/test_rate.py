@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.rate import rate_of
+from sqlstress.analysis.group import rate_of
 from sqlstress.experiment import face_of
+from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
-from sqlstress.statistics.series_names import STATEMENTS
 from sqlstress.statistics.units import NS_PER_MS
 from tests.analysis.hand_made import run, trial
 

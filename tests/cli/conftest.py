@@ -15,6 +15,7 @@ from sqlstress.report import Report
 from sqlstress.report.case import Case
 from sqlstress.studies.carry_out import Save, carry_out
 from sqlstress.studies.sweep import Sweep
+from tests.brief import changes
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -34,6 +35,15 @@ class Said(NamedTuple):
 
 
 Cli = Callable[..., Said]
+
+
+@pytest.fixture(autouse=True)
+def brief_runs() -> Iterator[None]:
+    """Measure what a sync costs, and wait for windows, for no longer than a test needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        for names, name, value in changes():
+            patch.setitem(names, name, value)
+        yield
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from sqlstress.statistics.series import (
     WAL_SIZE,
 )
 from tests.cli.conftest import Cli
+from tests.rows import thorough
 
 SHORT = (
     "kv", "-c", "1", "--duration", "500ms", "--warmup", "100ms", "--key-space", "500",
@@ -41,7 +42,7 @@ def values(trial: Trial, name: str) -> tuple[int, ...]:
     return found.values
 
 
-@pytest.mark.parametrize("mode", ["passive", "restart", "truncate"])
+@pytest.mark.parametrize("mode", [thorough("passive"), thorough("restart"), "truncate"])
 def test_a_checkpointer_is_told_of_with_what_it_did_to_the_wal(cli: Cli, tmp_path: Path, mode: str) -> None:
     trial = measured(cli, tmp_path, "--checkpointer", mode, "--checkpoint-interval", "10ms")
     assert trial.effective["wal_autocheckpoint"] == "0"
@@ -67,6 +68,7 @@ def test_a_pinned_reader_starves_passive_checkpoints_which_are_not_even_busy(
     assert max(values(trial, LARGEST_WAL)) < max(values(trial, WAL_SIZE))
 
 
+@pytest.mark.thorough
 def test_a_pinned_reader_alone_is_watched_too(cli: Cli, tmp_path: Path) -> None:
     trial = measured(cli, tmp_path, "--pinned-reader", "--wal-autocheckpoint", "50")
     assert {one.name for one in trial.series} == {WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_SIZE, LARGEST_WAL}
@@ -74,6 +76,7 @@ def test_a_pinned_reader_alone_is_watched_too(cli: Cli, tmp_path: Path) -> None:
     assert max(values(trial, CHECKPOINTED_FRAMES)) < 50
 
 
+@pytest.mark.thorough
 def test_a_fixed_number_of_operations_is_watched_to_its_end(cli: Cli, tmp_path: Path) -> None:
     window = ("--duration", "500ms", "--warmup", "100ms")
     arguments = [word for word in SHORT if word not in window]

@@ -15,6 +15,7 @@ from sqlstress.report.schema import report_schema
 from sqlstress.targets.sqlite.disk.model import Disk
 from sqlstress.targets.sqlite.disk.operations import Operation, WriteBack
 from tests.cli.conftest import Cli
+from tests.rows import thorough
 
 SHORT = ("--images", "100", "--seed", "1")
 
@@ -34,7 +35,7 @@ def saved(path: Path) -> tuple[Report, PowerLoss]:
     injected="power cut: unsynced writes dropped, kept, reordered, torn; folder entries undone",
     outcome="exit code 0 where nothing acknowledged is lost, else 1 with an example",
 )
-@pytest.mark.parametrize(("options", "code"), [((), 0), (("--synchronous", "normal"), 1)])
+@pytest.mark.parametrize(("options", "code"), [((), 0), thorough(("--synchronous", "normal"), 1)])
 def test_power_is_cut_and_what_was_acknowledged_is_there_or_not(
     cli: Cli, tmp_path: Path, options: tuple[str, ...], code: int
 ) -> None:
@@ -48,6 +49,7 @@ def test_power_is_cut_and_what_was_acknowledged_is_there_or_not(
     assert wanted in " ".join((said.out + said.err).split())
 
 
+@pytest.mark.thorough
 def test_the_matrix_has_a_row_for_every_configuration(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,6 +61,7 @@ def test_the_matrix_has_a_row_for_every_configuration(
     assert "Use WAL with FULL" in (tmp_path / "matrix.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="crash",
     injected="a disk on which a configuration that must fail does not",
@@ -86,6 +89,7 @@ def test_without_apsw_one_is_told_to_install_it(cli: Cli, monkeypatch: pytest.Mo
     assert "python -m pip install apsw." in said.err
 
 
+@pytest.mark.thorough
 def test_a_disk_that_spoils_sectors_and_what_sqlite_is_told_are_reported(cli: Cli, tmp_path: Path) -> None:
     said = cli("crash", "--power", *SHORT, "--disk", "spoiling", "--psow", "off", "-o", "power.json")
     _, loss = saved(tmp_path / "power.json")

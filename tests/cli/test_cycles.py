@@ -11,10 +11,10 @@ import jsonschema
 import pytest
 
 from sqlstress.experiments.cycles.face import setting_of
+from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.report import Report, from_json
 from sqlstress.report.schema import schema_text
 from sqlstress.statistics.series import WAL_FRAMES
-from sqlstress.statistics.series_names import STATEMENTS
 from tests.cli.conftest import Cli, Said
 
 SMALL = ("cycles", "--cycles", "4", "--rows", "2", "--synchronous", "off", "-o", "report.json")
@@ -60,6 +60,7 @@ def test_the_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> Non
     assert re.search(r"and it was seen there \([\d.]+ \S+\)\. The spike, the slowest cycle but for the", text)
 
 
+@pytest.mark.thorough
 def test_several_processes_are_shown_beside_each_other(cli: Cli) -> None:
     said = cli(*SMALL, "--settings", "delete-tx,wal", "-c", "1,2", "--transaction", "cycle")
     assert said.code == 0, said.err
@@ -77,6 +78,7 @@ def test_a_run_that_is_given_up_is_no_failure(cli: Cli) -> None:
     assert re.fullmatch(r"\d+ of 100000 cycles were done", trial.note)
 
 
+@pytest.mark.thorough
 def test_the_dry_driver_shows_what_the_harness_costs(cli: Cli) -> None:
     said = cli(*SMALL, "--driver", "dry")
     assert said.code == 0
@@ -91,6 +93,7 @@ def test_the_proof_is_as_deep_as_asked(cli: Cli, level: str) -> None:
     assert names == {"none": ["verification"], "full": ["integrity_check", "schema", "last commit"]}[level]
 
 
+@pytest.mark.thorough
 def test_kept_databases_lie_in_a_folder_for_each_setting(cli: Cli) -> None:
     assert cli(*SMALL, "--keep").code == 0
     folders = sorted(path.parent.name for path in Path().glob("sqlstress-*/*/kv.db"))

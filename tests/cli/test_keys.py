@@ -14,6 +14,7 @@ from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS
 from sqlstress.report import Report, from_json
 from sqlstress.targets.sqlite import dbstat
 from tests.cli.conftest import Cli
+from tests.rows import thorough
 from tests.targets.test_analyzer import PROGRAM, assert_same
 
 SMALL = ("keys", "-c", "2", "--users", "40", "--picks", "20", "--items", "100", "--synchronous", "off")
@@ -57,7 +58,9 @@ def test_a_measurement_tells_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
     "options",
     [
         ("--schema", "id-norowid,pair-norowid", "--made-by", "sqlite,python", "--id-type", "uuid7"),
-        ("--schema", "pair-rowid", "--begin", "immediate", "--busy", "fair", "--journal-mode", "delete"),
+        thorough(
+            ("--schema", "pair-rowid", "--begin", "immediate", "--busy", "fair", "--journal-mode", "delete")
+        ),
         (
             "--schema",
             "no-key",
@@ -70,9 +73,9 @@ def test_a_measurement_tells_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
             "--repeat",
             "2",
         ),
-        ("--driver", "dry"),
-        ("--verify", "none", "--pragma", "foreign_keys=off", "--concurrency", "1,3"),
-        ("--pragma", "locking_mode=exclusive", "-c", "1", "--schema", "no-key"),
+        thorough(("--driver", "dry")),
+        thorough(("--verify", "none", "--pragma", "foreign_keys=off", "--concurrency", "1,3")),
+        thorough(("--pragma", "locking_mode=exclusive", "-c", "1", "--schema", "no-key")),
     ],
     ids=" ".join,
 )
@@ -82,6 +85,7 @@ def test_loads_and_settings_of_many_kinds_work(cli: Cli, options: tuple[Any, ...
     assert said == (0, "", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(PROGRAM is None, reason="sqlite3_analyzer is not installed")
 @pytest.mark.parametrize("way", ["by dbstat", "by our own walk"])
 @pytest.mark.parametrize("id_type", ["int", "ulid"])
@@ -107,6 +111,7 @@ def test_the_space_of_every_schema_is_what_sqlite3_analyzer_says_to_the_last_dig
         shutil.rmtree(folder)
 
 
+@pytest.mark.thorough
 def test_all_types_are_measured_by_default(cli: Cli, tmp_path: Path) -> None:
     said = cli(*SMALL, "--schema", "no-key", "-o", "report.json", "--quiet")
     assert said == (0, "", "")

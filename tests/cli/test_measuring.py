@@ -17,6 +17,7 @@ from sqlstress.engine.observer import Nobody, Progress
 from sqlstress.report import from_json
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
+from tests.rows import thorough
 
 SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "500")
 
@@ -101,6 +102,7 @@ def test_the_published_script_counts_pairs(cli: Cli, tmp_path: Path) -> None:
     assert [run.trials[0].transactions for run in report.runs] == [5_000, 10_000]
 
 
+@pytest.mark.thorough
 def test_kept_databases_stay_where_it_is_said(cli: Cli, tmp_path: Path) -> None:
     said = cli("-c", "1,2", "-b", "1,2", "--keep", *SHORT)
     (folder,) = tmp_path.iterdir()
@@ -149,12 +151,12 @@ def test_a_folder_that_is_not_there_is_told(cli: Cli) -> None:
         ("--driver", "dry"),
         ("--update-ratio", "0.5", "--batch", "3", "-c", "2"),
         ("--key-type", "blob", "--value-size", "100", "--distribution", "zipfian", "-b", "4"),
-        ("--journal-mode", "delete", "--synchronous", "normal", "-c", "2"),
+        thorough(("--journal-mode", "delete", "--synchronous", "normal", "-c", "2")),
         ("--pragma", "locking_mode=exclusive"),
-        ("--verify", "none"),
+        thorough(("--verify", "none")),
         ("--verify", "full", "--page-size", "8192", "--cache-size", "-500"),
-        ("--read-ratio", "1"),
-        ("--read-ratio", "0", "--busy-timeout", "0", "-c", "2"),
+        thorough(("--read-ratio", "1")),
+        thorough(("--read-ratio", "0", "--busy-timeout", "0", "-c", "2")),
     ],
     ids=" ".join,
 )

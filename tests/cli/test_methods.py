@@ -11,6 +11,7 @@ import pytest
 from sqlstress.report import Report, from_json
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
+from tests.rows import thorough
 
 SMALL = ("--synchronous", "off", "-o", "report.json", "-o", "table.csv", "-o", "page.md")
 
@@ -29,7 +30,7 @@ def outcomes(report: Report) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("phase", "scale", "cells"), [("insert", "40", 7), ("allocate", "12", 9), ("query", "36", 9)]
+    ("phase", "scale", "cells"), [("insert", "40", 7), ("allocate", "12", 9), thorough("query", "36", 9)]
 )
 def test_a_phase_is_measured_proved_and_shown(
     cli: Cli, tmp_path: Path, phase: str, scale: str, cells: int
@@ -49,6 +50,7 @@ def test_a_phase_is_measured_proved_and_shown(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.md", "report.json", "table.csv"]
 
 
+@pytest.mark.thorough
 def test_processes_at_once_share_the_work(cli: Cli, tmp_path: Path) -> None:
     said = cli(
         *("methods", "--phase", "insert", "--scale", "41", "-c", "3", "--method", "1b1,json"),
@@ -61,6 +63,7 @@ def test_processes_at_once_share_the_work(cli: Cli, tmp_path: Path) -> None:
         assert trial.rows == 41
 
 
+@pytest.mark.thorough
 def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli, tmp_path: Path) -> None:
     said = cli(
         *(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.cli.progress import Bar, clock_text, watcher
+from sqlstress.cli.measure import Bar, clock_text, watcher
 from sqlstress.engine.observer import Nobody, Progress
 from sqlstress.experiments.crash.study import how_far as rounds_done
 from sqlstress.experiments.power_loss.study import how_far as images_done
@@ -219,8 +219,8 @@ def test_on_a_terminal_every_case_is_shown_with_tps_and_time_left(tmp_path: Path
     assert drawn.endswith("\r" + " " * max(widths) + "\r")  # wiped off at the end
 
 
+@pytest.mark.thorough
 @on_posix
-@pytest.mark.parametrize("option", ["--quiet", "--no-progress"])
-def test_on_a_terminal_too_the_bar_can_be_switched_off(tmp_path: Path, option: str) -> None:
-    arguments: tuple[Any, ...] = (*SHORT, "--duration", "50ms", "--warmup", "50ms", option)
+def test_on_a_terminal_too_the_bar_can_be_switched_off(tmp_path: Path) -> None:
+    arguments: tuple[Any, ...] = (*SHORT, "--duration", "50ms", "--warmup", "50ms", "--no-progress")
     assert on_terminal(tmp_path, *arguments) == (0, "")

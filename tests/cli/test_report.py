@@ -10,8 +10,8 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.render import FORMATS
-from sqlstress.render.ci.benchmark_action import latency_json, throughput_json
 from sqlstress.render.ci.github import workflow_commands
+from sqlstress.render.ci.trackers import latency_json, throughput_json
 from sqlstress.render.text import report_text
 from sqlstress.report import to_json
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession

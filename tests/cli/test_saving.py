@@ -109,16 +109,13 @@ def test_a_file_that_cannot_be_written_for_a_while_is_no_problem_in_the_end(tmp_
     injected="a report's folder that is read-only from the start",
     outcome="exit code 2 before anything is measured",
 )
-@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such permission there")
-def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
-    if sys.platform != "win32" and os.geteuid() == 0:
-        pytest.skip("nothing is forbidden to root")
-    tmp_path.chmod(0o500)
-    try:
-        with pytest.raises(UsageError, match=r"can't be written. Choose another file"):
-            parse_output(str(tmp_path / "report.json"))
-    finally:
-        tmp_path.chmod(0o700)
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
+    where_rights_count: Path,
+) -> None:
+    where_rights_count.chmod(0o500)
+    with pytest.raises(UsageError, match=r"can't be written. Choose another file"):
+        parse_output(str(where_rights_count / "report.json"))
+    where_rights_count.chmod(0o700)
 
 
 def test_a_folder_that_the_system_would_not_let_write_is_refused(

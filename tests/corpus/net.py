@@ -31,7 +31,7 @@ def formats() -> dict[str, Callable[..., str]]:
     from sqlstress.analysis.comparison import compare
     from sqlstress.render import BESIDE, FORMATS
     from sqlstress.render.ci.github import summary, workflow_commands
-    from sqlstress.render.page.library import plotly_js
+    from sqlstress.render.page.document import plotly_js
     from sqlstress.render.text import comparison_text, report_text
 
     library = plotly_js()

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis import advise_group, group_runs
+from sqlstress.analysis.advice import advise_group
+from sqlstress.analysis.group import group_runs
 from sqlstress.display import heading
-from sqlstress.experiments.kv.shown import view as kv
+from sqlstress.experiments.kv.shown import KeyValueShown
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Report, Warning
 from sqlstress.report.case import Settings
@@ -17,7 +18,7 @@ from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, ea
 
 def described(report: Report) -> str:
     (group,) = group_runs(report.runs)
-    return heading.describe(kv.what(group), group, report)
+    return heading.describe(KeyValueShown().what(group), group, report)
 
 
 def durable(report: Report) -> tuple[str, ...]:

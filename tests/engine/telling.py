@@ -39,6 +39,8 @@ def telling(*_: object) -> Iterator[Teller]:
 if __name__ == "__main__":
     import sqlstress.cli.measure
     from sqlstress.cli.run_command import run
+    from tests.brief import make_brief
 
+    make_brief()
     vars(sqlstress.cli.measure)["watcher"] = telling
     sys.exit(run(sys.argv[1:]))

@@ -16,7 +16,7 @@ import pytest
 from sqlstress.engine import folder as folders
 from sqlstress.engine.folder import MARKER, RunFolder, remove_abandoned, remove_ours
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.system.locks import lock
+from sqlstress.system.files import lock
 
 OURS = ("kv.db", "kv.db-wal", "kv.db-shm", "kv.db-journal", "kv_0.db", "kv_17.db-wal", "sync-0a1b.tmp")
 FOREIGN = ("notes.txt", "kv.db.bak", "my-kv.db", "kv_x.db", "sync-me.tmp", "kv.sqlite")
@@ -251,16 +251,13 @@ def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_
     injected="an abandoned folder of ours that may not be read",
     outcome="it is left alone; no message",
 )
-@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such permission there")
-def test_a_folder_that_another_user_has_closed_is_left_alone(folders_in: Path) -> None:
-    if sys.platform != "win32" and os.geteuid() == 0:
-        pytest.skip("nothing is forbidden to root")
-    path = abandoned(folders_in)
+def test_a_folder_that_another_user_has_closed_is_left_alone(where_rights_count: Path) -> None:
+    path = abandoned(where_rights_count)
     path.chmod(0)
-    try:
-        assert remove_abandoned(folders_in) == []
-    finally:
-        path.chmod(0o700)
+    found = remove_abandoned(where_rights_count)
+    path.chmod(0o700)
+    assert found == []
+    assert remove_abandoned(where_rights_count) == [path]
 
 
 @pytest.mark.parametrize("name", ["is_symlink", "is_file", "open"])
@@ -310,16 +307,11 @@ def test_a_parent_in_which_nothing_can_be_made_says_what_to_do() -> None:
     injected="a `--dir` that may not be written",
     outcome="a message that names it",
 )
-@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such permission there")
-def test_a_parent_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
-    if sys.platform != "win32" and os.geteuid() == 0:
-        pytest.skip("nothing is forbidden to root")
-    tmp_path.chmod(0o500)
-    try:
-        with pytest.raises(EnvironmentFailure, match=r"Permission denied.* Choose another --dir"):
-            RunFolder(tmp_path, keep=False).__enter__()
-    finally:
-        tmp_path.chmod(0o700)
+def test_a_parent_that_cannot_be_written_says_what_to_do(where_rights_count: Path) -> None:
+    where_rights_count.chmod(0o500)
+    with pytest.raises(EnvironmentFailure, match=r"Permission denied.* Choose another --dir"):
+        RunFolder(where_rights_count, keep=False).__enter__()
+    where_rights_count.chmod(0o700)
 
 
 def test_a_disk_that_is_full_leaves_no_folder(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:

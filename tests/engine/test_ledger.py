@@ -44,6 +44,14 @@ def test_the_ends_of_an_earlier_chunk_count_in_no_later_one() -> None:
     assert ledger.acknowledged() == 3
 
 
+def test_a_chunk_may_be_as_long_as_it_can_be() -> None:
+    ledger = Ledger(shared_words(1), 1)
+    ledger.announce(0, CHUNK)
+    ledger.ends[:CHUNK] = memoryview(bytes([1]) * 8 * CHUNK).cast("q")
+    assert ledger.acknowledged() == CHUNK
+    assert not ledger.under_way()
+
+
 class Overtaken:
     """Ends whose first reader is held up in their midst, until the worker has gone on to its next chunk."""
 

@@ -13,7 +13,7 @@ import pytest
 
 from sqlstress.engine import pool as pools
 from sqlstress.engine.companion import Observed
-from sqlstress.engine.pool import GROUP, Ended, Pool, WorkerFailure, wait_some
+from sqlstress.engine.pool import Ended, Pool, WorkerFailure
 from sqlstress.engine.protocols import Findings
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.engine.trial import plan_window
@@ -22,6 +22,7 @@ from sqlstress.errors import Interrupted
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system.child import MORE, PIECE, send
+from sqlstress.system.processes import GROUP, wait_some
 from sqlstress.targets import open_place
 from tests.halves import open_work
 

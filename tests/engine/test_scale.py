@@ -22,6 +22,13 @@ def measured(place: Path, *arguments: str) -> Trial:
     return trial
 
 
+@pytest.mark.thorough
+@pytest.mark.fault(area="scale", injected="64 workers", outcome="all of them work; verified")
+def test_64_workers_all_work(tmp_path: Path) -> None:
+    trial = measured(tmp_path, "-c", "64", "--ops", "20", "--key-space", "500")
+    assert [one.transactions for one in trial.workers] == [20] * 64
+
+
 @pytest.mark.long
 @pytest.mark.fault(area="scale", injected="256 workers", outcome="all of them work; verified")
 def test_256_workers_all_work(tmp_path: Path) -> None:

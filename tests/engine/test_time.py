@@ -42,6 +42,7 @@ pathlib.Path({place!r}, f"stepping-{{os.getpid()}}").touch()
 """Every look at the wall clock of a process finds it a day further ahead, or behind."""
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="time",
     injected="the wall clock stepped by a day at every look, in every process",
@@ -91,6 +92,7 @@ def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
     assert (run.trials[0].longest_wait_ns or 0) < NOTICED_S * 1e9
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="time",
     injected="all processes stopped in every window and let go on",

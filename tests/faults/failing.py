@@ -16,6 +16,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 VARIABLE = "SQLSTRESS_TEST_FAILURE"
+SOURCE = "SQLSTRESS_TEST_SOURCE"
+"""Says what is to be opened in truth."""
 VICTIM = 2
 LONG = 1_000_000
 """Characters that no pipe takes at once."""
@@ -42,35 +44,34 @@ def fail(failure: str) -> None:
     raise getattr(builtins, failure)("injected" if failure != "MemoryError" else "")
 
 
-def install(moment: str, failure: str) -> None:
-    """Make this worker process fail if it is the victim's."""
+def opened(case: Any, place: Any, number: int, *others: Any) -> Any:
+    """Open a worker's half; the victim's fails."""
     from sqlstress.engine import worker
+    from sqlstress.system.importing import named
 
-    named, send = vars(worker)["named"], vars(worker)["send"]
+    source = named(os.environ[SOURCE])(case, place, number, *others)
+    if number != VICTIM:
+        return source
+    moment, failure = os.environ[VARIABLE].split()
+    if moment == "starting":
+        fail(failure)
+    if moment == "reporting":
+        fail_at_sending(vars(worker), failure)
+    return FailingSource(source, failure) if moment == "window" else source
 
-    def opener(target: str) -> Any:
-        def opened(case: Any, folder: Any, number: int, *others: Any) -> Any:
-            source = named(target)(case, folder, number, *others)
-            if number != VICTIM:
-                return source
-            if moment == "starting":
-                fail(failure)
-            if moment == "reporting":
-                vars(worker)["send"] = sent
-            return FailingSource(source, failure) if moment == "window" else source
 
-        return opened
+def fail_at_sending(worker: dict[str, Any], failure: str) -> None:
+    """Fail when the results are to be sent: those of POSIX in the middle of them."""
+    send, written = worker["send"], Connection.__dict__["_send"]
+    times: list[int] = []
 
     def sent(pipe: Connection, message: Any) -> None:
-        if isinstance(message, worker.Done):
+        if isinstance(message, worker["Done"]):
             if not failure.startswith("SIG"):
                 fail(failure)
             message.findings.note = "x" * LONG
             setattr(Connection, "_send", half_sent)  # noqa: B010 - mypy minds an assignment
         send(pipe, message)
-
-    written = Connection.__dict__["_send"]
-    times: list[int] = []
 
     def half_sent(self: Connection, data: bytes) -> None:
         if times:
@@ -78,12 +79,25 @@ def install(moment: str, failure: str) -> None:
         times.append(1)
         written(self, data)
 
-    vars(worker)["named"] = opener
+    worker["send"] = sent
+
+
+def install() -> None:
+    """Have this process's workers opened here. They hear of it by their environment alone."""
+    from sqlstress.engine import pool
+    from sqlstress.engine.worker import Job
+
+    def failing(source: str, *others: Any) -> Job:
+        os.environ[SOURCE] = source
+        return Job("tests.faults.failing:opened", *others)
+
+    vars(pool)["Job"] = failing
 
 
 if __name__ == "__main__":
     from sqlstress.__main__ import main
+    from tests.brief import make_brief
 
+    make_brief()
+    install()
     sys.exit(main())
-elif __name__ == "__mp_main__":
-    install(*os.environ[VARIABLE].split())

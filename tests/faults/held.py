@@ -86,7 +86,9 @@ def install(hold: Hold) -> None:
 
 if __name__ == "__main__":
     from sqlstress.__main__ import main
+    from tests.brief import make_brief
 
+    make_brief()
     moment, count, port = sys.argv[1:4]
     install(Hold(moment, int(count), int(port)))
     sys.argv[1:4] = []

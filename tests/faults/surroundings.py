@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import STRANGER
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="limits and rights of POSIX")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are set on Linux only")
 
 BALLAST = "ballast"
-STRANGER = 64123
-"""A user who owns nothing and runs nothing."""
 
 
 def is_root() -> bool:
@@ -62,7 +62,7 @@ def read_only(place: Path) -> Iterator[None]:
     # Rights say nothing to root, but a mount does.
     for command in (["--bind", str(place), str(place)], ["-o", "remount,ro,bind", str(place)]):
         if sys.platform != "linux" or subprocess.run(["mount", *command], check=False).returncode:
-            pytest.skip("nothing is forbidden to root, and nothing can be mounted here")
+            pytest.skip("nothing is forbidden to root or mounted here: that needs Linux and root")
     try:
         yield
     finally:

@@ -13,6 +13,7 @@ from sqlstress.report import Report
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import Held, left
 from tests.faults.surroundings import BALLAST, bounded, fill, linux, posix, small_disk
+from tests.rows import thorough
 
 KV = ("kv", "--warmup", "50ms", "--duration", "100ms", "--quiet")
 PLAN = """
@@ -39,6 +40,7 @@ def struck(place: Path, moment: str, count: int, *arguments: str) -> tuple[int, 
     return code, errors, saved_report(place.parent)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="the disk full while the second case is preloaded",
@@ -54,6 +56,7 @@ def test_a_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> Non
     assert errors == f"Error: 1 file, 2 processes could not be measured: {second.error}".rstrip(".") + ".\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="the disk full while the second case of a plan is preloaded (`run PLAN.toml`)",
@@ -74,7 +77,7 @@ def test_a_full_disk_in_the_second_case_of_a_plan_keeps_the_first(tmp_path: Path
     injected="the disk full in the third slice of `ab`: while it is preloaded, and while its processes write",
     outcome="exit code 4, SQLITE_FULL and what to do; the slices before it are kept, nothing is concluded",
 )
-@pytest.mark.parametrize("moment", ["measuring", pytest.param("preparing", marks=pytest.mark.long)])
+@pytest.mark.parametrize("moment", [thorough("measuring"), thorough("preparing")])
 def test_a_full_disk_in_a_slice_keeps_those_before(tmp_path: Path, moment: str) -> None:
     arms = ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "-c", "2", "--wal-autocheckpoint", "0")
     size = ("--key-space", "5000", "--value-size", "100", *KV[1:])
@@ -88,6 +91,7 @@ def test_a_full_disk_in_a_slice_keeps_those_before(tmp_path: Path, moment: str) 
     assert (report.ab.verdict, [len(run.valid) for run in (a, b)]) == ("undecided", [1, 1])
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="a limit on the size of files (RLIMIT_FSIZE) that the checkpointing process alone meets",
@@ -115,7 +119,7 @@ def test_a_limit_that_the_checkpointer_meets_is_told_and_the_figures_kept(tmp_pa
     injected="the disk full while counters grow and a process of its own checkpoints",
     outcome="exit code 4, SQLITE_FULL and what to do; the data is still verified",
 )
-@pytest.mark.long
+@pytest.mark.thorough
 def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
     options = ("--update-ratio", "1", "--read-ratio", "0", "--checkpointer", "restart", "-c", "2")
     with small_disk(tmp_path, 12_000) as place:
@@ -131,7 +135,7 @@ def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
     injected="the disk full while workers write",
     outcome="exit code 4, SQLITE_FULL and what to do; the data is still verified",
 )
-@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+@pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path, driver: str) -> None:
     options = ("--wal-autocheckpoint", "0", "--driver", driver, "--key-space", "100", "-c", "2")
     with small_disk(tmp_path, 8000) as place:
@@ -144,6 +148,7 @@ def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path
     assert (run.valid, run.verdict.status) == ((), "ok")
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="the disk full while a growing database is checkpointed",
@@ -210,6 +215,7 @@ def test_a_full_disk_at_saving_keeps_the_report_elsewhere(
     injected="a limit on the size of files (ulimit -f) while databases are filled",
     outcome="exit code 4, SQLite's code and what to do",
 )
+@pytest.mark.thorough
 @posix
 @pytest.mark.parametrize(
     "options",
@@ -239,9 +245,11 @@ def test_a_limit_on_the_size_of_files_at_preloading_is_told(tmp_path: Path, opti
     "options",
     [
         ("kv", "-c2", "--key-space=100", "--ops=1000", "--read-ratio=0", "--wal-autocheckpoint=0", "--quiet"),
-        ("methods", "--phase=insert", "--scale=50000", "--method=BLK", "--driver=sqlite3", "--quiet"),
-        ("keys", "--schema=no-key", "--id-type=int", "--users=500", "--items=1000", "--quiet"),
-        ("cycles", "--cycles=40", "--settings=wal-off", "--synchronous=off", "--quiet"),
+        thorough(
+            ("methods", "--phase=insert", "--scale=50000", "--method=BLK", "--driver=sqlite3", "--quiet")
+        ),
+        thorough(("keys", "--schema=no-key", "--id-type=int", "--users=500", "--items=1000", "--quiet")),
+        thorough(("cycles", "--cycles=40", "--settings=wal-off", "--synchronous=off", "--quiet")),
     ],
     ids=lambda options: options[0],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ import pytest
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
 from tests.faults.surroundings import bounded, few_processes, linux, posix
+from tests.rows import mostly_thorough, thorough
 
 KV = ("kv", *SHORT, "--quiet", "-o", "report.json")
 
@@ -34,7 +36,7 @@ def forbid_descriptors(pid: int) -> None:
     outcome="exit code 4 before anything is measured: how many are needed, how many there are, what to do",
 )
 @posix
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize("experiment", mostly_thorough(EXPERIMENTS, ("crash", "ab")))
 def test_too_few_descriptors_are_told_by_every_command(tmp_path: Path, experiment: str) -> None:
     code, output, errors = sqlstress(tmp_path, *EXPERIMENTS[experiment], program=bounded("-n 60"))
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
@@ -51,8 +53,8 @@ def test_too_few_descriptors_are_told_by_every_command(tmp_path: Path, experimen
 @pytest.mark.parametrize(
     ("moment", "told"),
     [
-        ("preparing", "Too many open files|unable to open database file"),
-        ("starting", "cannot start process 1 of 1: Too many open files"),
+        thorough("preparing", "Too many open files|unable to open database file"),
+        thorough("starting", "cannot start process 1 of 1: Too many open files"),
         ("verifying", "the data could not be verified: "),
     ],
 )
@@ -91,7 +93,7 @@ exec {python} -m sqlstress "$@"
     injected="/dev/shm and the temporary folder full",
     outcome="exit code 4: how much shared memory was needed, where it lies, what to do; never a SIGBUS",
 )
-@pytest.mark.parametrize("shm", [4, 1000])
+@pytest.mark.parametrize("shm", [4, thorough(1000)])
 def test_full_places_for_shared_memory_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shm: int
 ) -> None:
@@ -105,7 +107,7 @@ def test_full_places_for_shared_memory_are_told(
     arguments = ("kv", "-c", "2", "--key-space", "20000", "--quiet")
     code, output, errors = sqlstress(tmp_path / "place", *arguments, program=program)
     if code == 77:
-        pytest.skip("no file system can be mounted here")
+        pytest.skip("no file system can be mounted here: that needs Linux and root")
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
     assert "bytes of shared memory, neither in /dev/shm nor in the temporary folder. Free some" in errors
     assert list((tmp_path / "place").iterdir()) == []
@@ -116,7 +118,7 @@ def test_full_places_for_shared_memory_are_told(
     injected="too few processes and threads allowed",
     outcome="exit code 4: which process could not start and what to do; no traceback, nothing left",
 )
-@pytest.mark.parametrize("allowed", [2, 3, 5])
+@pytest.mark.parametrize("allowed", [2, thorough(3), thorough(5)])
 def test_processes_that_may_not_be_are_told(allowed: int) -> None:
     program = (*few_processes(allowed), sys.executable, "-m", "sqlstress")
     with TemporaryDirectory() as folder:
@@ -128,3 +130,31 @@ def test_processes_that_may_not_be_are_told(allowed: int) -> None:
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
     assert "cannot start process " in errors or "could not start: can't start new thread" in errors
     assert (run.trials, bool(run.error)) == ((), True)
+
+
+@pytest.fixture
+def quick_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: a thousand files are synced there at no cost."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    place = memory / f"{tmp_path.name}-{os.getpid()}"
+    place.mkdir()
+    try:
+        yield place
+    finally:
+        place.rmdir()
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a soft limit of file descriptors that is too low",
+    outcome="it is raised to the hard limit; exit code 0",
+)
+@posix
+def test_many_files_raise_the_soft_limit(quick_folder: Path) -> None:
+    arguments = ("-c", "1", "-b", "150", "--key-space", "300", "--ops", "20", "-o", "csv:/dev/stdout")
+    code, output, errors = sqlstress(quick_folder, *arguments, "--quiet", program=bounded("-Sn 256"))
+    assert (code, errors) == (0, "")
+    assert len(output.splitlines()) == 2

@@ -11,6 +11,7 @@ import pytest
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left, strike
 from tests.faults.surroundings import posix
+from tests.rows import mostly_thorough, thorough
 
 DRY = ("kv", "-c", "1", *SHORT, "--driver", "dry", "--quiet")
 KV = ("kv", "-c", "1", *SHORT, "--quiet")
@@ -33,7 +34,9 @@ ODD = (
     outcome="exit code 0; the files are there and nowhere else",
 )
 @posix
-@pytest.mark.parametrize("experiment", ["sqlite3", "apsw", "methods", "keys", "cycles"])
+@pytest.mark.parametrize(
+    "experiment", mostly_thorough(("sqlite3", "apsw", "methods", "keys", "cycles"), ("sqlite3",))
+)
 def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None:
     place = tmp_path.joinpath(*ODD)
     place.mkdir(parents=True)
@@ -45,6 +48,7 @@ def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None
     assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="`ab` with such a --dir and such reports, stopped in the third slice",
@@ -71,7 +75,7 @@ def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> No
     outcome="exit code 0; the files are there and nowhere else",
 )
 @posix
-@pytest.mark.long
+@pytest.mark.thorough
 def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
     place = tmp_path.joinpath(*ODD)
     place.mkdir(parents=True)
@@ -89,7 +93,7 @@ def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_pa
     outcome="exit code 0; it is taken for the folder that it is",
 )
 @posix
-@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+@pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 def test_a_folder_named_like_a_uri_is_a_folder(tmp_path: Path, driver: str) -> None:
     (tmp_path / "file:x?mode=ro").mkdir()
     arguments = (*KV, "--driver", driver, "--dir", "file:x?mode=ro")

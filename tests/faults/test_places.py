@@ -6,7 +6,6 @@ import shutil
 import stat
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,17 +13,11 @@ from sqlstress.report import Run
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left
 from tests.faults.surroundings import is_root, posix, read_only
+from tests.rows import mostly_thorough, thorough
 
 DRY = ("kv", "-c", "1", *SHORT, "--driver", "dry", "--quiet")
 KV = ("kv", "-c", "1", *SHORT, "--quiet")
-
-
-def for_each(experiments: list[str]) -> list[Any]:
-    """Return parameters of a test, of which all but the first are for long runs."""
-    return [
-        pytest.param(experiment, marks=pytest.mark.long if number else ())
-        for number, experiment in enumerate(experiments)
-    ]
+MEASURED = ("kv", "methods", "keys", "cycles", "ab")
 
 
 # The folder of the databases
@@ -36,7 +29,7 @@ def for_each(experiments: list[str]) -> list[Any]:
     outcome="exit code 4 before anything is measured: which folder, why, what to do",
 )
 @posix
-@pytest.mark.parametrize("experiment", ["kv", *EXPERIMENTS])
+@pytest.mark.parametrize("experiment", mostly_thorough(("kv", *EXPERIMENTS), ("kv", "crash")))
 def test_a_read_only_folder_is_told_by_every_command(tmp_path: Path, experiment: str) -> None:
     with read_only(tmp_path):
         code, output, errors = sqlstress(tmp_path, *EXPERIMENTS.get(experiment, KV))
@@ -75,6 +68,7 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path, name: str, told: str) -> 
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="the folder of the databases removed between two cases",
@@ -101,7 +95,7 @@ def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> 
     outcome="exit code 1: the verdict is failed, and says that they were deleted; the figures don't count",
 )
 @posix
-@pytest.mark.parametrize("experiment", for_each(["kv", "methods", "keys", "cycles", "ab"]))
+@pytest.mark.parametrize("experiment", mostly_thorough(MEASURED, ("kv",)))
 def test_a_folder_that_vanishes_before_the_proof_fails_it(tmp_path: Path, experiment: str) -> None:
     code, errors, run = vanished(tmp_path, "verifying", experiment)
     assert (code, run.valid, run.verdict.status) == (1, (), "failed")
@@ -115,7 +109,7 @@ def test_a_folder_that_vanishes_before_the_proof_fails_it(tmp_path: Path, experi
     outcome="exit code 4: the verdict is unknown, and says what is gone; the figures don't count",
 )
 @posix
-@pytest.mark.parametrize("experiment", for_each(["kv", "methods", "keys", "cycles", "ab"]))
+@pytest.mark.parametrize("experiment", mostly_thorough(MEASURED, ()))
 def test_a_folder_that_vanishes_during_the_proof_leaves_it_open(tmp_path: Path, experiment: str) -> None:
     code, errors, run = vanished(tmp_path, "proving", experiment)
     assert (code, run.valid, run.verdict.status) == (4, (), "unknown")
@@ -135,6 +129,7 @@ def vanished(place: Path, moment: str, experiment: str) -> tuple[int, str, Run]:
     return code, errors, saved_report(place).runs[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="a path that is longer than SQLite takes",
@@ -159,7 +154,7 @@ def test_a_path_beyond_sqlites_limit_is_told(tmp_path: Path) -> None:
     outcome="exit code 4; everything is measured, the report is kept in the temporary folder",
 )
 @posix
-@pytest.mark.parametrize("lost", ["removed", "read-only", "taken"])
+@pytest.mark.parametrize("lost", ["removed", thorough("read-only"), thorough("taken")])
 def test_a_report_that_has_lost_its_place_is_kept_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
@@ -187,6 +182,7 @@ def test_a_report_that_has_lost_its_place_is_kept_elsewhere(
     assert left(databases) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="a report that exists, with rights of its own",

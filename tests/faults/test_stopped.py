@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.engine.processes import Command, gone, saved_report
+from tests.engine.processes import Command, gone, saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, second_case, strike
 from tests.faults.held import MOMENTS
+from tests.rows import mostly_thorough, thorough
 
 pytestmark = posix
 
@@ -29,11 +30,6 @@ ENDS = {
 }
 """Moment → the cases that are kept, and what is said; after the first case at all other moments."""
 BETWEEN = (1, "Stopped after 1 of 2 cases; what was measured is in report.json.\n")
-
-
-def each_of(rows: list[tuple[str, str]], quick: set[tuple[str, str]]) -> list[Any]:
-    """Return parameters of a test, of which all but some take too long for every day."""
-    return [pytest.param(*row, marks=[] if row in quick else pytest.mark.long) for row in rows]
 
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -55,7 +51,7 @@ IN_TURN = {(moment, SIGNALS[number % 3]) for number, moment in enumerate(MOMENTS
     "verifies, saves or shows",
     outcome="exit code 130 and where the finished cases are; nothing is left",
 )
-@pytest.mark.parametrize(("moment", "name"), each_of(ALL, IN_TURN))
+@pytest.mark.parametrize(("moment", "name"), mostly_thorough(ALL, IN_TURN))
 def test_a_signal_at_any_moment_keeps_the_finished_cases_and_leaves_nothing(
     tmp_path: Path, moment: str, name: str
 ) -> None:
@@ -96,10 +92,7 @@ def hammer(command: Command) -> threading.Thread:
 )
 @pytest.mark.parametrize(
     "moment",
-    [
-        moment if moment in ("starting", "showing") else pytest.param(moment, marks=pytest.mark.long)
-        for moment in MOMENTS
-    ],
+    mostly_thorough(MOMENTS, ("starting",)),
 )
 def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
     with second_case(tmp_path, moment) as command:
@@ -123,7 +116,7 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
     "measure, verify, save or show",
     outcome="exit code 130, a line that says where the finished cases are; nothing else is left",
 )
-@pytest.mark.parametrize(("experiment", "moment"), each_of(EVERYWHERE, HERE_AND_THERE))
+@pytest.mark.parametrize(("experiment", "moment"), mostly_thorough(EVERYWHERE, HERE_AND_THERE))
 def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment: str) -> None:
     with Held(tmp_path, moment, *EXPERIMENTS[experiment], *REPORT) as command:
         children = command.children()
@@ -140,7 +133,7 @@ def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment
     injected="Ctrl-C or SIGTERM to `ab` of two Pythons while a slice is measured",
     outcome="exit code 130; the other Python's processes and databases are gone too",
 )
-@pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["SIGINT", thorough("SIGTERM")])
 def test_a_slice_of_another_python_is_stopped_along(tmp_path: Path, name: str) -> None:
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     arguments = ("ab", *pythons, "-c", "2", "--duration", "60s", "--key-space", "500", *REPORT)
@@ -199,7 +192,7 @@ def test_a_closed_terminal_stops_it_and_its_progress_bar(tmp_path: Path) -> None
 )
 @pytest.mark.parametrize(
     "moment",
-    [moment if moment == "saving" else pytest.param(moment, marks=pytest.mark.long) for moment in MOMENTS],
+    mostly_thorough(MOMENTS, ()),
 )
 def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path, moment: str) -> None:
     with terminal() as (ours, streams), second_case(tmp_path, moment, **streams) as command:
@@ -213,6 +206,7 @@ def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path
     assert not kept or len(saved_report(tmp_path).runs) == kept
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="SIGHUP where it is ignored from outside (`nohup`), while it measures",
@@ -227,6 +221,7 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="Ctrl-C while it waits for somebody to read the pipe that the report goes to",
@@ -242,3 +237,116 @@ def test_a_pipe_that_nobody_reads_can_be_left(tmp_path: Path) -> None:
         code, _, errors = command.finish()
     assert (code, errors) == (130, DONE)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe.csv", "report.json"]
+
+
+MUCH = """
+workload = "kv"
+warmup = "50ms"
+[[case]]
+concurrency = 1
+key-space = 100
+duration = "50ms"
+[[case]]
+concurrency = {concurrency}
+key-space = {keys}
+duration = "{duration}"
+[[case]]
+concurrency = 1
+"""
+"""A case that is finished, one that is stopped amid much work, one that must not begin."""
+
+
+@pytest.mark.thorough
+@pytest.mark.fault(
+    area="stop",
+    injected="Ctrl-C while millions of keys are written or verified, or many workers start",
+    outcome="exit code 130; what was finished is saved, nothing is left",
+)
+@pytest.mark.parametrize(
+    ("moment", "concurrency", "keys", "duration"),
+    [("preparing", 1, 1_500_000, "60s"), ("starting", 16, 1000, "60s"), ("verifying", 1, 150_000, "50ms")],
+)
+def test_a_stop_amid_much_work_leaves_nothing_and_saves_what_was_finished(
+    tmp_path: Path, moment: str, concurrency: int, keys: int, duration: str
+) -> None:
+    text = MUCH.format(concurrency=concurrency, keys=keys, duration=duration)
+    (tmp_path / "plan.toml").write_text(text, encoding="utf-8")
+    with Held(tmp_path, moment, "run", "plan.toml", *REPORT, count=2) as command:
+        command.let_go()
+        if moment == "preparing":
+            command.until(lambda: command.files("kv.db"), "database")
+        if moment == "starting":
+            # Some of them are importing by then, where Python would answer Ctrl-C with a traceback.
+            command.until(lambda: len(command.workers()) > 4, "workers")
+        children = command.children()
+        strike(command, "SIGINT")
+        code, _, errors = command.finish()
+    report = saved_report(tmp_path)
+    assert code == 130
+    assert gone(children)
+    assert left(tmp_path) == ["plan.toml", "report.json"]
+    assert report.interrupted
+    assert report.planned == 3
+    assert report.runs[0].error is None
+    # A trial that has been verified when the signal is noticed is kept.
+    assert len(report.runs) in ((1, 2) if moment == "verifying" else (1,))
+    assert errors == f"Stopped after {len(report.runs)} of 3 cases; what was measured is in report.json.\n"
+
+
+BESIDE = ("--checkpointer", "restart", "--pinned-reader", "--checkpoint-interval", "10s")
+
+
+@pytest.mark.fault(
+    area="stop",
+    injected="SIGTERM to the program alone, in the window",
+    outcome="exit code 130; its processes end too",
+)
+@pytest.mark.parametrize("beside", [(), thorough(BESIDE)], ids=["workers", "and others"])
+def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, beside: tuple[str, ...]) -> None:
+    arguments = ("kv", "-c", "2", "--key-space", "500", "--duration", "60s", *beside)
+    with Command(tmp_path, *arguments) as command:
+        workers = command.await_load(2 if not beside else 5)
+        command.process.terminate()
+        code, output, errors = command.finish()
+    assert (code, output, errors) == (130, "", "Stopped after 0 of 1 cases.\n")
+    assert gone(workers)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.fault(
+    area="stop",
+    injected="Ctrl-C while Python still loads the program",
+    outcome="exit code 130, no traceback",
+)
+def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Path) -> None:
+    struck = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n"
+    (tmp_path / "click.py").write_text(struck, encoding="utf-8")
+    program = (
+        sys.executable,
+        "-c",
+        "import sys; sys.path.insert(0, '.'); import sqlstress.__main__ as m;sys.exit(m.main())",
+    )
+    code, output, errors = sqlstress(tmp_path, program=program)
+    assert (code, output, errors) == (130, "", "")
+
+
+@pytest.mark.fault(
+    area="crash",
+    injected="Ctrl-C or SIGTERM to a crash test and all its writers, in its second round",
+    outcome="exit code 130; what was proved is saved, nothing is left",
+)
+@pytest.mark.parametrize("name", ["SIGINT", thorough("SIGTERM")])
+def test_a_crash_test_that_is_stopped_keeps_what_it_proved(tmp_path: Path, name: str) -> None:
+    with Held(tmp_path, "starting", *EXPERIMENTS["crash"], *REPORT, count=2) as command:
+        children = command.children()
+        strike(command, name)
+        code, output, errors = command.finish()
+    report = saved_report(tmp_path)
+    kills = report.results["crash"]
+    assert code == 130
+    assert errors == "Stopped after 1 of 2 rounds; what was proved is in report.json.\n"
+    assert "Interrupted after 1 of 2 rounds" in output
+    assert (report.interrupted, kills.rounds) == (True, 1)
+    assert kills.acknowledged > 0
+    assert gone(children)
+    assert left(tmp_path) == ["report.json"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from sqlstress.engine.folder import PREFIX
-from tests.engine.processes import saved_report
+from tests.engine.processes import environment, saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, strike
 from tests.faults.held import MOMENTS
+from tests.rows import mostly_thorough
 
 pytestmark = posix
 
@@ -23,18 +26,13 @@ def close(command: Held, name: str) -> None:
     setattr(command.process, name, None)
 
 
-def mostly_long(moment: str) -> list[object]:
-    """Return all moments; but for one they take too long for every day."""
-    return [each if each == moment else pytest.param(each, marks=pytest.mark.long) for each in MOMENTS]
-
-
 @pytest.mark.fault(
     area="stop",
     injected="standard output closed, as by `head`, while it examines, prepares, starts, measures, verifies, "
     "saves or shows",
     outcome="exit code 0, no message; the report is saved",
 )
-@pytest.mark.parametrize("moment", mostly_long("showing"))
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ("showing",)))
 def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
         close(command, "stdout")
@@ -66,6 +64,7 @@ def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str, 
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="standard output closed, then Ctrl-C, in the third slice of `ab`",
@@ -87,7 +86,7 @@ def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
     "saves or shows",
     outcome="exit code 130, though nobody can be told; nothing is left",
 )
-@pytest.mark.parametrize("moment", mostly_long("starting"))
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
 def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
         close(command, "stderr")
@@ -97,6 +96,7 @@ def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment
     assert left(tmp_path) == (["report.json"] if moment in ("saving", "showing") else [])
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="a full disk behind the standard output, then Ctrl-C, with --keep",
@@ -116,3 +116,48 @@ def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> Non
     )
     (folder,) = left(tmp_path)
     assert folder.startswith(PREFIX)
+
+
+@pytest.mark.fault(
+    area="stop",
+    injected="the reader of `--help` gone",
+    outcome="exit code 0, no message",
+)
+def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m sqlstress kv --help | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(),
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.thorough
+@pytest.mark.fault(
+    area="resources",
+    injected="a full disk behind the standard output",
+    outcome="exit code 4 and a message; the report is saved",
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        code, _, errors = sqlstress(tmp_path, *KV, "--driver", "dry", "-o", "report.json", stdout=full)
+    assert (code, errors) == (4, "Error: cannot write to the standard output: No space left on device.\n")
+    assert (tmp_path / "report.json").exists()
+
+
+@pytest.mark.fault(
+    area="stop",
+    injected="standard output and standard error closed from the start",
+    outcome="exit code 0; the report is saved",
+)
+def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
+    program = ("bash", "-c", f'exec {sys.executable} -m sqlstress "$@" >&- 2>&-', "bash")
+    options = (*KV, "--driver", "dry", "--no-progress", "-o", "report.json")
+    code, _, _ = sqlstress(tmp_path, *options, program=program)
+    assert code == 0
+    assert (tmp_path / "report.json").exists()

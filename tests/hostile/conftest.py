@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,12 +14,15 @@ from hypothesis import strategies as st
 
 from sqlstress.cli.run_command import run
 from tests.cli.conftest import Said
+from tests.drawing import examples
 
 MOST_S = 2.0
 """Processor time that a case may take."""
 LONGEST = 420
 """Characters of a line of complaint, and what stands before it."""
 CODES = frozenset({0, 1, 2, 4})
+
+Drawn = TypeVar("Drawn", bound=Callable[..., None])
 
 
 class Judge:
@@ -66,6 +69,12 @@ def judge(
     return Judge(capsys, lambda name, value: record_testsuite_property(f"{request.node.name}: {name}", value))
 
 
-def amounts(usual: int, many: int) -> pytest.MarkDecorator:
-    """Run a test with so many cases, and with many more where long tests are asked for."""
-    return pytest.mark.parametrize("number", [usual, pytest.param(many, marks=pytest.mark.long)])
+def amounts(share: float, many: int) -> Callable[[Drawn], Drawn]:
+    """Run a test with a share of the usual number of cases, and with many where it is asked for long ones."""
+
+    def marked(test: Drawn) -> Drawn:
+        numbers = [pytest.param(examples(share), id="drawn"), pytest.param(many, marks=pytest.mark.long)]
+        drawn: Drawn = pytest.mark.hypothesis(pytest.mark.parametrize("number", numbers)(test))
+        return drawn
+
+    return marked

@@ -15,6 +15,8 @@ from sqlstress.report import to_json
 from sqlstress.report.document import LARGEST
 from tests.cli.conftest import Said
 from tests.example_report import example_report
+from tests.hostile.conftest import Judge
+from tests.rows import thorough
 
 MEMORY = 600 << 20
 """Address space of a process that refuses a file: Python and the file itself, and not much more."""
@@ -67,7 +69,7 @@ def around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     injected="an endless or a huge file as a report or a plan",
     outcome="exit code 2 in bounded memory; a line names the limit",
 )
-@pytest.mark.parametrize("name", ["/dev/zero", "large"])
+@pytest.mark.parametrize("name", ["/dev/zero", thorough("large")])
 def test_what_is_too_large_is_refused_in_bounded_memory(name: str) -> None:
     with Path("large").open("wb") as file:
         file.truncate(200_000_000)
@@ -83,15 +85,15 @@ def test_what_is_too_large_is_refused_in_bounded_memory(name: str) -> None:
     outcome="exit code 2 in a line",
 )
 @pytest.mark.parametrize("name", ["folder", "/dev/null", "-", "gone"])
-def test_what_is_no_file_is_refused(name: str) -> None:
+def test_what_is_no_file_is_refused(judge: Judge, name: str) -> None:
     Path("folder").mkdir()
     for arguments in commands(name):
-        said = limited(*arguments)
+        said = judge(*arguments)
         assert said.code == 2 and name in said.err
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [("good.json", ["report"]), ("good.toml", ["run", "-o", "stop"])]
+    ("name", "arguments"), [("good.json", ["report"]), thorough("good.toml", ["run", "-o", "stop"])]
 )
 def test_a_pipe_is_read_like_a_file(name: str, arguments: list[str]) -> None:
     with Path(name).open("rb") as file:
@@ -102,6 +104,7 @@ def test_a_pipe_is_read_like_a_file(name: str, arguments: list[str]) -> None:
     assert "-o 'stop'" in piped.err or piped.out
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="input",
     injected="a pipe that never ends, as a report or a plan",

@@ -76,6 +76,7 @@ def test_the_largest_sweep_is_shown_in_every_format_in_time(judge: Judge, name: 
         show(judge, way)
 
 
+@pytest.mark.thorough
 def test_a_thousand_layouts_are_shown_in_time(judge: Judge) -> None:
     document = saved("linux-20-files")
     (first, *_) = document["runs"]

@@ -52,7 +52,7 @@ def save(name: str, document: Any) -> None:
     injected="reports harmed at any place, with hostile names",
     outcome="shown in every format with every text escaped, or refused in a line",
 )
-@amounts(300, 9000)
+@amounts(3, 9000)
 def test_any_report_is_shown_in_any_format_or_refused_in_a_line(
     judge: Judge, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +97,7 @@ def torn(draw: st.DrawFn) -> bytes:
     injected="reports cut off or torn at any byte",
     outcome="refused in a line",
 )
-@amounts(200, 5000)
+@amounts(2, 5000)
 def test_any_bytes_are_a_report_or_refused_in_a_line(judge: Judge, number: int) -> None:
     def check(data: bytes) -> None:
         Path("a.json").write_bytes(data)

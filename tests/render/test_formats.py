@@ -6,9 +6,8 @@ import subprocess
 import sys
 
 from sqlstress.render import FORMATS
-from sqlstress.render.ci.bencher import bencher_json
-from sqlstress.render.ci.benchmark_action import throughput_json
 from sqlstress.render.ci.junit import report_junit
+from sqlstress.render.ci.trackers import bencher_json, throughput_json
 from sqlstress.render.csvfile import report_csv
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html

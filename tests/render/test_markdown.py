@@ -6,13 +6,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from sqlstress.render.markdown import report_markdown
 from sqlstress.report import Report
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import EXAMPLE, beside_report, classic_report, update_report, with_one
-from tests.strategies import reports
 
 VARIANTS = {
     "report": example_report,
@@ -29,9 +27,8 @@ def test_the_report_is_written_as_kept(name: str) -> None:
     assert_golden(f"{name}.md", report_markdown(VARIANTS[name]()))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(reports)
-def test_whatever_the_report_each_table_has_as_many_cells_in_every_row(report: Report) -> None:
+def check_tables(report: Report) -> None:
+    """Check that each table has as many cells in every row."""
     for block in report_markdown(report).split("\n\n"):
         if block.startswith("|"):
             lines = block.rstrip("\n").split("\n")
@@ -41,9 +38,8 @@ def test_whatever_the_report_each_table_has_as_many_cells_in_every_row(report: R
             assert not UNESCAPED_PIPE.search(block)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(reports)
-def test_whatever_the_report_no_tag_and_no_code_span_comes_in(report: Report) -> None:
+def check_no_markup(report: Report) -> None:
+    """Check that no tag and no code span comes in."""
     assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*`", report_markdown(report))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Report, Run
@@ -25,7 +24,6 @@ from tests.render.variants import (
     with_case,
     with_one,
 )
-from tests.strategies import reports
 
 VARIANTS = {
     "report": example_report,
@@ -48,9 +46,8 @@ def test_every_line_fits_a_terminal_of_80_columns(make: Callable[[], Report]) ->
     assert max(map(len, report_text(make()).splitlines())) <= WIDTH
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(reports)
-def test_whatever_the_report_it_is_shown_in_visible_lines_of_80_columns(report: Report) -> None:
+def check_lines(report: Report) -> None:
+    """Check that a report is shown in visible lines of 80 columns."""
     text = report_text(report)
     assert max(map(len, text.split("\n"))) <= WIDTH
     assert not [

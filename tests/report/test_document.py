@@ -8,18 +8,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.report import FORMAT_VERSION, Report, from_json, to_json
+from tests.drawing import examples
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.strategies import reports
 
 TEXT = to_json(example_report())
 MAJOR = int(FORMAT_VERSION.split(".")[0])
 
-many_fields = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many_fields = settings(max_examples=examples(0.5))
 
 
 def changed(**keys: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.report.number_lists import INT_LIMIT, all_rows, all_whole
+from sqlstress.report.jsonable import INT_LIMIT, all_rows, all_whole
 
 NUMBERS: st.SearchStrategy[Any] = st.integers(-3, 3) | st.sampled_from(
     [INT_LIMIT, INT_LIMIT - 1, 1 - INT_LIMIT, -INT_LIMIT, True, 1.0, "1", None, (), [1]]

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Report, from_json, schema, to_json
+from tests.drawing import examples
 from tests.example_report import example_report, failed_report
 from tests.strategies import reports
 
@@ -66,7 +67,7 @@ def test_the_example_reports_are_valid() -> None:
         VALIDATOR.validate(json.loads(to_json(report)))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(0.4))
 @given(reports)
 def test_every_report_that_can_be_written_is_valid(report: Report) -> None:
     VALIDATOR.validate(json.loads(to_json(report)))

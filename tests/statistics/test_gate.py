@@ -15,6 +15,7 @@ from sqlstress.statistics.gate import (
     LOOKS,
     PASS,
     UNDECIDED,
+    Tolerance,
     conclude,
     geometric_means,
     is_drop,
@@ -51,6 +52,35 @@ def test_one_pair_of_ten_on_the_other_side_is_enough_to_go_on() -> None:
     agreeing = around(0.8)
     assert conclude([agreeing], TEN_PERCENT, 0.001, last=False) == FAIL
     assert conclude([[*agreeing[:-1], 0.01]], TEN_PERCENT, 0.001, last=False) == UNDECIDED
+
+
+def test_half_of_what_is_allowed_is_fine() -> None:
+    tps, p99 = tolerance("tps", 0.1), tolerance("p99", 0.1)
+    assert (math.exp(tps.fail_below), math.exp(tps.pass_above)) == pytest.approx((0.9, 0.95))
+    assert (math.exp(-p99.fail_below), math.exp(-p99.pass_above)) == pytest.approx((1.1, 1.05))
+
+
+@pytest.mark.parametrize("share", [1, 1.5])
+def test_where_all_of_tps_may_be_lost_nothing_fails(share: float) -> None:
+    assert tolerance("tps", share) == Tolerance(-math.inf, -math.inf)
+
+
+def test_a_drop_of_just_what_is_allowed_does_not_fail() -> None:
+    assert not is_drop([-0.5] * 20, 0.004, Tolerance(-0.5, -0.25))
+
+
+def test_a_drop_of_just_half_of_what_is_allowed_does_not_pass() -> None:
+    assert conclude([[-0.25] * 20], Tolerance(-0.5, -0.25), 0.004, last=False) == UNDECIDED
+
+
+def test_where_the_bound_is_no_change_there_is_no_drop() -> None:
+    # The one pair that makes up for any other puts the bound at zero.
+    assert not is_drop([-2.0] * 10 + [2.0], 0.004, Tolerance(-0.5, -0.25))
+
+
+def test_cells_of_different_numbers_of_pairs_have_no_mean() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        geometric_means([[1.0], [1.0, 2.0]])
 
 
 def test_p99_may_rise_by_what_tps_may_fall() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.statistics.histogram import Recorder, bucket_floor, bucket_of, merge, percentile
+from sqlstress.statistics.histogram import Recorder, bucket_floor, bucket_of, is_bucket, merge, percentile
 from tests.strategies import histograms, latencies_ns
 
 ROUNDING = 2**-24
@@ -47,8 +47,16 @@ def test_a_bucket_begins_where_its_own_index_begins(index: int) -> None:
 
 
 def test_zero_has_a_bucket_of_its_own_below_all_others() -> None:
-    assert bucket_of(0) < bucket_of(1)
+    assert bucket_of(0) == 0 < bucket_of(1)
     assert recorded([0, 0, 1]) == {bucket_of(0): 2, bucket_of(1): 1}
+
+
+@pytest.mark.parametrize(
+    ("index", "possible"),
+    [(-1, False), (0, True), (1, True), (0x7F7E, True), (0x7F7F, False), (0x7F80, False)],
+)
+def test_a_bucket_begins_at_zero_or_above_and_ends_at_a_finite_number(index: int, possible: bool) -> None:
+    assert is_bucket(index) is possible
 
 
 @given(st.lists(latencies_ns, max_size=50))
@@ -116,3 +124,19 @@ def test_buckets_may_be_read_again_while_recording_goes_on() -> None:
     first = recorder.buckets()
     recorder.record([5])
     assert (first, recorder.buckets()) == ({bucket_of(5): 1}, {bucket_of(5): 2})
+
+
+@given(st.lists(st.lists(latencies_ns, max_size=5), max_size=5))
+def test_the_largest_latency_is_kept_exactly_whenever_buckets_are_read(batches: list[list[int]]) -> None:
+    recorder = Recorder()
+    for batch in batches:
+        recorder.record(batch)
+        recorder.buckets()
+    assert recorder.largest() == max((ns for batch in batches for ns in batch), default=0)
+
+
+def test_without_a_latency_the_largest_is_zero() -> None:
+    recorder = Recorder()
+    assert recorder.largest() == 0
+    assert recorder.buckets() == {}
+    assert recorder.largest() == 0

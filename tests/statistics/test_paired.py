@@ -45,12 +45,14 @@ def test_a_critical_value_is_the_last_one_within_alpha(pairs: int, alpha: float)
     assert probability(found, pairs) <= alpha < probability(found + 1, pairs)
 
 
+@pytest.mark.thorough
 def test_hundreds_of_pairs_agree_with_the_normal_approximation() -> None:
     pairs = 300
     mean, deviation = pairs * (pairs + 1) / 4, math.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
     assert critical(pairs, 0.01) == pytest.approx(mean + deviation * NormalDist().inv_cdf(0.01), abs=60)
 
 
+@pytest.mark.thorough
 @given(fine)
 def test_the_p_value_is_scipys_where_there_are_no_ties(differences: list[int]) -> None:
     stats = pytest.importorskip("scipy.stats")
@@ -79,7 +81,7 @@ def test_the_upper_bound_lies_below_zero_exactly_when_the_p_value_is_within_alph
 def test_the_estimate_is_what_one_computes_by_hand() -> None:
     assert walsh_averages([1, 2, 10]) == [1, 1.5, 2, 5.5, 6, 10]
     assert hodges_lehmann([1, 2, 10]) == 3.75
-    with pytest.raises(ValueError, match="no pairs"):
+    with pytest.raises(ValueError, match=r"^there is no estimate of no pairs$"):
         hodges_lehmann([])
 
 

@@ -12,6 +12,7 @@ distinct = st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=14, uniqu
 samples = st.lists(st.integers(-5, 5), min_size=1, max_size=8)
 
 
+@pytest.mark.thorough
 @given(distinct, st.integers(1, 13), st.floats(0.001, 0.5))
 def test_a_drop_is_shown_exactly_when_scipys_p_value_is_within_alpha(
     values: list[int], at: int, alpha: float
@@ -49,6 +50,24 @@ def test_the_estimate_lies_within_its_interval_and_turns_with_the_samples(
     ends = interval(base, other)
     assert ends is None or ends[0] <= shift(base, other) <= ends[1]
     assert len(differences(base, other)) == len(base) * len(other)
+
+
+def test_the_bound_leaves_out_as_many_of_the_largest_differences_as_the_tables_say() -> None:
+    powers = [2.0**n for n in range(10)]
+    assert upper_bound(powers, powers, 0.025) == differences(powers, powers)[-24]
+    assert upper_bound([1, 2, 3], [1, 2, 3], 0.05) == 2
+    assert upper_bound([1, 2, 3], [1, 2, 3], 0.01) is None
+
+
+def test_the_interval_leaves_out_as_many_differences_at_either_end_as_the_tables_say() -> None:
+    powers = [2.0**n for n in range(10)]
+    found = differences(powers, powers)
+    assert interval(powers, powers) == (found[23], found[-24])
+
+
+def test_four_values_each_are_just_enough_for_an_interval_of_95_percent() -> None:
+    assert interval([1, 2, 3, 4], [1, 2, 3, 4]) == (-3, 3)
+    assert interval([1, 2, 3], [1, 2, 3, 4]) is None
 
 
 @pytest.mark.parametrize(("alpha", "size"), [(0.05, 3), (0.01, 5), (0.0025, 6), (0.5, 1)])

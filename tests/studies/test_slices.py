@@ -61,6 +61,7 @@ def test_a_slice_of_our_own_is_a_verified_trial_and_leaves_nothing_behind(tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_slice_of_another_python_is_a_verified_trial_with_what_is_known_of_that_python(
     tmp_path: Path,
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.system.in_use import remove, tried_again
+from sqlstress.system.files import remove, tried_again
 
 
 class Held:

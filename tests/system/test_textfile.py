@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.system.textfile import read_text
+from sqlstress.system.files import read_text
 
 
 def test_a_file_of_the_limit_is_read_whole(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -34,6 +36,7 @@ class Elsewhere:
 
     def __init__(self, driver: str, database: Path) -> None:
         self.database = database
+        self._names: set[str] = set()
         self.process = subprocess.Popen(
             [sys.executable, "-c", SERVE, driver],
             cwd=ROOT,
@@ -50,12 +53,22 @@ class Elsewhere:
     ) -> None:
         self.process.communicate()
 
+    @contextmanager
+    def at(self, database: Path) -> Iterator[Elsewhere]:
+        """Use another database; close its connections afterwards."""
+        self.database = database
+        yield self
+        for name in list(self._names):
+            self.close(name)
+
     def rows(self, who: str, sql: str) -> list[list[Any]]:
         """Run a statement on the connection of that name, opened if need be; return its rows."""
+        self._names.add(who)
         return self._ask(who, sql)
 
     def close(self, who: str) -> None:
         """Close the connection of that name."""
+        self._names.discard(who)
         self._ask(who, None)
 
     def _ask(self, who: str, sql: str | None) -> list[list[Any]]:

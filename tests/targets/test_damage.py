@@ -17,6 +17,7 @@ from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import btree
 from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, OVERFLOW, DamagedFile, Tree
 from sqlstress.targets.sqlite.space import measure_space
+from tests.drawing import examples
 from tests.targets.both_ways import Pages, needs_dbstat, read, trees_in
 from tests.targets.databases import FILL, TABLES, create
 
@@ -252,7 +253,7 @@ def damaged(damage: list[tuple[int, bytes]], length: int | None) -> bytes:
     return bytes(data[:length])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(3))
 @given(damages(), st.none() | st.integers(0, len(sound()[0])))
 def test_whatever_is_damaged_the_walk_ends_and_says_so_if_it_sees_it(
     damage: list[tuple[int, bytes]], length: int | None
@@ -269,7 +270,6 @@ def test_whatever_is_damaged_the_walk_ends_and_says_so_if_it_sees_it(
 
 
 @needs_dbstat
-@settings(max_examples=100)
 @given(damages(), st.none() | st.integers(1, len(sound()[0])))
 def test_whatever_is_damaged_a_measurement_by_sqlite_fails_in_one_line(
     damage: list[tuple[int, bytes]], length: int | None

@@ -18,6 +18,7 @@ from sqlstress.experiments.kv.keys import encoder
 from sqlstress.experiments.kv.partition import bucket_of
 from sqlstress.experiments.kv.spec import KEY_TYPES
 from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
+from tests.drawing import examples
 from tests.targets.filled import contents, create, open_store
 
 
@@ -106,5 +107,5 @@ def test_a_store_behaves_like_a_dict(case: Case, busy: str, tmp_path: Path) -> N
     OwnMachine.case = replace(case, settings=replace(case.settings, busy=busy))
     OwnMachine.folders = (tmp_path / str(number) for number in itertools.count())
     run_state_machine_as_test(
-        OwnMachine, settings=settings(deadline=None, max_examples=15, stateful_step_count=30)
+        OwnMachine, settings=settings(max_examples=examples(0.15), stateful_step_count=30)
     )

@@ -2,17 +2,7 @@
 
 from sqlstress.analysis.comparison.compared import Compared, Comparison, compare
 from sqlstress.analysis.comparison.conclusions import conclude
-from sqlstress.analysis.comparison.difference import Difference
+from sqlstress.analysis.comparison.differences import Difference
 from sqlstress.analysis.comparison.matching import LETTERS, Part, Table, match
 
-__all__ = [
-    "LETTERS",
-    "Compared",
-    "Comparison",
-    "Difference",
-    "Part",
-    "Table",
-    "compare",
-    "conclude",
-    "match",
-]
+__all__ = ["LETTERS", "Compared", "Comparison", "Difference", "Part", "Table", "compare", "conclude", "match"]

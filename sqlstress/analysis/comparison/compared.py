@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlstress.analysis.comparison.barriers import barriers
-from sqlstress.analysis.comparison.difference import Difference
+from sqlstress.analysis.comparison.differences import Difference, barriers, remarks
 from sqlstress.analysis.comparison.matching import Table, match
-from sqlstress.analysis.comparison.remarks import remarks
-from sqlstress.analysis.rate import rate_of
+from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.wording import finite
 from sqlstress.report import Report, Run, Trial
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from sqlstress.analysis.wording import size
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment, layout
-from sqlstress.experiments.crash.records import RECORDS
 from sqlstress.experiments.crash.spec import KILLING, MOST_FILES, MOST_WRITERS, Extra, Transactions
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, whole
@@ -23,6 +21,10 @@ Asked = Ask[Transactions, Extra]
 
 def cases(asked: Asked) -> Iterator[Case]:
     """Yield the case. Raises UsageError when options don't fit."""
+    # Only here: help waits for nothing that it does not show.
+    from sqlstress.analysis.wording import size
+    from sqlstress.experiments.crash.records import RECORDS
+
     check_locking(asked)
     needed = RECORDS * asked.spec.batch * asked.spec.value_size * asked.case.buckets
     if needed > LARGEST:
@@ -74,9 +76,7 @@ CRASH = Experiment(
         ),
         *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout", "busy"),
         otherwise(
-            "driver",
-            parse=choice("sqlite3", "apsw"),
-            help="sqlite3 (standard library) or apsw (extra).",
+            "driver", parse=choice("sqlite3", "apsw"), help="sqlite3 (standard library) or apsw (extra)."
         ),
         *common("seed"),
     ),

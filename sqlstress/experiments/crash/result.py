@@ -9,7 +9,7 @@ from sqlstress.report.case import Case
 from sqlstress.report.misfit import Misfit
 from sqlstress.report.results import Verdict
 
-ACKNOWLEDGED, WHOLE, INTEGRITY, SURVIVORS = CHECKS = (
+ACKNOWLEDGED, WHOLE, INTEGRITY, SURVIVORS = (
     "acknowledged transactions",
     "whole transactions",
     "integrity_check",

@@ -17,9 +17,8 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.crash.database import Database
 from sqlstress.experiments.crash.records import MOST_WRITERS
 from sqlstress.experiments.crash.result import Kills
-from sqlstress.experiments.crash.round import Round
+from sqlstress.experiments.crash.round import Round, draw
 from sqlstress.experiments.crash.spec import Extra
-from sqlstress.experiments.crash.strikes import draw
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.case import Case
 from sqlstress.report.problems import added

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from sqlstress.experiments.cycles.spec import Cycling
 
+
 KINDS = ("begin", "insert", "delete", "commit", "checkpoint")
 BEGIN, INSERT, DELETE, COMMIT, CHECKPOINT = range(len(KINDS))
 
@@ -60,3 +61,9 @@ def committed(cycling: Cycling, worker: int, salt: int, done: int) -> list[str]:
         elif kind == COMMIT:
             durable = rows.copy()
     return rows if cycling.transaction == "none" else durable
+
+
+STATEMENTS = "statements"
+"""Of the experiment with cycles: ns in the inserts and deletes of each cycle."""
+BEGIN_AND_COMMIT = "BEGIN and COMMIT"
+"""ns in those of transactions, in the cycle in which they fell."""

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.engine.protocols import TIMEOUT, Chunk, Findings, Stamps
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.cycles.looks import Asking, is_watched
-from sqlstress.experiments.cycles.moves import KINDS
-from sqlstress.experiments.cycles.steps import Steps
-from sqlstress.experiments.cycles.times import CycleTimes
+from sqlstress.experiments.cycles.moves import (
+    BEGIN,
+    BEGIN_AND_COMMIT,
+    CHECKPOINT,
+    COMMIT,
+    DELETE,
+    INSERT,
+    KINDS,
+    STATEMENTS,
+    moves_of,
+    table,
+)
 from sqlstress.statistics.units import NS_PER_S
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.dry.place import DryPlace
+    from sqlstress.targets.keyvalue import Operation
+    from sqlstress.targets.sqlite.client import Client
+    from sqlstress.targets.sqlite.drivers import Connection
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 
@@ -87,3 +100,85 @@ class CyclesSource(OrderedSource):
     def close(self) -> None:
         if self._client:
             self._client.close()
+
+
+class Steps:
+    """Makes the steps of one worker, who has a connection and a table of its own."""
+
+    def __init__(self, case: Case, worker: int, salt: int, client: Client | None) -> None:
+        """Without a client the steps do nothing."""
+        self._worker, self._salt = worker, salt
+        self._cycling = case.spec
+        self._calls = _prepared(client, table(worker)) if client else [_nothing] * len(KINDS)
+
+    def of_cycle(self, cycle: int) -> Iterator[Step]:
+        """Yield the steps of a cycle, counted from 1."""
+        left_over = self._cycling.rows if cycle > 1 else 0
+        rows = {INSERT: 1, DELETE: self._cycling.rows + left_over}
+        for kind, value in moves_of(self._cycling, cycle, self._worker, self._salt):
+            yield Step(kind, self._calls[kind], (value,) if kind == INSERT else (), rows.get(kind, 0))
+
+    def closing(self) -> Iterator[Step]:
+        """Yield the step after the last cycle."""
+        yield Step(CHECKPOINT, self._calls[CHECKPOINT], (), 0)
+
+
+def _prepared(client: Client, name: str) -> list[Operation]:
+    """Return the call of each kind of step. It waits for its turn where it begins to write."""
+    connection = client.connect(0)
+    calls: list[Operation] = [
+        connection.writer(sql)
+        for sql in (
+            "BEGIN IMMEDIATE",
+            f"INSERT INTO {name} (value) VALUES (?)",
+            f"DELETE FROM {name}",
+            "COMMIT",
+        )
+    ]
+    if client.waits_outside:
+        # Nothing is to be undone: a statement that was BUSY did nothing, and a COMMIT can be tried again.
+        calls = [client.retried(call, lambda: None) for call in calls]
+    return [*calls, lambda _: _checkpoint(connection)]
+
+
+def _checkpoint(connection: Connection) -> None:
+    # Closing the connection would do it too, but nobody could see that it was kept from its end.
+    ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    if busy:
+        raise EnvironmentFailure(
+            "the closing checkpoint met a lock that stayed taken: end what else reads the database."
+        )
+
+
+def _nothing(params: object) -> None:
+    """Stand for a call where nothing is stored."""
+
+
+class CycleTimes:
+    """Adds up the steps of a cycle until it ends."""
+
+    def __init__(self) -> None:
+        self._statements: list[int] = []
+        self._bounds: list[int] = []
+        self._sums = dict.fromkeys(range(256), 0)
+
+    def add(self, kinds: Sequence[int], stamps: Stamps) -> None:
+        """Count steps that were done."""
+        for kind, begin, end in zip(kinds, *stamps, strict=True):
+            self._sums[kind] += end - begin
+
+    def end_cycle(self) -> None:
+        """Say that the steps so far were a cycle."""
+        self._statements.append(self._sums[INSERT] + self._sums[DELETE])
+        self._bounds.append(self._sums[BEGIN] + self._sums[COMMIT])
+        self._sums = dict.fromkeys(range(256), 0)
+
+    @property
+    def cycles(self) -> int:
+        """The cycles that have ended."""
+        return len(self._statements)
+
+    def series(self) -> list[tuple[str, str, list[int]]]:
+        """Return name, unit and values, one a cycle; BEGIN and COMMIT only where there are any of ours."""
+        figures = ((STATEMENTS, self._statements), (BEGIN_AND_COMMIT, self._bounds))
+        return [(name, "ns", values) for name, values in figures if any(values)]

@@ -171,9 +171,9 @@ KV = Experiment(
     work="sqlstress.experiments.kv.work:KeyValueWork",
     worker="sqlstress.experiments.kv.worker:open_source",
     companions={
-        "checkpointer": "sqlstress.experiments.kv.beside.checkpointer:Checkpointer",
-        "pinned reader": "sqlstress.experiments.kv.beside.pinned_reader:PinnedReader",
-        "WAL watcher": "sqlstress.experiments.kv.beside.wal_watcher:WalWatcher",
+        "checkpointer": "sqlstress.experiments.kv.beside.companions:Checkpointer",
+        "pinned reader": "sqlstress.experiments.kv.beside.companions:PinnedReader",
+        "WAL watcher": "sqlstress.experiments.kv.beside.companions:WalWatcher",
     },
     shown="sqlstress.experiments.kv.shown:KeyValueShown",
 )

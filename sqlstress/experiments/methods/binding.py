@@ -1,4 +1,4 @@
-"""The methods, each as one function, and what a binding must offer for them."""
+"""The methods, each as one function; what a binding must offer for them, and what it refuses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.experiments.methods import sql
 from sqlstress.experiments.methods.course import Course
-from sqlstress.experiments.methods.limits import LimitReached, most, refusal
-from sqlstress.experiments.methods.own import Own
-from sqlstress.experiments.methods.tables import PATH, PENDING, Pair, pairs
+from sqlstress.experiments.methods.tables import PATH, PENDING, Own, Pair, pairs
 from sqlstress.targets.sqlite.drivers import Row
 
 if TYPE_CHECKING:
@@ -169,3 +167,39 @@ class Binding(ABC):
                 raise
             return False
         return True
+
+
+_REFUSALS = (
+    "parser stack overflow",
+    "Expression tree is too large",
+    "too many SQL variables",
+    "too many terms",
+    "string or blob too big",
+    "Recursion limit",
+)
+"""How SQLite says so; the result code is the one of any wrong statement."""
+
+
+class LimitReached(Exception):
+    """It was seen beforehand that a statement would be refused."""
+
+
+def refusal(error: Exception) -> str | None:
+    """Return what a limit's error says; None for any other error."""
+    if isinstance(error, RecursionError):
+        return "Python's recursion limit, which Peewee met while it nested the conditions"
+    text = str(error)
+    found = isinstance(error, LimitReached) or any(phrase in text for phrase in _REFUSALS)
+    return text if found else None
+
+
+def most(fits: Callable[[int], bool], refused: int) -> int:
+    """Return the largest number below `refused` that fits, if all numbers below it do."""
+    fitting = 0
+    while refused - fitting > 1:
+        middle = (fitting + refused) // 2
+        if fits(middle):
+            fitting = middle
+        else:
+            refused = middle
+    return fitting

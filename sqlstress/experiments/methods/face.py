@@ -209,9 +209,7 @@ METHODS = Experiment(
             varies=True,
         ),
         otherwise(
-            "concurrency",
-            default="1",
-            help="Processes at once, each with a range of its own: 4 or 1,2,4.",
+            "concurrency", default="1", help="Processes at once, each with a range of its own: 4 or 1,2,4."
         ),
         *chosen(_EXTRA, "scale", "full"),
         *common("repeat"),
@@ -224,9 +222,7 @@ METHODS = Experiment(
     one_table=_one_table,
     same_work=_same_work,
     forget=lambda case: replace(case, spec=replace(case.spec, samples=0)),
-    may_be_unknown={
-        QUERIED: ("the size of the table that is queried", queried),
-    },
+    may_be_unknown={QUERIED: ("the size of the table that is queried", queried)},
     work_of=_work_of,
     in_label=frozenset(one for one in Method.__slots__),
     counted="rows",
@@ -234,6 +230,6 @@ METHODS = Experiment(
     timeout_s=lambda case: float(case.spec.timeout_s),
     work="sqlstress.experiments.methods.work:MethodsWork",
     worker="sqlstress.experiments.methods.worker:MethodsSource",
-    needless="sqlstress.experiments.methods.needless:needless",
+    needless="sqlstress.experiments.methods.work:needless",
     shown="sqlstress.experiments.methods.shown:MethodsShown",
 )

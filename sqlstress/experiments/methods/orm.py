@@ -6,14 +6,41 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, ClassVar
 
 import peewee
 
 from sqlstress.experiments.methods.binding import Binding
-from sqlstress.experiments.methods.models import MODELS, Result, Sample
 from sqlstress.experiments.methods.tables import PENDING, Pair
 from sqlstress.targets.sqlite.drivers import Row
+
+
+class Sample(peewee.Model):
+    """A sample is a file."""
+
+    id = peewee.AutoField()
+    path = peewee.TextField(unique=True)
+
+    class Meta:
+        table_name = "sample"
+
+
+class Result(peewee.Model):
+    """What was computed of a pair of samples; -1 while it has not been."""
+
+    a = peewee.ForeignKeyField(Sample)
+    b = peewee.ForeignKeyField(Sample)
+    val = peewee.FloatField(default=-1)
+    a_id: int  # the columns themselves, to which Peewee gives these names
+    b_id: int
+
+    class Meta:
+        table_name = "result"
+        primary_key = peewee.CompositeKey("a", "b")
+        constraints: ClassVar = [peewee.Check("a_id < b_id")]
+
+
+MODELS = (Sample, Result)
 
 
 class Orm(Binding):
@@ -75,9 +102,5 @@ def values_join(wanted: Sequence[Pair]) -> Any:
     return Result.select().join(given, on=same)
 
 
-FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {
-    "BLK": nested,
-    "ROW": row_values,
-    "VALUES": values_join,
-}
+FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {"BLK": nested, "ROW": row_values, "VALUES": values_join}
 """Method → its query."""

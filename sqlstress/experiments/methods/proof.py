@@ -36,7 +36,7 @@ class Told:
             if 0 <= gap < self.acknowledged:
                 what = f"{shown(self.places[gap])} is gone"
             else:
-                what = f"it was not told of {shown(self.places[self.acknowledged])}"
+                what = f"it was not told of {shown(self.places[own.find(1, self.acknowledged)])}"
             return f"{self.who} was told of {self.acknowledged:,} rows, and {found:,} are there: {what}"
         if 0 <= gap < found:
             first = shown(self.places[gap])

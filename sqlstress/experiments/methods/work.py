@@ -7,25 +7,37 @@ takes on the journal mode of each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from sqlstress.engine.examine import examined, reading_checks
 from sqlstress.engine.ledger import Ledger, shared_words
-from sqlstress.engine.protocols import Outcome
+from sqlstress.engine.protocols import LIMIT, TIMEOUT, Outcome
 from sqlstress.engine.proven import ProvenWork
-from sqlstress.experiments.methods.examine import Reader
-from sqlstress.experiments.methods.own import own
-from sqlstress.experiments.methods.proof import Told, check_rows
+from sqlstress.experiments.methods.face import tricks_of
+from sqlstress.experiments.methods.proof import Found, Told, check_rows, ordered
 from sqlstress.experiments.methods.spec import Method
-from sqlstress.experiments.methods.tables import PATH, SCHEMA, VALUE, pair_at, places_before
-from sqlstress.report import Check
+from sqlstress.experiments.methods.tables import (
+    PATH,
+    PENDING,
+    SCHEMA,
+    VALUE,
+    own,
+    pair_at,
+    pair_place,
+    places_before,
+    sample_place,
+    value,
+)
+from sqlstress.report import Check, Run
 from sqlstress.report.case import Case
+from sqlstress.report.problems import Tally
 from sqlstress.system.pulse import Pulse, paced
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers import Connection
+from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.place import SqlitePlace
 
@@ -42,8 +54,7 @@ class MethodsWork(ProvenWork):
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
-        assert case.spec
-        self.method: Method = case.spec
+        self.method = case.spec
         self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
         self.shared = (self._words, self._written)
         self._carry = carry
@@ -136,3 +147,64 @@ class MethodsWork(ProvenWork):
 def prepared(rows: int) -> Told:
     """Return that so many rows were there when the cell began."""
     return Told("the preparation", range(rows), rows)
+
+
+REASONS = {TIMEOUT: "timed out", LIMIT: "met a limit"}
+
+
+def needless(case: Case, runs: Sequence[Run]) -> str | None:
+    """Return why a cell need not be measured after these runs of cells; None when it must."""
+    for run in runs:
+        scale = run.case.spec.scale
+        if scale >= case.spec.scale or _series(run.case) != _series(case):
+            continue
+        outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
+        if outcome:
+            return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
+    return None
+
+
+def _series(case: Case) -> Case:
+    """Return what the cells of a method at all its scales have in common."""
+    return replace(case, spec=replace(case.spec, scale=0))
+
+
+class Reader:
+    """Reads one file."""
+
+    def __init__(self, case: Case, method: Method, path: Path, pulse: Pulse) -> None:
+        self._case, self._method, self._path, self._pulse = case, method, path, pulse
+
+    def samples(self, told: Sequence[Told]) -> Iterator[Found]:
+        """Yield the samples, in the order of their ids; one whose id is not its own belongs nowhere."""
+        rows = self._rows("SELECT id, path FROM sample ORDER BY id")
+        found = ((row, sample_place(row[1])) for row in rows)
+        if len(told) == 1:
+            # Ids are taken in the order of insertion…
+            return (
+                (row, place if place is not None and row[0] == place + 1 else None) for row, place in found
+            )
+        # … of which several processes have none, but each has its own.
+        return ordered([*found], told)
+
+    def results(self, samples: int) -> Iterator[Found]:
+        """Yield the results of so many samples; one with a wrong value belongs nowhere."""
+        is_query, seed = self._method.phase == "query", self._case.seed
+        for row in self._rows("SELECT a_id, b_id, val FROM result"):
+            a, b, found = row
+            place = pair_place(a, b, samples)
+            expected = value(a, b, seed) if is_query and place is not None else PENDING
+            yield row, place if found == expected else None
+
+    def _rows(self, query: str) -> Iterator[Row]:
+        with files.opened(self._case, self._path) as connection:
+            yield from paced(connection.iterate(query), self._pulse)
+
+    def foreign_keys(self) -> Check:
+        """Look for results without their samples."""
+        tally = Tally("foreign keys")
+        with files.opened(self._case, self._path) as connection:
+            tally.checked = 2 * connection.rows("SELECT count(*) FROM result")[0][0]
+            for table, row, parent, _ in files.watched(connection, "PRAGMA foreign_key_check", self._pulse):
+                tally.problem(f"row {row} of {table} refers to no {parent}")
+        return tally.check()

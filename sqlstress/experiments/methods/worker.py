@@ -6,22 +6,22 @@ fetching the answer. Opening the database and drawing what is queried come befor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
-from sqlstress.experiments.methods.answers import check_answer
-from sqlstress.experiments.methods.binding import Binding
+from sqlstress.experiments.methods.binding import Binding, LimitReached, refusal
 from sqlstress.experiments.methods.course import Course, TimedOut
-from sqlstress.experiments.methods.limits import LimitReached, refusal
-from sqlstress.experiments.methods.own import own
+from sqlstress.experiments.methods.tables import Pair, own, value
 from sqlstress.statistics.units import format_duration
-from sqlstress.targets.sqlite.drivers import codes
+from sqlstress.targets.sqlite.drivers import Row, codes
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
+
 
 ARROW_SINCE = (3, 38)
 """The version of SQLite that brought the operator ->>."""
@@ -116,3 +116,29 @@ class MethodsSource(OrderedSource):
 def has_arrow(version: str) -> bool:
     """Return whether a version of SQLite has the operator ->>."""
     return tuple(map(int, version.split(".")[:2])) >= ARROW_SINCE
+
+
+EXAMPLES = 3
+
+
+def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findings: Findings) -> None:
+    """Note what is wrong with an answer: every pair is wanted once, with the value that was stored."""
+    findings.reads_checked += len(wanted)
+    for text in objections(found, wanted, seed):
+        findings.bad_reads += 1
+        if len(findings.bad_read_examples) < EXAMPLES:
+            findings.bad_read_examples.append(text)
+
+
+def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
+    """Yield what is wrong with an answer, a sentence for each row."""
+    expected = Counter((a, b, value(a, b, seed)) for a, b in wanted)
+    answered = Counter(found)
+    for row in expected - answered:
+        yield f"the answer lacks {_named(row)}"
+    for row in answered - expected:
+        yield f"the answer has {_named(row)}, which was not asked for or is there too often"
+
+
+def _named(row: Row) -> str:
+    return f"the result {row!r:.60}"

@@ -13,19 +13,19 @@ from sqlstress.engine.observer import Progress
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Steps
 from sqlstress.engine.trial import TrialRunner
-from sqlstress.experiments.power_loss.examine import examine
 from sqlstress.experiments.power_loss.images import Image, images
 from sqlstress.experiments.power_loss.load import Load
-from sqlstress.experiments.power_loss.proof import Finding, History, worst
+from sqlstress.experiments.power_loss.proof import Finding, History, Remains, worst
 from sqlstress.experiments.power_loss.result import GOOD, PowerCuts, PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import name
 from sqlstress.experiments.power_loss.spec import Extra
+from sqlstress.experiments.power_loss.transactions import READ, Row
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.disk.device import Device
 from sqlstress.targets.sqlite.disk.operations import Operation, Sync, SyncFolder
-from sqlstress.targets.sqlite.drivers import Connection, load_vfs
+from sqlstress.targets.sqlite.drivers import Connection, explain, load_driver, load_vfs
 
 CONTROL_IMAGES = 1000
 """So many show all kinds of failures of the control, whatever the seed."""
@@ -153,3 +153,25 @@ def _added(found: PowerCuts, image: Image, finding: Finding) -> PowerCuts:
         most_lost=max(found.most_lost, finding.lost),
         **{kind: getattr(found, kind) + 1},
     )
+
+
+_COMPLAINTS = 2
+_HAS_TABLE = "SELECT count(*) FROM sqlite_schema WHERE name = 'record'"
+
+
+def examine(connect: Callable[[], Connection]) -> Remains:
+    """Open a file, read all of it and check its structure."""
+    driver, connection = load_driver("apsw"), None
+    try:
+        connection = connect()
+        ((has_table,),) = connection.rows(_HAS_TABLE)
+        contents = tuple(Row(*row) for row in connection.rows(READ)) if has_table else ()
+        answers = [str(row[0]) for row in connection.rows(f"PRAGMA integrity_check({_COMPLAINTS})")]
+    except Exception as error:
+        if driver.result_code(error) is None:
+            raise
+        return Remains(None, (explain("apsw", error),))
+    finally:
+        if connection is not None:
+            connection.close()
+    return Remains(contents, () if answers == ["ok"] else tuple(answers))

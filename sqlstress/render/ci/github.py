@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlstress.analysis.ab_wording import conclusion
+from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.check import Checked
-from sqlstress.analysis.finding import UNPROVED, WRONG
-from sqlstress.analysis.part import parts
+from sqlstress.analysis.finding import UNPROVED, WRONG, parts
 from sqlstress.display.clean import brief, clean
-from sqlstress.render.ci.names import case_names
+from sqlstress.render.ci.trackers import case_names
 from sqlstress.render.markdown import check_markdown, report_markdown
 from sqlstress.render.views.check import check_conclusion, left_out
 from sqlstress.report import Report

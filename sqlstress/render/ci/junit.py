@@ -7,15 +7,13 @@ from datetime import datetime
 from statistics import median
 from xml.etree import ElementTree
 
-from sqlstress.analysis.ab_wording import conclusion
+from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.finding import UNPROVED, WRONG
-from sqlstress.analysis.part import Part, parts
+from sqlstress.analysis.finding import UNPROVED, WRONG, Part, parts
 from sqlstress.analysis.wording import finite, rounded
 from sqlstress.display import heading
 from sqlstress.display.clean import brief, clean
-from sqlstress.render.ci.measures import rates, unit
-from sqlstress.render.ci.names import case_names, surroundings
+from sqlstress.render.ci.trackers import case_names, rates, surroundings, unit
 from sqlstress.report import AbTest, Report, Run
 from sqlstress.statistics.gate import FAIL, PASS
 

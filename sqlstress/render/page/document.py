@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
+from functools import cache
 from hashlib import sha256
 from importlib import resources
 
@@ -15,10 +16,9 @@ from sqlstress.analysis.comparison import LETTERS, Comparison, compare
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph, Picture, Verdict
 from sqlstress.display.plot import Plot
+from sqlstress.errors import UsageError
 from sqlstress.render.page import facts
-from sqlstress.render.page.blocks import WARNING, drawn
-from sqlstress.render.page.library import plotly_js
-from sqlstress.render.page.markup import data, element, text
+from sqlstress.render.page.markup import WARNING, data, drawn, element, text
 from sqlstress.render.page.plots import ab_plots, comparison_plots, report_plots
 from sqlstress.render.page.tiles import tiles
 from sqlstress.render.views import Section, report_sections
@@ -124,9 +124,7 @@ def _beside(reports: tuple[Report, ...]) -> Comparison | None:
 
 def _compared(comparison: Comparison, plots: Plots) -> Iterator[str]:
     yield element(
-        "section",
-        element("h1", "Reports side by side"),
-        *map(drawn, comparison_heading(comparison)),
+        "section", element("h1", "Reports side by side"), *map(drawn, comparison_heading(comparison))
     )
     for beside in comparison_tables(comparison):
         yield element(
@@ -174,3 +172,13 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
 def _again(report: Report) -> str:
     command = facts.command(report)
     return element("section", element("h2", "To measure it again"), command) if command else ""
+
+
+@cache
+def plotly_js() -> str:
+    """Return the library's source. Raises UsageError where plotly is not installed."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise UsageError("html needs plotly: python -m pip install plotly.") from error
+    return str(get_plotlyjs())

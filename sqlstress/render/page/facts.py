@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Iterator
 from html import escape
 
-from sqlstress.analysis.comparison.remarks import TELLING
+from sqlstress.analysis.comparison.differences import telling
 from sqlstress.analysis.wording import rounded, whole
 from sqlstress.display.clean import visible
 from sqlstress.render.page.markup import element, sentence, text
@@ -65,8 +65,7 @@ def _build(build: SqliteBuild) -> Iterator[tuple[str, str]]:
     yield "Built from", build.source_id
     if build.memory_gets_per_s is not None:
         yield "Gets a second from memory", format_count(build.memory_gets_per_s)
-    telling = [option for option in build.compile_options if option.partition("=")[0] in TELLING]
-    yield "Compile options", ", ".join(telling)
+    yield "Compile options", telling(build.compile_options)
 
 
 def command(report: Report) -> str:

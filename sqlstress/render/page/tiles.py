@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlstress.analysis.ab_wording import found_change
-from sqlstress.analysis.part import results
-from sqlstress.analysis.rate import rate_of
+from sqlstress.analysis.ab import found_change
+from sqlstress.analysis.finding import results
+from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.wording import place, rounded, whole
-from sqlstress.display.tile import Tile
+from sqlstress.display.shown import Tile
 from sqlstress.experiment import face_of
 from sqlstress.render.page.markup import element, text
 from sqlstress.report import AbTest, Report, Run

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from sqlstress.analysis.advice import advise_group, missing
+from sqlstress.analysis.check import Checked
+from sqlstress.analysis.comparison import Comparison
+from sqlstress.analysis.finding import interruption, results
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.part import interruption, results
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
 from sqlstress.experiment import face_of
 from sqlstress.render.views.ab import ab_blocks
+from sqlstress.render.views.check import check_blocks
+from sqlstress.render.views.comparison import comparison_blocks
 from sqlstress.report import Report
 
 
@@ -22,6 +27,29 @@ class Section:
     blocks: tuple[Block, ...]
     group: Group | None = None
     """The group that it shows; None: something about the whole report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Whatever is shown, in a format that is blocks below each other."""
+
+    drawn: Callable[[Block], str]
+    """Draws a block."""
+
+    def report(self, *reports: Report) -> str:
+        """Return reports: what was measured, the tables, and what they say."""
+        return self._page(chain.from_iterable(map(report_blocks, reports)))
+
+    def comparison(self, comparison: Comparison) -> str:
+        """Return reports side by side: what they differ in, the tables, and what they say."""
+        return self._page(comparison_blocks(comparison))
+
+    def check(self, checked: Checked, metric: str, max_drop: float) -> str:
+        """Return a report beside its baseline, and how far that can be trusted."""
+        return self._page(check_blocks(checked, metric, max_drop))
+
+    def _page(self, blocks: Iterable[Block]) -> str:
+        return "\n\n".join(map(self.drawn, blocks)) + "\n"
 
 
 def report_blocks(report: Report) -> Iterator[Block]:

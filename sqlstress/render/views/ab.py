@@ -6,12 +6,20 @@ from collections.abc import Iterator
 from itertools import chain
 from statistics import median
 
-from sqlstress.analysis.ab import cells, differences, estimate, figure
-from sqlstress.analysis.ab_wording import NAMES, arm_differences, conclusion, signed
+from sqlstress.analysis.ab import (
+    NAMES,
+    arm_differences,
+    cells,
+    conclusion,
+    differences,
+    estimate,
+    figure,
+    signed,
+)
+from sqlstress.analysis.advice import failures, wrong_data
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.proof import failures, wrong_data
 from sqlstress.analysis.wording import finite, listing
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlstress.analysis.ab_wording import NAMES, signed
+from sqlstress.analysis.ab import NAMES, signed
 from sqlstress.analysis.check import CaseCheck, Checked
 from sqlstress.analysis.wording import listing, percent
 from sqlstress.display.blocks import Block, Column, Paragraph, Table, Verdict

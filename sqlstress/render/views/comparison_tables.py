@@ -8,8 +8,7 @@ from sqlstress.analysis.comparison import LETTERS, Compared, Comparison
 from sqlstress.analysis.wording import processes
 from sqlstress.display.blocks import Column, Table
 from sqlstress.display.clean import clean, shortened
-from sqlstress.display.columns import Figure, table_of
-from sqlstress.display.figures import count_cell, ms_cell, whole_cell
+from sqlstress.display.figures import Figure, count_cell, ms_cell, table_of, whole_cell
 from sqlstress.display.measures import SYSTEMS, Measure
 from sqlstress.display.shown import Shown
 from sqlstress.experiment import face_of

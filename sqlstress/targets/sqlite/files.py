@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case
-from sqlstress.system import in_use
+from sqlstress.system import files as system_files
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.sqlite.drivers import Connection, Row, codes, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
@@ -31,7 +31,7 @@ def remove(case: Case, folder: Path) -> None:
     """Delete the database files of a case and what SQLite puts beside them."""
     for path in paths(case, folder):
         for suffix in SUFFIXES:
-            in_use.remove(path.with_name(path.name + suffix))
+            system_files.remove(path.with_name(path.name + suffix))
 
 
 @contextmanager

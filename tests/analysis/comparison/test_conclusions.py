@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.comparison import Compared, conclude
+from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
-from sqlstress.statistics.series_names import STATEMENTS
 from sqlstress.statistics.units import NS_PER_MS
 from tests.analysis.comparison.sides import report, settings_read_back, side_by_side, sweep
 from tests.analysis.hand_made import run, trial

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.comparison import Table, compare, match
+from sqlstress.analysis.comparison import Table, compare, match, matching
 from sqlstress.errors import UsageError
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
@@ -146,6 +146,18 @@ def test_it_is_counted_how_many_cases_of_each_report_are_shown() -> None:
 
 def test_more_settings_than_can_be_held_against_each_other_are_refused() -> None:
     runs = [run(1, 1, trial(1), case=Case(spec=Load(key_space=keys))) for keys in range(1, 202)]
-    with pytest.raises(UsageError, match="201 and 201 tables, too many to match"):
+    with pytest.raises(UsageError) as refused:
         list(match([report(*runs), report(*runs)]))
-    assert len(list(match([report(*runs[:9]), report(*runs[:9])]))) == 9
+    assert str(refused.value) == (
+        "these reports have 201 and 201 tables, too many to match: compare reports of fewer settings."
+    )
+
+
+def test_as_many_tables_as_may_be_held_against_each_other_are_matched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matching, "MOST_PAIRS", 36)
+    runs = [run(1, 1, trial(1), case=Case(spec=Load(key_space=keys))) for keys in range(1, 8)]
+    assert len(list(match([report(*runs[:6]), report(*runs[:6])]))) == 6
+    with pytest.raises(UsageError, match="6 and 7 tables"):
+        list(match([report(*runs[:6]), report(*runs)]))

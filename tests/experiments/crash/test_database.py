@@ -30,6 +30,7 @@ from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.place import SqlitePlace
+from tests.drawing import examples
 
 CASE = Case(
     workload="crash",
@@ -93,7 +94,7 @@ def verdict(database: Database, told: Told) -> Verdict:
     outcome="the transaction is undone by the next who opens the file, the others are there",
 )
 @pytest.mark.parametrize("journal_mode", CRASHING)
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(0.12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(count=st.integers(0, 3), steps=st.integers(0, 10))
 def test_a_process_that_dies_at_any_step_of_a_transaction_leaves_it_undone_and_the_others_there(
     journal_mode: str, count: int, steps: int

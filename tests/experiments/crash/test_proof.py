@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.proof import Told
+from sqlstress.experiments.crash.proof import Contents, Told, check_acknowledged
 from sqlstress.experiments.crash.records import MOST_WRITERS, RECORDS, Entry
 from sqlstress.experiments.crash.result import ACKNOWLEDGED, WHOLE
 from tests.experiments.crash.histories import History, history_of, writes
@@ -61,7 +62,7 @@ def test_any_row_that_is_gone_is_missed(written: list[tuple[int, int]], data: st
     history = history_of(written)
     del history.rows[1][data.draw(st.sampled_from(sorted(history.rows[1])))]
     assert [check.problems for check in history.checks()] == [0, 1]
-    assert "is gone" in history.problems()[0]
+    assert history.problems()[0].endswith(" is gone")
 
 
 def two_writers() -> History:
@@ -169,3 +170,12 @@ def test_what_no_crash_may_leave_is_rejected_with_an_example(
     failed = {one.name: one for one in history.checks() if one.status == "failed"}
     assert check in failed
     assert any(told in text for text in failed[check].counterexamples)
+
+
+def test_numbers_that_no_transaction_has_are_named_whatever_they_are() -> None:
+    log: list[Any] = [Entry(1, 0, 0), (1, "x", 0), Entry(1, 1, 0)]
+    check = check_acknowledged({1: Told(1, 1)}, [Contents(log, {})])
+    assert check.counterexamples == (
+        "transaction 'x' of writer 1 is there, and was never begun",
+        "transaction 0 of writer 1 is there, and was never begun",
+    )

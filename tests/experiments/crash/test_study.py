@@ -20,8 +20,8 @@ from sqlstress.experiments.crash import round as kill_round
 from sqlstress.experiments.crash import study as crash
 from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.result import Kills
+from sqlstress.experiments.crash.round import Strike
 from sqlstress.experiments.crash.spec import Transactions
-from sqlstress.experiments.crash.strikes import Strike
 from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.cycles.proof import check_table
+from sqlstress.experiments.cycles.work import check_table
 from sqlstress.report import Check
 from sqlstress.report.problems import Tally
 
@@ -70,6 +70,26 @@ def test_what_is_wrong_is_named(found: list[str], words: tuple[str, ...]) -> Non
 def test_rows_of_no_state_are_held_against_the_nearest_one() -> None:
     check = judged([*ONE_MORE, "z"], TOLD, ONE_MORE)
     assert check.counterexamples == ("t1 holds the row 'z', which it must not hold",)
+
+
+@pytest.mark.parametrize(
+    ("found", "states", "said"),
+    [
+        (["a", "z"], (["a", "b", "c"], ["a"]), "t1 holds the row 'z', which it must not hold"),
+        (["a", "b", "c", "d"], (["a"], ["a", "b", "c", "d", "e"]), "t1 lacks the row 'e'"),
+    ],
+)
+def test_the_nearest_state_is_that_with_fewest_rows_gone_and_foreign_together(
+    found: list[str], states: tuple[list[str], ...], said: str
+) -> None:
+    assert judged(found, *states).counterexamples == (said,)
+
+
+def test_every_table_counts_as_one_that_was_checked() -> None:
+    tally = Tally("last commit")
+    for name in ("t1", "t2"):
+        check_table(tally, name, [(1, "a")], [["a"]])
+    assert tally.check() == Check("last commit", "ok", 2)
 
 
 rows = st.lists(st.sampled_from("abc"), max_size=5)

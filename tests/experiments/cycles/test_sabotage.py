@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,79 +14,30 @@ import pytest
 from sqlstress.engine.ledger import Ledger
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import Outcome
-from sqlstress.engine.trial import outcomes
 from sqlstress.engine.worker import SLOT_WORDS, STOP
-from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
-from tests.experiments.cycles.measured import Measured, case_of, measure, nothing
+from tests.experiments.cycles.cases import case_of, values
+from tests.experiments.measured import Measured, measure, rejected
+from tests.pulses import nothing
+from tests.rows import thorough
 
 ROLLBACK = Settings(journal_mode="delete", synchronous="off")
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    return measure(case_of(concurrency=2), tmp_path_factory.mktemp("original"))
-
-
-@pytest.fixture
-def measured(original: Measured) -> Iterator[Measured]:
-    """The same measured trial for every test; what a test does to the rows is undone."""
-    before = {table: original.values(table) for table in ("t1", "t2")}
-    yield original
-    with closing(sqlite3.connect(original.path)) as connection, connection:
-        for table, values in before.items():
-            connection.execute(f"DELETE FROM {table}")
-            connection.executemany(f"INSERT INTO {table} (value) VALUES (?)", zip(values, strict=True))
-
-
-def assert_rejected(verdict: Verdict, check: str, *words: str) -> None:
-    failed = {one.name: one for one in verdict.checks if one.status == "failed"}
-    assert list(failed) == [check], failed
-    told = " ".join(failed[check].counterexamples)
-    for word in words:
-        assert word in told
-
-
-def test_untouched_tables_are_accepted(measured: Measured) -> None:
-    verdict = measured.verdict()
+def test_untouched_tables_are_accepted_and_exchanged_ones_are_not(tmp_path: Path) -> None:
+    done = measure(case_of(concurrency=2), tmp_path)
+    verdict = done.verdict()
     assert verdict.status == "ok", verdict
     assert {check.name: check.checked for check in verdict.checks} == {
         "quick_check": 1,
         "schema": 2,
         "last commit": 2,
     }
-    assert len(measured.values()) == 3
-
-
-def test_a_lost_row_is_named(measured: Measured) -> None:
-    measured.execute("DELETE FROM t2 WHERE id = 3")
-    assert_rejected(measured.verdict(), "last commit", "t2 lacks", "worker 2 cycle 6 insertion 2 row 3")
-
-
-def test_a_row_too_many_is_named(measured: Measured) -> None:
-    measured.execute("INSERT INTO t1 (value) SELECT value FROM t1 WHERE id = 1")
-    assert_rejected(measured.verdict(), "last commit", "t1 holds", "worker 1 cycle 6 insertion 2 row 1")
-
-
-def test_the_rows_of_an_older_cycle_are_named(measured: Measured) -> None:
-    measured.execute("UPDATE t1 SET value = replace(value, 'cycle 6', 'cycle 5')")
-    assert_rejected(measured.verdict(), "last commit", "t1 lacks", "cycle 6", "t1 holds", "cycle 5")
-
-
-def test_the_rows_that_were_deleted_last_are_named(measured: Measured) -> None:
-    measured.execute("UPDATE t1 SET value = replace(value, 'insertion 2', 'insertion 1') WHERE id = 2")
-    assert_rejected(measured.verdict(), "last commit", "t1 holds", "insertion 1 row 2")
-
-
-def test_the_rows_of_another_trial_are_named(measured: Measured) -> None:
-    measured.execute("UPDATE t1 SET value = replace(value, 'salt 7', 'salt 8')")
-    assert_rejected(measured.verdict(), "last commit", "t1 lacks", "salt 7", "t1 holds", "salt 8")
-
-
-def test_rows_in_another_workers_table_are_named(measured: Measured) -> None:
-    measured.execute("INSERT INTO t2 (value) SELECT value FROM t1")
-    measured.execute("DELETE FROM t1")
-    assert_rejected(measured.verdict(), "last commit", "t1 lacks", "t2 holds")
+    assert len(values(done)) == 3
+    # Rows in another worker's table are none of its own.
+    done.execute("INSERT INTO t2 (value) SELECT value FROM t1")
+    done.execute("DELETE FROM t1")
+    rejected(done.verdict(), "last commit", "t1 lacks", "t2 holds")
 
 
 def test_a_table_that_is_gone_is_named(tmp_path: Path) -> None:
@@ -124,28 +74,35 @@ def killed(case: Case, folder: Path) -> Measured:
     return measure(case, folder, kill)
 
 
-@pytest.mark.parametrize("settings", [ROLLBACK, Settings(synchronous="off")], ids=["delete", "wal"])
-@pytest.mark.parametrize("transaction", ["none", "cycle"])
+@pytest.mark.parametrize(
+    ("settings", "transaction"),
+    [
+        thorough(ROLLBACK, "none", id="delete-none"),
+        thorough(ROLLBACK, "cycle", id="delete-cycle"),
+        pytest.param(Settings(synchronous="off"), "none", id="wal-none"),
+        thorough(Settings(synchronous="off"), "cycle", id="wal-cycle"),
+    ],
+)
 def test_what_a_killed_worker_was_told_still_counts(
     tmp_path: Path, settings: Settings, transaction: str
 ) -> None:
     # Fair waits, so that each worker gets to write at all.
     fair = replace(settings, busy="fair")
     done = killed(case_of(fair, concurrency=2, transaction=transaction, **LONG), tmp_path)
-    assert [one.worker for one in outcomes(done.ended) if one.died] == [2]
+    assert [one.worker for one in done.outcomes if one.died] == [2]
     verdict = done.verdict()
     assert verdict.status == "ok", verdict.counterexamples
     with closing(sqlite3.connect(done.path)) as connection, connection:
         connection.execute("DELETE FROM t2 WHERE id = (SELECT max(id) FROM t2)")
         connection.execute("INSERT INTO t2 (value) VALUES ('a row of nobody')")
-    assert_rejected(done.verdict(), "last commit", "t2 holds the row 'a row of nobody'")
+    rejected(done.verdict(), "last commit", "t2 holds the row 'a row of nobody'")
 
 
 def test_a_step_that_a_living_worker_was_not_told_of_is_named(tmp_path: Path) -> None:
     done = measure(case_of(ROLLBACK), tmp_path)
     ledger = Ledger(done.work.shared[0], 1)
     ledger.announce(ledger.acknowledged() - 1, 0)
-    assert_rejected(done.verdict(), "last commit", "t1 holds", "cycle 6 insertion 2 row 3")
+    rejected(done.verdict(), "last commit", "t1 holds", "cycle 6 insertion 2 row 3")
 
 
 def test_a_dead_worker_may_have_done_one_step_more_than_it_was_told_but_not_two(tmp_path: Path) -> None:
@@ -154,7 +111,7 @@ def test_a_dead_worker_may_have_done_one_step_more_than_it_was_told_but_not_two(
     ledger.announce(ledger.acknowledged() - 1, 0)
     assert done.work.verify(dead, nothing).status == "ok"
     ledger.announce(ledger.acknowledged() - 1, 0)
-    assert_rejected(done.work.verify(dead, nothing), "last commit", "t1 holds", "insertion 2 row 3")
+    rejected(done.work.verify(dead, nothing), "last commit", "t1 holds", "insertion 2 row 3")
 
 
 def test_a_transaction_over_the_whole_run_leaves_nothing_of_a_killed_worker(tmp_path: Path) -> None:
@@ -166,9 +123,9 @@ def test_a_transaction_over_the_whole_run_leaves_nothing_of_a_killed_worker(tmp_
 
     done = measure(case_of(transaction="run", **LONG), tmp_path, kill)
     assert done.verdict().status == "ok"
-    assert done.values() == []
+    assert values(done) == []
     done.execute("INSERT INTO t1 (value) VALUES ('a row of nobody')")
-    assert_rejected(done.verdict(), "last commit", "t1 holds the row 'a row of nobody'")
+    rejected(done.verdict(), "last commit", "t1 holds the row 'a row of nobody'")
 
 
 def test_a_transaction_of_a_cycle_is_there_wholly_or_not_at_all(tmp_path: Path) -> None:
@@ -176,6 +133,6 @@ def test_a_transaction_of_a_cycle_is_there_wholly_or_not_at_all(tmp_path: Path) 
         case_of(Settings(synchronous="off", busy="fair"), concurrency=2, transaction="cycle", **LONG),
         tmp_path,
     )
-    assert len(done.values("t2")) == 3
+    assert len(values(done, "t2")) == 3
     done.execute("DELETE FROM t2 WHERE id = 2")
-    assert_rejected(done.verdict(), "last commit", "t2 lacks")
+    rejected(done.verdict(), "last commit", "t2 lacks")

@@ -8,12 +8,13 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.cycles.moves import definition
-from sqlstress.experiments.cycles.steps import Steps
+from sqlstress.experiments.cycles.worker import Steps
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.client import Client
 from sqlstress.targets.sqlite.place import SqlitePlace
-from tests.experiments.cycles.measured import SALT, case_of
+from tests.experiments.cycles.cases import case_of
+from tests.experiments.measured import SALT
 from tests.pulses import nothing
 
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.protocols import Stamps
-from sqlstress.experiments.cycles.moves import BEGIN, CHECKPOINT, COMMIT, DELETE, INSERT
-from sqlstress.experiments.cycles.times import CycleTimes
-from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.experiments.cycles.moves import (
+    BEGIN,
+    BEGIN_AND_COMMIT,
+    CHECKPOINT,
+    COMMIT,
+    DELETE,
+    INSERT,
+    STATEMENTS,
+)
+from sqlstress.experiments.cycles.worker import CycleTimes
 
 
 def test_statements_are_counted_apart_from_begin_and_commit() -> None:

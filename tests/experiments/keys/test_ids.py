@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.keys import ids
 from sqlstress.experiments.keys.spec import ID_TYPES
+from tests.rows import thorough
 
-MANY = 1_000_000
 BLOBS = [id_type for id_type in ID_TYPES if id_type != "int"]
 NOW_NS = 1_689_379_200_123_456_789
 ORDERED: list[Callable[..., ids.Make]] = [ids.monotonic_ulid_maker, ids.uuid7_maker]
@@ -31,11 +31,12 @@ def ascends(made: list[bytes]) -> bool:
     return all(earlier < later for earlier, later in pairwise(made))
 
 
+@pytest.mark.parametrize("many", [100_000, thorough(1_000_000)])
 @pytest.mark.parametrize("id_type", BLOBS)
-def test_a_million_ids_are_all_different_and_ascend_where_that_is_promised(id_type: str) -> None:
+def test_many_ids_are_all_different_and_ascend_where_that_is_promised(id_type: str, many: int) -> None:
     make = ids.maker(id_type)
-    made = [make() for _ in range(MANY)]
-    assert len(set(made)) == MANY
+    made = [make() for _ in range(many)]
+    assert len(set(made)) == many
     assert set(map(len, made)) == {ids.SIZE}
     assert ascends(made) == (id_type in ids.ASCENDING)
 

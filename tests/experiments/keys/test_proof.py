@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.keys import proof
-from sqlstress.experiments.keys.proof import Found, Told, check_foreign_keys, check_ids
+from sqlstress.experiments.keys.proof import Found, Told, check_foreign_keys, check_ids, check_lists
 from sqlstress.report import Check
 
 TOLD = Told({0: [4, 2, 9], 1: [3, 4], 2: [7, 8]}, unknown={2})
@@ -38,15 +38,18 @@ def wrong(check: Check) -> str:
 
 @pytest.mark.parametrize("users", [(0, 1), (0, 1, 2)], ids=["not at all", "wholly"])
 def test_the_transaction_of_a_dead_worker_may_be_there_wholly_or_not_at_all(users: tuple[int, ...]) -> None:
-    check = check_picks(TOLD, found(whole(*users)))
-    assert (check.status, check.problems) == ("ok", 0)
-    assert check.checked == sum(len(TOLD.picked[user]) for user in users)
+    count = sum(len(TOLD.picked[user]) for user in users)
+    assert check_picks(TOLD, found(whole(*users))) == Check("picks", "ok", count)
 
 
 def test_a_part_of_the_transaction_of_a_dead_worker_is_named() -> None:
     assert (
         wrong(check_picks(TOLD, found({**whole(0, 1), 2: {8: [None]}}))) == "user 2's pick of item 7 is gone"
     )
+
+
+def test_every_row_of_a_user_and_an_item_that_exist_counts() -> None:
+    assert Found({0: {4: [None], 2: [1, 2]}, 1: {3: [5]}, 2: {}}, strangers=["a row of nobody's"]).rows() == 4
 
 
 def test_a_pick_that_is_gone_is_named() -> None:
@@ -75,10 +78,18 @@ def test_a_pick_that_nobody_made_is_named() -> None:
     )
 
 
-def test_a_row_of_somebody_who_does_not_exist_is_named() -> None:
+def test_rows_of_somebody_who_does_not_exist_are_counted_and_named() -> None:
     there = found(whole(0, 1))
-    there.strangers.append("a row of nobody's")
-    assert wrong(check_picks(TOLD, there)) == "a row of nobody's"
+    there.strangers += ["a row of nobody's", "another one"]
+    check = check_picks(TOLD, there)
+    assert wrong(check) == "a row of nobody's; another one"
+    assert check.checked == 5 + 2
+
+
+def test_a_pick_with_other_columns_than_it_was_given_is_named() -> None:
+    there = found(whole(0, 1))
+    there.altered.append((1, 4))
+    assert wrong(check_picks(TOLD, there)) == "user 1's pick of item 4 holds what nobody wrote"
 
 
 @given(st.data())
@@ -111,8 +122,12 @@ MADE = {0: [blob(5), blob(6), blob(7)], 2: [blob(9), blob(11)], 1: [blob(1), blo
 
 @pytest.mark.parametrize("id_type", ["uuid4", "ulid", "ulid-monotonic", "uuid7"])
 def test_ids_that_ascend_within_each_worker_are_accepted(id_type: str) -> None:
-    check = ids_check(MADE, id_type)
-    assert (check.status, check.checked) == ("ok", 7)
+    assert ids_check(MADE, id_type) == Check("identifiers", "ok", 7)
+
+
+def test_of_a_user_whose_transaction_was_not_begun_there_are_no_ids() -> None:
+    there = {0: dict(zip(TOLD.picked[0], ([one] for one in MADE[0]), strict=True))}
+    assert check_ids([[0, 5], [6]], TOLD, found(there), "uuid7") == Check("identifiers", "ok", 3)
 
 
 @pytest.mark.parametrize("user", [0, 2], ids=["within a transaction", "from one to the next"])
@@ -121,6 +136,15 @@ def test_an_id_that_is_smaller_than_the_one_before_is_named_where_order_is_promi
     assert "and is less" in " ".join(ids_check(made, "uuid7").counterexamples)
     if user == 0:
         assert ids_check(made, "ulid").status == "ok"
+
+
+def test_the_id_that_is_out_of_order_is_named_with_the_one_before() -> None:
+    made = {**MADE, 1: [blob(8), blob(1)]}
+    assert wrong(ids_check(made, "uuid7")) == f"{blob(1).hex()} was made after {blob(8).hex()}, and is less"
+
+
+def test_the_same_id_again_is_there_twice_and_is_not_out_of_order() -> None:
+    assert wrong(ids_check({**MADE, 1: [blob(1), blob(1)]}, "uuid7")) == f"{blob(1).hex()} is there twice"
 
 
 def test_an_id_that_is_there_twice_is_named() -> None:
@@ -137,12 +161,61 @@ def test_an_id_of_another_type_is_named(one: Any, id_type: str) -> None:
     assert f"is not of the type {id_type}" in wrong(ids_check({0: [*first[:2], one]}, id_type))
 
 
+@pytest.mark.parametrize(
+    ("one", "id_type", "said"), [(b"c" * 30, "uuid7", "63" * 20), ("x" * 50, "int", f"'{'x' * 39}")]
+)
+def test_of_a_long_id_of_another_type_the_beginning_is_shown(one: Any, id_type: str, said: str) -> None:
+    assert wrong(ids_check({1: [one, one]}, id_type)).startswith(f"{said} is not of the type {id_type}; ")
+
+
 def test_ascending_integers_are_accepted() -> None:
     assert ids_check({0: [1, 2, 3], 1: [111, 112]}, "int").status == "ok"
 
 
+def check_integers(*of_users: list[Any]) -> Check:
+    """Judge the integers that one worker's users got, each user's in a transaction of its own."""
+    told = Told({user: range(len(own)) for user, own in enumerate(of_users)})
+    there = {user: {item: [one] for item, one in enumerate(own)} for user, own in enumerate(of_users)}
+    return check_ids([range(len(of_users))], told, Found(there), "int")
+
+
+def test_between_two_transactions_integers_may_be_left_out() -> None:
+    assert check_integers([1, 2], [9, 10], [], [30]).status == "ok"
+    assert check_integers([7], [8, 9]).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("of_users", "said"),
+    [
+        ([[1, 2, 4]], "4 was made after 2, and does not follow on it"),
+        ([[5, 6], [3]], "3 was made after 6, and is less"),
+        ([[5, 6], [], [3]], "3 was made after 6, and is less"),
+        ([[1, 2, 2]], "2 is there twice; 2 was made after 2, and is less"),
+    ],
+)
+def test_integers_that_do_not_follow_on_each_other_are_named(of_users: list[list[Any]], said: str) -> None:
+    assert wrong(check_integers(*of_users)) == said
+
+
+def test_every_row_made_before_the_trial_must_be_there_as_it_was_made() -> None:
+    made: dict[str, dict[Any, tuple[Any, ...]]]
+    made = {"users": {b"1": ("a",), b"2": ("b",)}, "items": {5: ("book", 3)}}
+    check = check_lists(made, {"users": [(b"2", "b"), (b"1", "a")], "items": [(5, "book", 3)]})
+    assert check == Check("users and items", "ok", 3)
+
+
+def test_rows_made_before_the_trial_that_are_gone_or_changed_or_new_are_named() -> None:
+    made = {"users": {b"1": ("a",), b"2": ("b",), b"3": ("c",)}}
+    check = check_lists(made, {"users": [(b"1", "a"), (b"2", "z"), (b"9", "q")]})
+    assert check.checked == 3
+    assert wrong(check) == (
+        "32 of users reads ('z',), and not ('b',); 39 of users is there, and nobody made it; "
+        "33 of users is gone"
+    )
+
+
 def test_a_foreign_key_that_dangles_is_named() -> None:
-    assert check_foreign_keys([], 7).status == "ok"
+    assert check_foreign_keys([], 7) == Check("foreign keys", "ok", 7)
     said = wrong(check_foreign_keys([("picks", 12, "users", 1), ("picks", None, "items", 0)], 7))
     assert said == (
         "row 12 of picks refers to a row of users that is not there; "

@@ -16,9 +16,11 @@ from sqlstress.experiments.keys import worker as source
 from sqlstress.experiments.keys.choices import picked_by, users_of
 from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
 from tests.example_report import example_report
-from tests.experiments.keys.measured import SALT, Measured, case_of, measure, statuses
+from tests.experiments.keys.cases import case_of
+from tests.experiments.measured import SALT, Measured, measure, statuses
 from tests.halves import open_work
 from tests.pulses import nothing, stopped_everywhere
+from tests.rows import mostly_thorough
 
 COMBINATIONS = [
     (schema, id_type, made_by)
@@ -34,7 +36,7 @@ MIXED = [(driver, *each) for driver, each in zip(cycle(["sqlite3", "apsw"]), COM
 """Every second of them, with the one driver and the other in turn."""
 
 
-@pytest.mark.parametrize(("driver", "schema", "id_type", "made_by"), MIXED)
+@pytest.mark.parametrize(("driver", "schema", "id_type", "made_by"), mostly_thorough(MIXED, MIXED[::2]))
 def test_every_pick_that_was_acknowledged_is_there(
     tmp_path: Path, driver: str, schema: str, id_type: str, made_by: str
 ) -> None:
@@ -139,6 +141,7 @@ def test_the_space_is_measured_of_a_file_that_is_right_and_of_no_other(tmp_path:
     assert done.work.complete(wrong, nothing) is wrong
 
 
+@pytest.mark.thorough
 def test_preparing_and_proving_can_be_stopped_anywhere_and_begun_again(tmp_path: Path) -> None:
     load = Picks("id-rowid", "uuid7", users=300, picks=10, items=600)
     case = case_of("", "", spec=load)

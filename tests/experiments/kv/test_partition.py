@@ -21,6 +21,7 @@ from sqlstress.experiments.kv.keys import Key, encoder
 from sqlstress.experiments.kv.partition import bucket_of, key_bytes, scatter, table
 from sqlstress.experiments.kv.spec import KEY_TYPES
 from sqlstress.report.case import MAX_BUCKETS
+from tests.drawing import examples
 from tests.experiments.kv.evenness import uneven
 
 LARGEST = 2**63 - 1
@@ -87,7 +88,7 @@ def test_keys_of_different_types_are_hashed_by_their_bytes() -> None:
 
 
 @pytest.mark.parametrize("key_type", KEY_TYPES)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(0.6))
 @given(start=starts, stride=strides, buckets=bucket_counts, each=keys_a_bucket)
 def test_regular_keys_lie_evenly_over_any_number_of_buckets(
     key_type: str, start: int, stride: int, buckets: int, each: int
@@ -105,7 +106,7 @@ def test_keys_a_power_of_two_apart_lie_evenly_over_a_power_of_two_of_buckets(buc
         assert uneven(keys, buckets, bucket_of) is None
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=examples(0.2))
 @given(buckets=bucket_counts, seed=st.integers(0, 2**32))
 def test_random_blobs_lie_evenly_over_any_number_of_buckets(buckets: int, seed: int) -> None:
     randbytes = Random(seed).randbytes
@@ -142,9 +143,15 @@ def test_the_published_scripts_partition_is_the_remainder() -> None:
     assert [modulo(key, 3) for key in (0, 1, 2, 3, 1 << 31)] == [0, 1, 2, 0, 2]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=examples(0.2))
 @given(buckets=st.integers(1, MAX_BUCKETS), keys=st.lists(st.integers(0, LARGEST), max_size=50))
 def test_a_table_holds_the_bucket_of_every_key_in_two_bytes(buckets: int, keys: list[int]) -> None:
     buckets_of_keys = table(keys, buckets)
     assert list(buckets_of_keys) == [bucket_of(key, buckets) for key in keys]
     assert buckets_of_keys.itemsize == 2
+
+
+def test_a_table_holds_as_many_buckets_as_two_bytes_can_name() -> None:
+    keys = range(200)
+    assert list(table(keys, 1 << 16)) == [bucket_of(key, 1 << 16) for key in keys]
+    assert max(table(keys, 1 << 16)) >= 1 << 15

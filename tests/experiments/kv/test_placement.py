@@ -123,7 +123,7 @@ def test_who_stops_it_need_not_wait_until_every_key_has_its_file(batch: int) -> 
     with pytest.raises(Interrupted):
         shared_arrays(case, Pulses(stop_at=whole.count))
     with pytest.raises(Interrupted):
-        shared_arrays(replace(case, spec=replace(case.spec, key_space=10**8)), Pulses(stop_at=3))
+        shared_arrays(replace(case, spec=replace(case.spec, key_space=10**6)), Pulses(stop_at=3))
 
 
 def test_who_stops_it_need_not_wait_until_the_keys_are_grouped() -> None:

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.engine.values import Stamp
-from sqlstress.experiments.kv.proof import PRELOADED, History, check_counters, check_keys
+from sqlstress.experiments.kv.proof import PRELOADED, History, check_counters, check_keys, ends_of_the_dead
 from sqlstress.report import Check
 from sqlstress.report.problems import EXAMPLES, Tally
+from tests.drawing import examples
 from tests.experiments.kv import stories
 from tests.experiments.kv.stories import SLOTS, Story, Write
 
@@ -159,7 +161,7 @@ def random_stories(draw: st.DrawFn) -> Story:
     return Story(writes, frozenset(), found, is_there=True)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=examples(10))
 @given(random_stories())
 def test_every_story_is_judged_as_an_exhaustive_search_judges_it(story: Story) -> None:
     assert (judge(story).status == "ok") is possible(story)
@@ -194,6 +196,19 @@ def test_a_check_of_nothing_is_skipped_and_not_ok() -> None:
     assert Tally("empty").check().status == "skipped"
 
 
+def test_only_a_check_of_a_part_has_a_note() -> None:
+    assert check_keys(History([], [], [], []), [("a", None, PRELOADED)], []) == Check("last write", "ok", 1)
+
+
+def test_ends_are_known_of_workers_that_died_at_a_known_time() -> None:
+    outcomes = [
+        Outcome(1, died=True, findings=None, over_ns=70),
+        Outcome(2, died=True, findings=None),
+        Outcome(3, died=False, findings=Findings(), over_ns=90),
+    ]
+    assert ends_of_the_dead(outcomes) == {1: 70}
+
+
 TOLD = {"a": 10, "b": 0}
 
 
@@ -211,7 +226,7 @@ def test_counters_may_hold_what_was_acknowledged_and_what_was_under_way(
     found: dict[str, int | None], in_flight: int
 ) -> None:
     check = check_counters(found, TOLD, in_flight)
-    assert (check.status, check.checked, check.problems) == ("ok", 2, 0)
+    assert check == Check("lost updates", "ok", 2)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from sqlstress.experiments.kv.spec import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.experiments.kv.transactions import PAIRS_AMONG_GETS, TransactionSource
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case
+from tests.drawing import examples
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, UPDATE, Call, Recorder, rows_of
 
 OPERATIONS = 10_000
@@ -43,7 +44,7 @@ def recorded(layout: tuple[int, int, int], key_type: str, distribution: str) -> 
         return None
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(0.6))
 @given(layouts, key_types, distributions)
 def test_a_batch_has_distinct_keys_of_one_bucket(
     layout: tuple[int, int, int], key_type: str, distribution: str
@@ -57,7 +58,7 @@ def test_a_batch_has_distinct_keys_of_one_bucket(
         assert {bucket_of(key, layout[1]) for key in keys} == {call.bucket}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(0.6))
 @given(layouts, key_types, distributions)
 def test_the_keys_of_a_pair_are_never_written_one_without_the_other(
     layout: tuple[int, int, int], key_type: str, distribution: str

@@ -19,6 +19,7 @@ from sqlstress.experiments.kv.keys import number_of
 from sqlstress.experiments.kv.partition import bucket_of
 from sqlstress.experiments.kv.spec import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.experiments.kv.worker import KINDS
+from tests.drawing import examples
 from tests.experiments.kv.dry import GET, REPLACE, Call, Recorder, do, rows_of
 
 OPERATIONS = 20_000
@@ -45,7 +46,7 @@ def test_at_the_ends_there_is_only_one_kind(read_ratio: float, kind: str) -> Non
     assert kinds_of(Recorder(Load(read_ratio=read_ratio)).run(1000)) == {kind: 1000}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(0.4))
 @given(
     read_ratio=st.sampled_from([0.0, 0.3, 1.0]),
     buckets=st.integers(1, 6),

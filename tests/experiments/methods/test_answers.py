@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sqlstress.engine.protocols import Findings
-from sqlstress.experiments.methods.answers import check_answer, objections
 from sqlstress.experiments.methods.tables import value
+from sqlstress.experiments.methods.worker import check_answer, objections
 from sqlstress.targets.sqlite.drivers import Row
 
 SEED = 3

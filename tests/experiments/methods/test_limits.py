@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.methods.limits import LimitReached, most, refusal
+from sqlstress.experiments.methods.binding import LimitReached, most, refusal
 
 
 @given(st.integers(0, 5000), st.integers(1, 5000))

@@ -18,13 +18,14 @@ from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
 from sqlstress.experiments.methods import binding, orm, sql
 from sqlstress.experiments.methods.face import CELLS
-from sqlstress.experiments.methods.models import MODELS
-from sqlstress.experiments.methods.own import own
+from sqlstress.experiments.methods.orm import MODELS
+from sqlstress.experiments.methods.tables import own
 from sqlstress.experiments.methods.worker import has_arrow
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
 from tests.experiments.methods.cells import FAST, Ran, cell, prepared, run, work_as
+from tests.rows import mostly_thorough
 
 SCALES = {"insert": 30, "allocate": 9, "query": 36}
 EVERY = sorted({(cells.phase, *tricks.split(" + ")) for cells in CELLS for tricks in cells.tricks})
@@ -153,6 +154,7 @@ def test_the_variable_limit_is_the_one_at_which_sqlite_refuses(driver: str, tmp_
     connection.close()
 
 
+@pytest.mark.thorough
 def test_nested_conditions_meet_a_limit_of_which_the_place_is_told(driver: str, tmp_path: Path) -> None:
     ran = run(replace(cell("query", "BLK", 2000, samples=100), driver=driver), tmp_path)
     note = ran.findings[0].note
@@ -180,6 +182,7 @@ def answered(case: Case, folder: Path) -> bool:
         ("query", "1b1", False, 14_000),
     ],
 )
+@pytest.mark.parametrize("driver", mostly_thorough(sorted(DRIVERS), ("sqlite3",)), indirect=True)
 def test_what_takes_too_long_is_given_up_and_leaves_what_was_told(
     phase: str, name: str, transaction: bool, scale: int, driver: str, tmp_path: Path
 ) -> None:

@@ -7,8 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.methods.own import own, own_ids
-from sqlstress.experiments.methods.tables import pairs
+from sqlstress.experiments.methods.tables import own, own_ids, pairs
 from tests.experiments.methods.cells import cell
 
 workers = st.integers(1, 9)

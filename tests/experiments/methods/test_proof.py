@@ -21,6 +21,7 @@ def verdict(told: list[Told], *places: int | None) -> tuple[str, str]:
 
 ALL = Told("worker 1", range(4), 4)
 HALF = Told("worker 1", range(4), 2)
+NONE = Told("worker 1", range(4), 0)
 DEAD = Told("worker 1", range(4), 2, step=1)
 DEAD_AT_ONCE = Told("worker 1", range(4), 0, step=4)
 
@@ -47,6 +48,7 @@ def test_what_the_workers_were_told_is_accepted(told: list[Told], places: tuple[
     ("told", "places", "because"),
     [
         ([ALL], (0, 1, 2), "worker 1 was told of 4 rows, and 3 are there: the row at 3 is gone"),
+        ([ALL], (1, 2, 3), "worker 1 was told of 4 rows, and 3 are there: the row at 0 is gone"),
         ([ALL], (0, 1, 2, 3, 3), "row at 3' is there twice"),
         ([ALL], (0, 1, 2, 3, None), "row at None' should not be there"),
         ([ALL], (0, 1, 2, 3, 4), "row at 4' should not be there"),
@@ -59,6 +61,13 @@ def test_what_the_workers_were_told_is_accepted(told: list[Told], places: tuple[
         ),
         ([DEAD], (0, 1, 3), "some are not its first ones: the row at 2 is gone"),
         ([DEAD], (0,), "worker 1 was told of 2 rows, and 1 are there: the row at 1 is gone"),
+        ([HALF], (1, 2), "of the 2 rows of worker 1 some are not its first ones: the row at 0 is gone"),
+        (
+            [HALF],
+            (0, 1, 3),
+            "worker 1 was told of 2 rows, and 3 are there: it was not told of the row at 3",
+        ),
+        ([NONE], (2,), "worker 1 was told of 0 rows, and 1 are there: it was not told of the row at 2"),
         (
             [DEAD_AT_ONCE],
             (0, 1),
@@ -78,6 +87,11 @@ def test_anything_else_is_rejected_with_the_reason(
     status, text = verdict(told, *places)
     assert status == "failed"
     assert because in text
+
+
+def test_every_row_is_counted() -> None:
+    check = check_rows("rows", rows(0, 1), [HALF], str)
+    assert (check.name, check.status, check.checked) == ("rows", "ok", 2)
 
 
 @given(st.integers(1, 30), st.data())
@@ -114,3 +128,12 @@ def test_a_sample_that_is_gone_leaves_the_others_their_places() -> None:
 
 def test_an_id_beyond_the_number_of_samples_is_nobodys() -> None:
     assert placed((1, 0), (2, 1), (3, 3), (4, 4), (5, 5), (7, 2)) == [0, 1, 3, 4, 5, None]
+
+
+def test_a_sample_that_is_there_twice_has_its_place_both_times() -> None:
+    assert placed((1, 0), (2, 1), (3, 2), (4, 3), (5, 4), (6, 5), (7, 5)) == [0, 1, 2, 3, 4, 5, 5]
+
+
+def test_samples_that_swapped_their_ids_have_no_place_where_one_process_wrote_them_all() -> None:
+    one = [Told("worker 1", range(2), 2)]
+    assert [place for _, place in ordered([((1,), 1), ((2,), 0)], one)] == [None, None]

@@ -17,6 +17,7 @@ from sqlstress.experiments.methods.tables import PATH, SCHEMA
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
+from tests.experiments.measured import rejected
 from tests.experiments.methods.cells import SALT, Ran, cell, prepared, run, work_as
 from tests.halves import open_work
 from tests.pulses import nothing
@@ -25,19 +26,6 @@ INSERT = cell("insert", "JSON", 40, concurrency=2)
 ALLOCATE = cell("allocate", "1b1", 12)
 QUERY = cell("query", "JSON", 36)
 UNCHECKED = SCHEMA[2].replace(", CHECK (a_id < b_id)", "")
-
-
-def assert_rejected(verdict: Verdict, check: str, *words: str) -> None:
-    failed = {one.name: one for one in verdict.checks if one.status == "failed"}
-    assert check in failed, verdict
-    told = " ".join(failed[check].counterexamples)
-    for word in words:
-        assert word in told
-
-
-@pytest.mark.parametrize("case", [INSERT, ALLOCATE, QUERY], ids=["insert", "allocate", "query"])
-def test_an_untouched_file_is_accepted(case: Case, tmp_path: Path) -> None:
-    assert run(case, tmp_path).verdict().status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -49,30 +37,9 @@ def test_an_untouched_file_is_accepted(case: Case, tmp_path: Path) -> None:
             "samples",
             "worker 2 was told of 20",
         ),
-        (
-            INSERT,
-            "UPDATE sample SET path = '/other' WHERE id = 3",
-            "samples",
-            "'/other') should not be there",
-        ),
-        (
-            INSERT,
-            "INSERT INTO sample (path) VALUES ('/dataset/000040.mat')",
-            "samples",
-            "should not be there",
-        ),
         (INSERT, "INSERT INTO result VALUES (1, 2, -1)", "results", "(1, 2, -1.0) should not be there"),
-        (ALLOCATE, "DELETE FROM result WHERE a_id = 3 AND b_id = 7", "results", "told of 66 rows, and 65"),
-        (
-            ALLOCATE,
-            "UPDATE result SET val = -2 WHERE a_id = 3 AND b_id = 7",
-            "results",
-            "(3, 7, -2.0) should",
-        ),
-        (ALLOCATE, "INSERT INTO result VALUES (3, 13, -1)", "results", "(3, 13, -1.0) should not be there"),
         (ALLOCATE, "INSERT INTO result VALUES (3, 13, -1)", "foreign keys", "of result refers to no sample"),
         (ALLOCATE, "DELETE FROM sample WHERE id = 12", "foreign keys", "of result refers to no sample"),
-        (ALLOCATE, "DELETE FROM sample WHERE id = 12", "samples", "told of 12 rows, and 11 are there"),
         (
             ALLOCATE,
             "UPDATE sample SET id = 99 WHERE id = 12",
@@ -80,7 +47,6 @@ def test_an_untouched_file_is_accepted(case: Case, tmp_path: Path) -> None:
             "(99, '/dataset/000011.mat') should",
         ),
         (QUERY, "UPDATE result SET val = 0.25 WHERE a_id = 3 AND b_id = 7", "results", "(3, 7, 0.25) should"),
-        (QUERY, "DELETE FROM result WHERE a_id = 3 AND b_id = 7", "results", "told of 1,770 rows, and 1,769"),
     ],
 )
 def test_what_was_changed_behind_the_workers_backs_is_named(
@@ -88,7 +54,7 @@ def test_what_was_changed_behind_the_workers_backs_is_named(
 ) -> None:
     ran = run(case, tmp_path)
     ran.execute(sql)
-    assert_rejected(ran.verdict(), check, because)
+    rejected(ran.verdict(), check, because)
 
 
 def test_after_a_time_out_not_one_row_more_may_be_there_than_was_told(tmp_path: Path) -> None:
@@ -96,7 +62,7 @@ def test_after_a_time_out_not_one_row_more_may_be_there_than_was_told(tmp_path: 
     assert (ran.outcome, ran.verdict().status) == (TIMEOUT, "ok")
     (written,) = ran.rows("SELECT count(*) FROM sample")[0]
     ran.execute(f"INSERT INTO sample (path) VALUES ('{PATH.format(written)}')")
-    assert_rejected(ran.verdict(), "samples", f"told of {written:,} rows, and {written + 1:,} are there")
+    rejected(ran.verdict(), "samples", f"told of {written:,} rows, and {written + 1:,} are there")
 
 
 def test_a_pair_the_wrong_way_round_or_twice_is_named_though_the_table_lets_it_in(tmp_path: Path) -> None:
@@ -107,9 +73,7 @@ def test_a_pair_the_wrong_way_round_or_twice_is_named_though_the_table_lets_it_i
         connection.execute(UNCHECKED.replace('PRIMARY KEY ("a_id", "b_id"), ', ""))
         connection.execute("INSERT INTO result SELECT * FROM kept")
         connection.execute("INSERT INTO result VALUES (2, 3, -1), (7, 3, -1)")
-    assert_rejected(
-        ran.verdict(), "results", "(2, 3, -1.0) is there twice", "(7, 3, -1.0) should not be there"
-    )
+    rejected(ran.verdict(), "results", "(2, 3, -1.0) is there twice", "(7, 3, -1.0) should not be there")
 
 
 def test_a_path_that_is_there_twice_is_named(tmp_path: Path) -> None:
@@ -117,14 +81,14 @@ def test_a_path_that_is_there_twice_is_named(tmp_path: Path) -> None:
     with closing(sqlite3.connect(ran.path)) as connection, connection:
         connection.execute("DROP INDEX sample_path")
         connection.execute("INSERT INTO sample (path) VALUES ('/dataset/000007.mat')")
-    assert_rejected(ran.verdict(), "samples", "/dataset/000007.mat') is there twice")
+    rejected(ran.verdict(), "samples", "/dataset/000007.mat') is there twice")
 
 
 def test_a_table_that_is_gone_fails_the_verdict(tmp_path: Path) -> None:
     ran = run(INSERT, tmp_path)
     with closing(sqlite3.connect(ran.path)) as connection, connection:
         connection.execute("DROP TABLE result")
-    assert_rejected(ran.verdict(), "results", "can't be read: no such table")
+    rejected(ran.verdict(), "results", "can't be read: no such table")
 
 
 @pytest.mark.parametrize("name", ["1b1", "ROW", "VALUES", "JSON", "SPC"])
@@ -134,7 +98,7 @@ def test_a_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path
     ran.execute("UPDATE result SET val = val + 1 WHERE a_id % 2 = 0")
     ran.execute("DELETE FROM result WHERE a_id % 5 = 1")
     work_as(ran, 1)
-    assert_rejected(ran.verdict(), "values read", "the answer lacks the result")
+    rejected(ran.verdict(), "values read", "the answer lacks the result")
 
 
 def test_without_a_proof_nothing_is_looked_at(tmp_path: Path) -> None:
@@ -176,7 +140,7 @@ def test_what_killed_workers_were_told_still_counts(driver: str, tmp_path: Path)
     assert verdict.status == "ok", verdict
     ran.execute("DELETE FROM sample WHERE path = '/dataset/2000010.mat'")
     again = ran.work.verify([Outcome(1, True, None), Outcome(2, True, None)], nothing)
-    assert_rejected(again, "samples", "worker 2")
+    rejected(again, "samples", "worker 2")
 
 
 def test_a_killed_workers_transaction_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -185,4 +149,4 @@ def test_a_killed_workers_transaction_is_there_as_a_whole_or_not_at_all(tmp_path
     assert verdict.status == "ok", verdict
     ran.execute("INSERT INTO sample (path) VALUES ('/dataset/000000.mat')")
     again = ran.work.verify([Outcome(1, True, None)], nothing)
-    assert_rejected(again, "samples", "worker 1 was told of 0 rows, and 1 are there")
+    rejected(again, "samples", "worker 1 was told of 0 rows, and 1 are there")

@@ -9,7 +9,7 @@ import peewee
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.methods.models import MODELS
+from sqlstress.experiments.methods.orm import MODELS
 from sqlstress.experiments.methods.tables import (
     PATH,
     SCHEMA,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sqlstress.errors import UsageError
+from sqlstress.experiments.power_loss.spec import Nothing
 from sqlstress.plan import cases_of
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
 
@@ -26,6 +27,7 @@ def test_one_configuration_is_planned_with_a_checkpoint_every_few_frames() -> No
         seed=7,
         verify="full",
         settings=Settings(wal_autocheckpoint=20, busy_timeout_ms=0),
+        spec=Nothing(),
     )
     (other,) = planned(power=True, seed=7, wal_autocheckpoint="1000", buckets="4")
     assert (other.settings.wal_autocheckpoint, other.buckets) == (1000, 4)

@@ -70,15 +70,29 @@ def test_a_changed_byte_is_torn() -> None:
     assert history().judge(Remains(changed), 45).kind == TORN
 
 
-def test_a_row_of_nobody_is_torn() -> None:
-    changed = (STAGES[4][0]._replace(version=99), *STAGES[4][1:])
-    assert "which nobody made" in history().judge(Remains(changed), 45).text
+def renumbered(stage: int, version: object) -> Finding:
+    """Judge a file in which the first row is of another transaction than it was."""
+    first, *others = STAGES[stage]
+    return history().judge(Remains((first._replace(version=version), *others)), 45)
+
+
+@pytest.mark.parametrize("version", [COUNT + 1, 99])
+def test_a_row_of_nobody_is_torn(version: int) -> None:
+    said = f"kv.db: there is a row of transaction {version}, which nobody made"
+    assert renumbered(4, version) == Finding(TORN, 0, said)
 
 
 @pytest.mark.parametrize("version", ["text", None, b"x", 1.5])
 def test_a_version_that_is_no_number_is_torn(version: object) -> None:
-    changed = (STAGES[4][0]._replace(version=version), *STAGES[4][1:])
-    assert history().judge(Remains(changed), 45).kind == TORN
+    wrong = f"row {STAGES[4][0].id} is of transaction {version!r}"
+    said = f"kv.db: transaction 4 is there, but not all that it left: {wrong}"
+    assert renumbered(4, version) == Finding(TORN, 0, said)
+
+
+def test_rows_of_which_none_has_a_number_are_held_against_the_empty_file() -> None:
+    remains = Remains((STAGES[1][0]._replace(version="x"),))
+    said = "kv.db: transaction 0 is there, but not all that it left: row 0 is of transaction 'x'"
+    assert history().judge(remains, 45) == Finding(TORN, 0, said)
 
 
 @pytest.mark.parametrize("remains", [Remains(None, ("SQLITE_CORRUPT",)), Remains(STAGES[4], ("page 3",))])
@@ -86,10 +100,20 @@ def test_what_sqlite_complains_of_is_corrupt(remains: Remains) -> None:
     assert history().judge(remains, 45) == Finding(CORRUPT, 0, f"kv.db: {remains.complaints[0]}")
 
 
+def test_all_that_sqlite_complains_of_is_told() -> None:
+    assert history().judge(Remains(None, ("page 2", "page 3")), 45).text == "kv.db: page 2; page 3"
+
+
+def test_a_file_of_which_no_transaction_was_carried_out_has_begun_none() -> None:
+    assert History("kv.db", []).begun(1) == 0
+
+
 def test_of_several_files_the_worst_counts_and_the_losses_add_up() -> None:
     lost, torn = Finding(LOST, 2, "lost"), Finding(TORN, 0, "torn")
     assert worst([lost, Finding(GOOD), lost]) == Finding(LOST, 4, "lost")
     assert worst([torn, lost]) == Finding(TORN, 2, "torn")
+    assert worst([Finding(CORRUPT, 0, "corrupt"), torn, lost]) == Finding(CORRUPT, 2, "corrupt")
+    assert worst([torn]) == torn
 
 
 def test_most_transactions_change_several_rows_and_some_insert_and_remove() -> None:

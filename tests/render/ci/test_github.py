@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from hypothesis import given
-
 from sqlstress.render.ci.github import LARGEST_SUMMARY, MOST, summary, workflow_commands
 from sqlstress.render.markdown import report_markdown
 from sqlstress.report import Report, Run
 from tests.example_report import assert_golden, failed_report
 from tests.render.hostile import hostile_report
 from tests.render.variants import EXAMPLE, troubled_report
-from tests.strategies import reports
 
 COMMAND = re.compile(r"::(error|warning) title=([^:,\r\n]*)::([^\r\n]*)")
 """A workflow command as the runner reads it: whatever ends a property is escaped in one."""
@@ -46,11 +43,6 @@ def test_there_are_at_most_ten_of_a_kind_and_the_last_one_counts_the_rest() -> N
     exactly = [line for line in workflow_commands(replace(EXAMPLE, runs=(died,) * 10)) if "::error" in line]
     assert len(exactly) == MOST
     assert not exactly[-1].startswith("::error title=And more")
-
-
-@given(reports)
-def test_whatever_the_report_each_annotation_is_one_command(report: Report) -> None:
-    kinds(report)
 
 
 def test_hostile_texts_start_no_command_of_their_own() -> None:

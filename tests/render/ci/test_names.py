@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
 
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.kv.spec import Checkpointing, Load
-from sqlstress.render.ci.names import case_names, surroundings
+from sqlstress.render.ci.trackers import case_names, surroundings
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case, Settings
 from tests.render.hostile import hostile_report
 from tests.render.variants import EXAMPLE, UNKNOWN
-from tests.strategies import reports
 
 
 def names(*cases: Case) -> tuple[str, ...]:
@@ -62,8 +60,8 @@ def test_the_same_case_twice_gets_two_names() -> None:
     assert names(Case(), Case()) == ("kv: 1 file, 1 process", "kv: 1 file, 1 process (2)")
 
 
-@given(reports)
-def test_names_are_distinct_and_of_one_short_line(report: Report) -> None:
+def check_names(report: Report) -> None:
+    """Check that names are distinct, and of one short line."""
     found = case_names(report)
     assert len(set(found)) == len(found) == len(report.runs)
     assert all(name.isprintable() and len(name) < 210 for name in found)

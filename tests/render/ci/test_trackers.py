@@ -8,17 +8,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
 
-from sqlstress.render.ci.bencher import bencher_json
-from sqlstress.render.ci.benchmark_action import latency_json, throughput_json
 from sqlstress.render.ci.junit import report_junit
-from sqlstress.report import Report
+from sqlstress.render.ci.trackers import bencher_json, latency_json, throughput_json
 from tests.example_methods import methods_report
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.hostile import hostile_report
 from tests.render.variants import classic_report, troubled_report, update_report
-from tests.strategies import reports
 
 ACTION = {
     "type": "array",
@@ -74,12 +70,6 @@ def parsed(text: str) -> Any:
 def test_the_figures_are_written_as_kept(name: str, text: str) -> None:
     parsed(text)
     assert_golden(name, text)
-
-
-@every_writer
-@given(reports)
-def test_whatever_the_report_the_format_is_kept(write: Any, report: Report) -> None:
-    parsed(write(report))
 
 
 def test_throughput_is_the_median_with_the_range_of_the_trials() -> None:

@@ -7,19 +7,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from sqlstress.render.page.document import report_html
 from sqlstress.report import Report
 from tests.ab_report import ab_report, around
-from tests.browser import Page, browser, find_chromium
+from tests.browser import Page, find_chromium, running
 from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report
 from tests.example_report import example_report
 from tests.render.hostile import hostile_report
 from tests.render.variants import beside_report, classic_report
+from tests.rows import thorough
 
 CHROMIUM = find_chromium()
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium that can be driven by a pipe")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
 PLOTS = "document.querySelectorAll('[data-plot]').length"
 DRAWN = "[...document.querySelectorAll('.canvas')].filter(one => one.querySelector('svg.main-svg')).length"
@@ -27,12 +29,20 @@ OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clie
 INK = "getComputedStyle(document.querySelector('.canvas .xtitle')).fill"
 
 
-@pytest.fixture
-def page() -> Iterator[Page]:
-    """A page of a browser of its own."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests here that a worker runs."""
     assert CHROMIUM
-    with browser(CHROMIUM) as opened:
-        yield opened
+    with running(CHROMIUM) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that knows nothing of those before."""
+    opened = Page(browser)
+    yield opened
+    opened.close()
 
 
 def saved(folder: Path, *reports: Report) -> Path:
@@ -49,8 +59,11 @@ def check(page: Page, path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("make", "expected"),
-    [(example_report, 5), (keys_report, 2), (beside_report, 6)],
-    ids=["kv", "keys", "wal"],
+    [
+        pytest.param(example_report, 5, id="kv"),
+        thorough(keys_report, 2, id="keys"),
+        thorough(beside_report, 6, id="wal"),
+    ],
 )
 def test_every_plot_is_drawn_with_no_error_and_no_request(
     page: Page, tmp_path: Path, make: Callable[[], Report], expected: int
@@ -61,6 +74,7 @@ def test_every_plot_is_drawn_with_no_error_and_no_request(
     check(page, path)
 
 
+@pytest.mark.thorough
 def test_an_ab_test_and_reports_side_by_side_are_shown_too(page: Page, tmp_path: Path) -> None:
     for reports in (
         (ab_report([around(1.0, 10)]),),
@@ -74,6 +88,7 @@ def test_an_ab_test_and_reports_side_by_side_are_shown_too(page: Page, tmp_path:
         check(page, path)
 
 
+@pytest.mark.thorough
 def test_the_figures_that_are_drawn_and_those_in_the_table_are_the_reports(
     page: Page, tmp_path: Path
 ) -> None:
@@ -91,6 +106,7 @@ def test_the_figures_that_are_drawn_and_those_in_the_table_are_the_reports(
     assert cells[place :: len(columns)] == [f"{rate:,.0f}" for rate in rates]
 
 
+@pytest.mark.thorough
 def test_another_view_is_drawn_when_it_is_chosen(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     names = page.ask(
@@ -105,12 +121,14 @@ def test_another_view_is_drawn_when_it_is_chosen(page: Page, tmp_path: Path) -> 
     assert page.errors == []
 
 
+@pytest.mark.thorough
 def test_no_button_of_a_plot_sends_it_anywhere(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     buttons = page.ask("[...document.querySelectorAll('.modebar-btn')].map(one => one.dataset.title)")
     assert set(buttons) == {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", [400, 320, 1280])
 def test_nothing_but_wide_tables_is_wider_than_the_screen(page: Page, tmp_path: Path, width: int) -> None:
     page.open(saved(tmp_path, example_report()), width)
@@ -119,6 +137,7 @@ def test_nothing_but_wide_tables_is_wider_than_the_screen(page: Page, tmp_path: 
     assert page.errors == []
 
 
+@pytest.mark.thorough
 def test_the_plots_take_the_colours_of_the_dark_at_once(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     light = page.ask(INK)
@@ -128,6 +147,7 @@ def test_the_plots_take_the_colours_of_the_dark_at_once(page: Page, tmp_path: Pa
     page.prefer(dark=False)
 
 
+@pytest.mark.thorough
 def test_it_is_printed_in_light_colours_and_as_wide_as_paper(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()), dark=True)
     page.ask(
@@ -150,6 +170,7 @@ def test_nothing_of_a_hostile_report_runs(page: Page, tmp_path: Path) -> None:
     check(page, path)
 
 
+@pytest.mark.thorough
 def test_a_script_that_got_into_the_page_would_not_run_and_nothing_could_be_loaded(
     page: Page, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from sqlstress.targets.sqlite.disk.image_vfs import ImageVfs
 from sqlstress.targets.sqlite.disk.model import Disk
 from sqlstress.targets.sqlite.disk.operations import Create, Operation, Sync, SyncFolder, Truncate
 from sqlstress.targets.sqlite.disk.recording_vfs import Recorder
+from tests.rows import thorough
 
 DEVICE = Device()
 ROLLBACK = ("delete", "truncate", "persist")
@@ -125,7 +126,8 @@ def looked_at(connect: Callable[[], sqlite3.Connection]) -> object:
 
 
 @pytest.mark.parametrize(
-    ("mode", "level"), [("wal", "normal"), ("delete", "full"), ("truncate", "normal"), ("persist", "off")]
+    ("mode", "level"),
+    [("wal", "normal"), ("delete", "full"), thorough("truncate", "normal"), thorough("persist", "off")],
 )
 def test_an_image_in_memory_is_recovered_as_the_same_files_on_a_disk_are(
     mode: str, level: str, tmp_path: Path

@@ -7,7 +7,7 @@ from math import ceil
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import duration, listing, percent, processes, rounded, whole
+from sqlstress.analysis.wording import duration, listing, percent, plural, processes, rounded, whole
 from sqlstress.analysis.wording import times as times_more
 from sqlstress.experiments.cycles.face import setting_of
 from sqlstress.experiments.cycles.shown.times import Process, Times, times_of
@@ -145,7 +145,7 @@ def _checkpoints(case: Case, trial: Trial, times: Times) -> Iterator[Finding]:
 
 
 def _due(case: Case, commits: int, frames: int, due: int) -> str:
-    each = f"{whole(commits)} commit{'s' * (commits != 1)} a cycle"
+    each = f"{plural(commits, 'commit')} a cycle"
     together = f" of each of {whole(case.concurrency)} processes in step" if case.concurrency > 1 else ""
     return (
         f"with {each}{together}, a frame each, the checkpoint at {whole(frames)} frames was due in cycle "

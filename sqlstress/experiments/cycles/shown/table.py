@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sqlstress.display import case_table
 from sqlstress.display.blocks import Column, Table
-from sqlstress.display.columns import Figure, table_of
-from sqlstress.display.figures import ms_cell, share_cell, whole_cell
-from sqlstress.display.verified import COLUMN as VERIFIED
-from sqlstress.display.verified import verified_cell
+from sqlstress.display.case_table import FAILED, FAIRNESS, PROCESSES
+from sqlstress.display.figures import VERIFIED, Figure, ms_cell, table_of, whole_cell
 from sqlstress.experiments.cycles.face import setting_of
 from sqlstress.experiments.cycles.shown.times import Times, total_ns
-from sqlstress.report import Run, Trial
 
-FAILED = "failed"
 TIMEOUT = "TIMEOUT"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(case_table.Row):
     """A run, the trial that stands for it, and what that spent."""
 
-    run: Run
-    trial: Trial | None
     times: Times | None
 
 
@@ -65,7 +60,7 @@ def _which(row: Row) -> str | None:
 
 FIGURES: tuple[Figure[Row], ...] = (
     Figure(Column("setting", ("", "setting"), align="left"), lambda row: setting_of(row.run.case)[:24]),
-    Figure(Column("processes", ("proc-", "esses")), lambda row: whole_cell(row.run.case.concurrency)),
+    PROCESSES,
     Figure(Column("cycles done", ("cycles", "done")), _done),
     Figure(Column("statements ms", ("state-", "ments ms")), _ms(lambda times: times.statements)),
     Figure(Column("BEGIN, COMMIT ms", ("BEGIN,", "COMMIT")), _ms(lambda times: times.bounds)),
@@ -75,7 +70,7 @@ FIGURES: tuple[Figure[Row], ...] = (
     Figure(Column("median ms", ("median", "ms")), _ms(lambda times: times.median)),
     Figure(Column("slowest ms", ("slow-", "est ms")), _ms(_slowest)),
     Figure(Column("slowest cycle", ("in", "cycle")), _which),
-    Figure(VERIFIED, lambda row: verified_cell(row.run)),
+    VERIFIED,
 )
 
 
@@ -88,8 +83,5 @@ OF_PROCESSES: tuple[Figure[Row], ...] = (
     FIGURES[1],
     Figure(Column("fastest process's total ms", ("fastest pro-", "cess total ms")), _of_each(min)),
     Figure(Column("slowest process's total ms", ("slowest pro-", "cess total ms")), _of_each(max)),
-    Figure(
-        Column("fairness", ("fair-", "ness")),
-        lambda row: share_cell(row.trial.fairness) if row.trial else None,
-    ),
+    FAIRNESS,
 )

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from sqlstress.experiments.cycles.moves import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
-from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.statistics.units import NS_PER_S
 
 

@@ -6,29 +6,33 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group
-from sqlstress.display import verified
+from sqlstress.display import case_table
 from sqlstress.display.blocks import Column, Table
-from sqlstress.display.columns import Figure, table_of
-from sqlstress.display.figures import count_cell, ms_cell, seconds_cell, share_cell, whole_cell
+from sqlstress.display.case_table import FAILED, PROCESSES, ROWS_PER_S, of_latency, of_trial
+from sqlstress.display.figures import (
+    VERIFIED,
+    Figure,
+    count_cell,
+    seconds_cell,
+    share_cell,
+    table_of,
+    whole_cell,
+)
 from sqlstress.experiments.keys.shown.cells import Cell, Cells, cell_of, ratio
 from sqlstress.experiments.keys.shown.published import Beside, Published
 from sqlstress.experiments.keys.spec import Picks
-from sqlstress.report import Latency, Run, Trial
+from sqlstress.report import Run, Trial
 
 BASE = "uuid4"
-FAILED = "failed"
 KIND = "picks"
 _BYTES_IN_MB = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(case_table.Row):
     """A case, the trial that stands for it, and what it is compared with."""
 
-    run: Run
     picks: Picks
-    trial: Trial | None
-    """The typical one of the valid trials; None when the case could not be measured."""
     cell: Cell | None
     """Its figures; None where they can't be believed."""
     base: Cell | None
@@ -43,7 +47,7 @@ def rows_of(group: Group) -> list[Row]:
 
 def _row(run: Run, picks: Picks, cells: Cells) -> Row:
     cell = cell_of(run)
-    return Row(run, picks, run.shown(), cell, cells.twin(cell, id_type=BASE) if cell else None)
+    return Row(run, run.shown(), picks, cell, cells.twin(cell, id_type=BASE) if cell else None)
 
 
 def time_table(rows: list[Row]) -> Table:
@@ -70,28 +74,12 @@ def _case(rows: list[Row]) -> tuple[Figure[Row], ...]:
         Figure(Column("schema", ("", "schema"), "left"), lambda row: row.picks.schema),
         Figure(Column("id type", ("", "id type"), "left"), lambda row: row.picks.id_type),
         *[Figure(Column("made by", ("made", "by"), "left"), _made_by)] * (len(makers) > 1),
-        *[Figure(Column("processes", ("proc-", "esses")), _processes)] * (len(sizes) > 1),
+        *[PROCESSES] * (len(sizes) > 1),
     )
 
 
 def _made_by(row: Row) -> str | None:
     return row.picks.made_by if row.picks.own_id else None
-
-
-def _processes(row: Row) -> str:
-    return whole_cell(row.run.case.concurrency)
-
-
-def _of_trial(figure: Callable[[Trial], str | None]) -> Callable[[Row], str | None]:
-    return lambda row: None if row.trial is None else figure(row.trial)
-
-
-def _latency(figure: Callable[[Latency], float | None]) -> Callable[[Row], str | None]:
-    def cell(trial: Trial) -> str | None:
-        latency = trial.latency.get(KIND)
-        return None if latency is None or not latency.count else ms_cell(figure(latency))
-
-    return _of_trial(cell)
 
 
 def _seconds(row: Row) -> str | None:
@@ -134,12 +122,12 @@ def fan_out_cell(children: float) -> str:
 TIME: tuple[Figure[Row], ...] = (
     Figure(Column("time s", ("time", "s")), _seconds),
     Figure(Column("uuid4 = 1 (time)", ("uuid4", "= 1")), _beside("time")),
-    Figure(Column("rows/s", ("rows", "per s")), _of_trial(lambda trial: count_cell(trial.rows_per_s))),
-    Figure(Column("TPS", ("", "TPS")), _of_trial(lambda trial: count_cell(trial.tps))),
-    Figure(Column("p50 ms", ("p50", "ms")), _latency(lambda latency: latency.p50_ns)),
-    Figure(Column("p99 ms", ("p99", "ms")), _latency(lambda latency: latency.p99_ns)),
-    Figure(Column("retries", ("re-", "tries")), _of_trial(_retries)),
-    Figure(verified.COLUMN, lambda row: verified.verified_cell(row.run)),
+    ROWS_PER_S,
+    Figure(Column("TPS", ("", "TPS")), of_trial(lambda trial: count_cell(trial.tps))),
+    Figure(Column("p50 ms", ("p50", "ms")), of_latency(KIND, lambda latency: latency.p50_ns)),
+    Figure(Column("p99 ms", ("p99", "ms")), of_latency(KIND, lambda latency: latency.p99_ns)),
+    Figure(Column("retries", ("re-", "tries")), of_trial(_retries)),
+    VERIFIED,
 )
 SPACE: tuple[Figure[Row], ...] = (
     Figure(Column("file MB", ("file", "MB")), _space("file", mb_cell)),

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.proof import partial_proofs
-from sqlstress.analysis.trust import trust
-from sqlstress.display.blocks import Block
+from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.figures import share_cell
 from sqlstress.display.measures import RATIO, TPS, Measure, of_trial, p99, shape_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
-from sqlstress.experiments.kv.shown import columns, plots, view
-from sqlstress.experiments.kv.shown.checkpoints import checkpoints
-from sqlstress.experiments.kv.shown.throughput import throughput
+from sqlstress.experiments.kv.shown import plots, wal
+from sqlstress.experiments.kv.shown.findings import checkpoints, throughput
+from sqlstress.experiments.kv.shown.table import build, legend
 from sqlstress.experiments.kv.shown.waiting import waiting
+from sqlstress.experiments.kv.shown.wal import most, total
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.statistics.series import (
+    BUSY_CHECKPOINTS,
+    CHECKPOINT_TIME,
+    CHECKPOINTS,
+    LARGEST_WAL,
+    LONGEST_CHECKPOINT,
+    STUCK_CHECKPOINTS,
+)
+from sqlstress.statistics.units import format_count
 
 
 class KeyValueShown(Shown):
@@ -54,10 +64,13 @@ class KeyValueShown(Shown):
     )
 
     def what(self, group: Group) -> str:
-        return view.what(group)
+        return _classic(group.case) if group.case.workload == "classic" else _key_value(group.case)
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        return view.blocks(group)
+        table = build(group)
+        yield table
+        yield Paragraph(legend(group, table))
+        yield from wal.blocks(group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
         return plots.plots(group)
@@ -75,10 +88,10 @@ class KeyValueShown(Shown):
         return [", ".join(own) for own in told]
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        return columns.CASE
+        return CASE
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        return columns.TRIAL
+        return TRIAL
 
 
 def _beside(case: Case) -> str:
@@ -88,3 +101,69 @@ def _beside(case: Case) -> str:
         return "no process beside the load"
     pinned = ", a pinned reader" if beside.pinned_reader else ""
     return f"checkpointer {beside.mode} every {beside.interval_s:g} s{pinned}"
+
+
+def _key_value(case: Case) -> str:
+    load = case.spec
+    keys = f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}"
+    values = f"{format_count(load.value_size)}-byte values"
+    others = [wal.words(case.spec.checkpointing)] if case.spec.checkpointing else []
+    return "; ".join((_mix(load), keys, values, *others))
+
+
+def _mix(load: Load) -> str:
+    replaces = max(0.0, 1 - load.read_ratio - load.update_ratio)
+    batch = f" (transactions of {format_count(load.batch)})" if load.batch > 1 else ""
+    shares = ((load.read_ratio, "gets"), (replaces, f"replaces{batch}"), (load.update_ratio, "updates"))
+    parts = [f"{share * 100:.4g}% {kind}" for share, kind in shares if share > 1e-9]
+    begins = f", BEGIN {load.begin.upper()}" if load.batch > 1 or load.update_ratio else ""
+    return f"{', '.join(parts)}{begins}"
+
+
+def _classic(case: Case) -> str:
+    number = f"{format_count(case.ops)} " if case.ops is not None else ""
+    return (
+        f"The published script: each process sets {number}random integer keys, a commit each, and gets "
+        "them shuffled (unit: pair)"
+    )
+
+
+def _of_load(field: str) -> Callable[[Run], Value]:
+    return lambda run: getattr(run.case.spec, field) if isinstance(run.case.spec, Load) else None
+
+
+def _of_checkpointing(figure: Callable[[Checkpointing], Value]) -> Callable[[Run], Value]:
+    def value(run: Run) -> Value:
+        spec = run.case.spec
+        return figure(spec.checkpointing or Checkpointing()) if isinstance(spec, Load) else None
+
+    return value
+
+
+def _interval_s(run: Run) -> Value:
+    beside = getattr(run.case.spec, "checkpointing", None)
+    return beside.interval_s if beside else None
+
+
+CASE: dict[str, Callable[[Run], Value]] = {
+    "read_ratio": _of_load("read_ratio"),
+    "update_ratio": _of_load("update_ratio"),
+    "key_space": _of_load("key_space"),
+    "distribution": _of_load("distribution"),
+    "key_type": _of_load("key_type"),
+    "value_size_bytes": _of_load("value_size"),
+    "batch_rows": _of_load("batch"),
+    "begin": _of_load("begin"),
+    "checkpointer": _of_checkpointing(lambda beside: beside.mode),
+    "checkpoint_interval_s": _interval_s,
+    "pinned_readers": _of_checkpointing(lambda beside: int(beside.pinned_reader)),
+}
+
+TRIAL: dict[str, Callable[[Trial], Value]] = {
+    "checkpoints": lambda trial: total(trial, CHECKPOINTS),
+    "busy_checkpoints": lambda trial: total(trial, BUSY_CHECKPOINTS),
+    "stuck_checkpoints_in_a_row": lambda trial: most(trial, STUCK_CHECKPOINTS),
+    "checkpoints_ns": lambda trial: total(trial, CHECKPOINT_TIME),
+    "longest_checkpoint_ns": lambda trial: most(trial, LONGEST_CHECKPOINT),
+    "largest_wal_bytes": lambda trial: most(trial, LARGEST_WAL),
+}

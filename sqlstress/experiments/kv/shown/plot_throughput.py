@@ -1,4 +1,4 @@
-"""Throughput: against concurrency, and over the window."""
+"""How much the processes did, together and each, and over the window."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from sqlstress.analysis.group import Group, by_files
-from sqlstress.analysis.wording import files, finite, place
-from sqlstress.display.plot import Plain, Plot, View, axis, colour, counts_axis, line
-from sqlstress.report import Run
+from sqlstress.analysis.wording import files, finite, place, processes
+from sqlstress.display.plot import Plain, Plot, View, axis, colour, counts_axis, level, line
+from sqlstress.experiment import face_of
+from sqlstress.report import Run, Trial
 
 ABOVE_MEASURED = 1.6
 """The ideal may leave the plot there: what was measured is what is looked at."""
@@ -96,10 +97,7 @@ def over_time(group: Group) -> Iterator[Plot]:
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
         data = [trace for number, run in enumerate(runs) if (trace := _over_time(run, number))]
         if data:
-            axes = {
-                "xaxis": axis("seconds"),
-                "yaxis": axis(f"{group.unit} a second", rangemode="tozero"),
-            }
+            axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} a second", rangemode="tozero")}
             views.append(View(files(layout), data, axes))
     if views:
         note = "By tenths of a second: a steady load stays level."
@@ -117,3 +115,46 @@ def _over_time(run: Run, number: int) -> Plain | None:
     # The last tenth has a width too.
     trace = line(place(run.case).partition(" on ")[0], seconds, [*totals, totals[-1]], number, hover)
     return {**trace, "mode": "lines", "line": {**trace["line"], "width": 1.8, "shape": "hv"}}
+
+
+APART = 0.14
+"""How far the layouts stand apart, in processes."""
+
+
+def shares(group: Group) -> Iterator[Plot]:
+    """Yield a mark for each process: its work over that of an average one."""
+    measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
+    if all(len(trial.workers) < 2 for _, trial in measured):
+        return
+    layouts = by_files(measured, lambda one: one[0].case.buckets)
+    data = [_marks(layout, own, number, len(layouts)) for number, (layout, own) in enumerate(layouts.items())]
+    axes = {
+        "xaxis": counts_axis("processes", (run.case.concurrency for run, _ in measured)),
+        "yaxis": axis("share, equal = 1", rangemode="tozero"),
+        "shapes": [level(1.0, "--muted")],
+    }
+    note = "A mark is a process. At 1 it did as much as an average one; near 0 it starved."
+    yield Plot("Who got how much", note, (View("", data, axes),))
+
+
+def _marks(layout: int, measured: list[tuple[Run, Trial]], number: int, layouts: int) -> Plain:
+    x, y, told = [], [], []
+    for run, trial in measured:
+        total = sum(worker.transactions for worker in trial.workers)
+        for worker in trial.workers:
+            x.append(run.case.concurrency + APART * (number - (layouts - 1) / 2))
+            y.append(worker.transactions * len(trial.workers) / total if total else 0)
+            told.append(
+                f"process {worker.worker} of {processes(run.case.concurrency)} on {files(layout)}: "
+                f"{worker.transactions:,} {face_of(run.case).units}"
+            )
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": files(layout),
+        "x": x,
+        "y": y,
+        "text": told,
+        "marker": {"color": colour(number), "size": 9, "opacity": 0.6},
+        "hovertemplate": "%{text}, %{y:.2f} of an equal share<extra></extra>",
+    }

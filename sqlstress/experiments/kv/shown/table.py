@@ -1,8 +1,8 @@
-"""The table of the main job: a row per case, a column per figure; columns without a figure fall away."""
+"""The table of the main job: a row per case, a column per figure, and what the columns mean."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Column, Table
@@ -14,16 +14,13 @@ from sqlstress.display.case_table import (
     PROCESSES,
     TIME,
     TOTAL,
-    VERIFIED,
-    Cell,
     Row,
-    of_trial,
+    of_latency,
     rows_of,
 )
-from sqlstress.display.columns import Figure, table_of
-from sqlstress.display.figures import count_cell, ms_cell
+from sqlstress.display.figures import VERIFIED, Figure, count_cell, table_of, verified_legend
 from sqlstress.experiment import face_of
-from sqlstress.report import Latency, Trial
+from sqlstress.report import Latency
 
 
 def build(group: Group) -> Table:
@@ -35,14 +32,6 @@ def _leaving(group: Group) -> tuple[str, ...]:
     # A window's length stands in the heading, the time of a fixed count nowhere else.
     time = () if group.case.ops is not None or face_of(group.case).whole_script else ("time s",)
     return (*time, "rows/s", *_LEAVING)
-
-
-def _latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
-    def cell(trial: Trial) -> str | None:
-        latency = trial.latency.get(kind)
-        return None if latency is None or not latency.count else ms_cell(figure(latency))
-
-    return of_trial(cell)
 
 
 def _rows_per_s(row: Row) -> str | None:
@@ -66,10 +55,10 @@ FIGURES: tuple[Figure[Row], ...] = (
     PER_PROCESS,
     TOTAL,
     Figure(Column("rows/s", ("rows", "per s")), _rows_per_s),
-    Figure(Column("replace p50 ms", ("replace", "p50 ms")), _latency("replace", _p50)),
-    Figure(Column("replace p99 ms", ("replace", "p99 ms")), _latency("replace", _p99)),
-    Figure(Column("update p99 ms", ("update", "p99 ms")), _latency("update", _p99)),
-    Figure(Column("get p99 ms", ("get", "p99 ms")), _latency("get", _p99)),
+    Figure(Column("replace p50 ms", ("replace", "p50 ms")), of_latency("replace", _p50)),
+    Figure(Column("replace p99 ms", ("replace", "p99 ms")), of_latency("replace", _p99)),
+    Figure(Column("update p99 ms", ("update", "p99 ms")), of_latency("update", _p99)),
+    Figure(Column("get p99 ms", ("get", "p99 ms")), of_latency("get", _p99)),
     FAIRNESS,
     LONGEST_WAIT,
     VERIFIED,
@@ -84,3 +73,25 @@ _LEAVING = (
     "time s",
     "fairness",
 )
+
+
+def legend(group: Group, table: Table) -> str:
+    """Explain the columns that the table has, in their order."""
+    return f"{'; '.join(_parts(group, table))}."
+
+
+def _parts(group: Group, table: Table) -> Iterator[str]:
+    if face_of(group.case).whole_script:
+        yield "TPS: pairs a second, each a set and a get of the same key"
+    else:
+        yield "TPS: transactions a second, each a get or a commit"
+    headers = " ".join(table.headers)
+    if "p50" in headers:
+        yield "p50 and p99: half and 99% of the operations were as fast or faster"
+    elif "p99" in headers:
+        yield "p99: 99% of the operations were as fast or faster"
+    if "fairness" in headers:
+        yield "fairness (Jain's index): 1 when all processes got an equal share"
+    if "longest wait" in headers:
+        yield "longest wait: the slowest operation, one still pending at the end included"
+    yield from verified_legend(group)

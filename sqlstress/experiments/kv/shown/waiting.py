@@ -8,7 +8,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.wording import duration, finite, listing, places, rounded, whole
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.shown.throughput import NEAR_BEST
+from sqlstress.experiments.kv.shown.findings import NEAR_BEST
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, format_duration

@@ -1,9 +1,19 @@
-"""What a trial says of its WAL, and of the checkpoints that a process beside the workers made."""
+"""What ran beside the load, and what a trial says of its WAL and of the checkpoints: in words, in a table of
+its own, and in a picture.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import files, processes, size
+from sqlstress.display.blocks import Block, Column, Paragraph, Picture
+from sqlstress.display.case_table import FILES, PROCESSES, Cell, Row, rows_of
+from sqlstress.display.figures import MISSING, Figure, count_cell, ms_cell, share_cell, table_of
+from sqlstress.experiment import has_window
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import (
@@ -13,9 +23,10 @@ from sqlstress.statistics.series import (
     LARGEST_WAL,
     LONGEST_CHECKPOINT,
     STUCK_CHECKPOINTS,
+    WAL_SIZE,
     Series,
 )
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S, format_duration
 
 AUTOCHECKPOINT = 1000
 """Frames at which SQLite checkpoints by itself, unless it is told otherwise."""
@@ -90,3 +101,104 @@ def most(trial: Trial, name: str) -> int | None:
 def series_of(trial: Trial, name: str) -> Series | None:
     """Return what was observed of the databases under a name; None when it was not."""
     return next((one for one in trial.series if one.name == name and one.worker is None), None)
+
+
+LEVELS = " ▁▂▃▄▅▆▇█"
+WIDTH = 32
+"""Characters over which the window is drawn."""
+
+
+def picture(group: Group) -> Iterator[str]:
+    """Yield a line for each run of which the size of the WALs was seen as the window went on."""
+    seen = ((run.case, series_of(trial, WAL_SIZE)) for run, trial in group.measured())
+    lines = [(case, series) for case, series in seen if series and series.values]
+    names = [f"{files(case.buckets)}, {processes(case.concurrency)}" for case, _ in lines]
+    width = max(map(len, names), default=0)
+    if lines:
+        yield "Size of the WALs over the window, all files together, up to:"
+    for name, (case, series) in zip(names, lines, strict=True):
+        window_ns = int(case.duration_s * NS_PER_S) if has_window(case) else 0
+        yield f"{name:<{width}} |{bars(series, window_ns)}| {size(max(series.values))}"
+
+
+def bars(series: Series, window_ns: int) -> str:
+    """Return a character for each part of a window, as high as the largest value in it.
+
+    Where nothing was seen it stays as high as before. A window of unknown length ends with the last value.
+    """
+    ends_ns = max(1, window_ns, 1 + max(series.times_ns, default=0))
+    most = max((1, *series.values))
+    highest: dict[int, int] = {}
+    for at_ns, value in zip(series.times_ns, series.values, strict=False):
+        place = max(0, at_ns) * WIDTH // ends_ns
+        highest[place] = max(value, highest.get(place, 0))
+    drawn, value = "", 0
+    for place in range(WIDTH):
+        value = highest.get(place, value)
+        drawn += LEVELS[-(-value * (len(LEVELS) - 1) // most)]
+    return drawn
+
+
+_MEANINGS = {
+    "checkpoints": "checkpoints: those that ended within the window, one for each file",
+    "busy": "busy: SQLite answered that a lock stayed taken",
+    "stuck": "stuck: the most in a row that left frames in the WAL and got no further",
+    "share of time": "share of time: of the window, in checkpoints",
+    "replace p99.9 ms": "p99.9: 99.9% of the operations were as fast or faster",
+    "largest WAL MB": "largest WAL: of one file, as a process without a connection saw it",
+}
+
+
+def words(asked: Checkpointing) -> str:
+    """Return what ran beside the load: "beside the load a RESTART checkpoint every 20ms"."""
+    told = []
+    if asked.mode != "none":
+        told.append(f"a {asked.mode.upper()} checkpoint every {format_duration(asked.interval_s)}")
+    if asked.pinned_reader:
+        told.append("a reader that stays in its snapshot")
+    return f"beside the load {' and '.join(told)}"
+
+
+def blocks(group: Group) -> Iterator[Block]:
+    """Yield what the checkpoints and the WALs did; nothing where nobody looked."""
+    if group.case.spec.checkpointing and any(group.measured()):
+        table = table_of(rows_of(group), _FIGURES)
+        yield table
+        yield Paragraph(f"{'; '.join(text for name, text in _MEANINGS.items() if name in table.headers)}.")
+    if lines := tuple(picture(group)):
+        yield Picture(lines)
+
+
+def _of_wal(figure: Callable[[Wal], str | None]) -> Cell:
+    def cell(row: Row) -> str | None:
+        wal = wal_of(row.run.case, row.trial) if row.trial else None
+        return None if wal is None else figure(wal)
+
+    return cell
+
+
+def _replace_p999(row: Row) -> str | None:
+    latency = row.trial.latency.get("replace") if row.trial else None
+    if latency is None or not latency.count:
+        return None
+    # Too few operations have none; the others of its column may have.
+    return ms_cell(latency.p999_ns) or MISSING
+
+
+def _megabytes(count: int | None) -> str | None:
+    return None if count is None else count_cell(count / 1e6)
+
+
+_FIGURES = (
+    FILES,
+    PROCESSES,
+    Figure(Column("checkpoints", ("check-", "points")), _of_wal(lambda wal: count_cell(wal.checkpoints))),
+    Figure(Column("busy", ("", "busy")), _of_wal(lambda wal: count_cell(wal.busy))),
+    Figure(Column("stuck", ("", "stuck")), _of_wal(lambda wal: count_cell(wal.stuck))),
+    Figure(Column("longest ms", ("longest", "ms")), _of_wal(lambda wal: ms_cell(wal.longest_ns))),
+    Figure(Column("share of time", ("share", "of time")), _of_wal(lambda wal: share_cell(wal.share))),
+    Figure(Column("replace p99.9 ms", ("replace", "p99.9 ms")), _replace_p999),
+    Figure(
+        Column("largest WAL MB", ("largest", "WAL MB")), _of_wal(lambda wal: _megabytes(wal.largest_bytes))
+    ),
+)

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, listing, processes, rounded, times, whole
-from sqlstress.experiments.methods.shown.binding import Cost, costs
 from sqlstress.experiments.methods.shown.cells import DONE, LIMIT, Cell, Cells, Series
-from sqlstress.experiments.methods.shown.contention import contended, ratio
-from sqlstress.experiments.methods.shown.grids import BASE
+from sqlstress.experiments.methods.shown.grids import BASE, Cost, contended, costs, ratio
 from sqlstress.statistics.units import NS_PER_S
 
 MATTERS = 1.1

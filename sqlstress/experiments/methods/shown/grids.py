@@ -1,11 +1,11 @@
-"""The published tables of the experiment with methods: what stands side by side, and the summaries."""
+"""What of the cells stands side by side: matrices, summaries, two bindings, fewer and more processes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlstress.experiments.methods.shown.cells import Cell, Cells, Series
+from sqlstress.experiments.methods.shown.cells import DONE, Cell, Cells, Series
 
 BASE = "1b1"
 """The method without tricks, to which the others are compared."""
@@ -89,3 +89,74 @@ def with_tricks(series: Series) -> Iterator[Series]:
     """Yield the series of a method's name with each of TRICKS."""
     for tricks in ("", " + WAL", " + TSC", " + WAL + TSC"):
         yield Series(series.processes, series.driver, series.phase, series.tricks + tricks)
+
+
+MAPPER, BARE = "peewee", "sqlite3"
+"""The two drivers that have the same SQLite below them."""
+COMMITTING = ("1b1", "1b1 + WAL")
+"""Methods whose every row waits for the disk: what a binding costs is lost in that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One method at one scale, through Peewee and below it."""
+
+    cell: Cell
+    """Through Peewee."""
+    bare: Cell
+    """Through the standard library's binding, with the same SQLite."""
+    other: Cell | None
+    """Through APSW, which brings a SQLite of its own; None where that was not done."""
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long Peewee took."""
+        return self.bare.rows_per_s / self.cell.rows_per_s
+
+    @property
+    def extra_s(self) -> float:
+        """Seconds more for each row; less where below 0."""
+        return 1 / self.cell.rows_per_s - 1 / self.bare.rows_per_s
+
+
+def costs(cells: Cells, processes: int) -> Iterator[Cost]:
+    """Yield what Peewee costs with each method, at the largest scale that was done both ways."""
+    for phase in cells.phases():
+        for tricks in cells.tricks(phase):
+            if phase != "query" and tricks in COMMITTING:
+                continue
+            mapper, bare, other = (
+                Series(processes, driver, phase, tricks) for driver in (MAPPER, BARE, "apsw")
+            )
+            both = cells.largest_common((mapper, bare))
+            if both:
+                through, below = both
+                apsw = cells.at(other, through.scale)
+                yield Cost(through, below, apsw if apsw and apsw.rows_per_s else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Contended:
+    """One method at one scale, by the fewest processes and by more."""
+
+    base: Cell
+    """By the fewest, at the largest scale that they have done."""
+    more: tuple[Cell | None, ...]
+    """By each of the larger numbers of processes; None where it was not tried."""
+
+
+def contended(cells: Cells, driver: str) -> Iterator[Contended]:
+    """Yield the methods that the fewest processes have done through a driver."""
+    fewest, *more = cells.processes()
+    for phase in cells.phases():
+        for tricks in cells.tricks(phase):
+            alone = cells.largest_common([Series(fewest, driver, phase, tricks)])
+            if alone:
+                (base,) = alone
+                found = (cells.at(Series(count, driver, phase, tricks), base.scale) for count in more)
+                yield Contended(base, tuple(found))
+
+
+def ratio(cell: Cell | None, base: Cell) -> float | None:
+    """Return how many times the rows per second of the fewest; None where it was not done."""
+    return cell.rows_per_s / base.rows_per_s if cell and cell.outcome == DONE else None

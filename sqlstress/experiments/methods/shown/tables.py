@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sqlstress.display.blocks import Column, Table
-from sqlstress.display.columns import Figure, table_of
-from sqlstress.display.figures import MISSING, seconds_cell
-from sqlstress.experiments.methods.shown.binding import BARE, MAPPER, Cost
+from sqlstress.display.figures import MISSING, Figure, seconds_cell, table_of
 from sqlstress.experiments.methods.shown.cells import DONE, LIMIT, TIMEOUT, WRONG, Cell, Cells, Series
-from sqlstress.experiments.methods.shown.contention import Contended, contended, ratio
-from sqlstress.experiments.methods.shown.grids import TRICKS, Line
+from sqlstress.experiments.methods.shown.grids import (
+    BARE,
+    MAPPER,
+    TRICKS,
+    Contended,
+    Cost,
+    Line,
+    contended,
+    ratio,
+)
 
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
 _PHASE = Column("phase", ("", "phase"), "left")

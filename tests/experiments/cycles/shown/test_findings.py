@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from sqlstress.analysis import advise_group, group_runs
+from sqlstress.analysis.advice import advise_group
+from sqlstress.analysis.group import group_runs
+from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Latency, Run
 from sqlstress.statistics.series import Series
-from sqlstress.statistics.series_names import STATEMENTS
 from tests.cycles_report import (
     CYCLES,
     NO_FRAMES,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.experiments.cycles.moves import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.experiments.cycles.shown.times import checkpoints_in, times_of
 from sqlstress.report import Latency
-from sqlstress.statistics.series_names import BEGIN_AND_COMMIT, STATEMENTS
 from tests.cycles_report import run, series_of, trial
 
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis import group_runs
+from sqlstress.analysis.group import group_runs
 from sqlstress.display.blocks import Picture, Table
-from sqlstress.experiments.cycles.shown import view as cycles
+from sqlstress.experiments.cycles.moves import STATEMENTS
+from sqlstress.experiments.cycles.shown import CyclesShown
 from sqlstress.experiments.cycles.shown.picture import LEVELS, Line, bars, picture
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Report, Run
-from sqlstress.statistics.series_names import STATEMENTS
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
 from tests.example_report import assert_golden
 from tests.strategies import cycles_reports
@@ -30,7 +30,7 @@ def several() -> Run:
 
 def tables(report: Report) -> list[Table]:
     (group,) = group_runs(report.runs)
-    return [block for block in cycles.blocks(group) if isinstance(block, Table)]
+    return [block for block in CyclesShown().blocks(group) if isinstance(block, Table)]
 
 
 def column(table: Table, name: str) -> list[str]:
@@ -73,7 +73,7 @@ def test_several_processes_have_a_table_of_their_own() -> None:
 
 def test_every_series_is_a_line_of_the_picture() -> None:
     (group,) = group_runs(cycles_report().runs)
-    (shown,) = (block for block in cycles.blocks(group) if isinstance(block, Picture))
+    (shown,) = (block for block in CyclesShown().blocks(group) if isinstance(block, Picture))
     names = [line.split()[0] for line in shown.lines[:6] if line.strip() != "^"]
     assert names == ["delete", "delete-run", "wal", "wal-run", "wal-run-off"]
     wal, marks = shown.lines[2:4]

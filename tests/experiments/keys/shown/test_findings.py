@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sqlstress.analysis import advise_group, group_runs
+from sqlstress.analysis.advice import advise_group
+from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.keys.shown.cells import SPACE, space_figure
 from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
 from tests.example_keys import PAGES, keys_report, run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqlstress.analysis import group_runs
+from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.keys.shown.published import PUBLISHED, beside_published
 from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS
 from sqlstress.report import Run

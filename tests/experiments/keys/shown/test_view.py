@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis import group_runs
+from sqlstress.analysis.group import group_runs
 from sqlstress.display.blocks import Block, Table
 from sqlstress.display.figures import MISSING
-from sqlstress.experiments.keys.shown import view as keys
+from sqlstress.experiments.keys.shown import KeysShown
 from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import WIDTH, report_text
@@ -27,7 +27,7 @@ FULL = ("id-rowid", "no-key", "pair-norowid", "pair-rowid")
 
 def shown(*runs: Run) -> list[Block]:
     (group,) = group_runs(runs)
-    return list(keys.blocks(group))
+    return list(KeysShown().blocks(group))
 
 
 def tables(*runs: Run) -> list[Table]:
@@ -144,7 +144,7 @@ def test_the_published_figures_are_shown_in_the_units_of_the_text() -> None:
 
 def test_what_the_processes_did_is_told_in_numbers() -> None:
     (group,) = group_runs((run("no-key", "ulid", users=2000, picks=200, begin="immediate"),))
-    assert keys.what(group) == (
+    assert KeysShown().what(group) == (
         "2,000 users pick about 200 of 10,000 items each, in a transaction each, BEGIN IMMEDIATE"
     )
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.experiments.kv.beside import checkpointer
-from sqlstress.experiments.kv.beside.checkpointer import Answer, Answers, Checkpointer
+from sqlstress.experiments.kv.beside import companions
+from sqlstress.experiments.kv.beside.companions import Answer, Answers, Checkpointer
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import (
@@ -137,7 +137,7 @@ def test_its_patience_is_the_workers_but_not_more_than_its_own(
     most_ms: int,
     workers_ms: int,
 ) -> None:
-    monkeypatch.setattr(checkpointer, "PATIENCE_MS", most_ms)
+    monkeypatch.setattr(companions, "PATIENCE_MS", most_ms)
     pin(connections[0])
     patient = replace(case, settings=replace(case.settings, busy_timeout_ms=workers_ms))
     told = run(patient, tmp_path, "restart")

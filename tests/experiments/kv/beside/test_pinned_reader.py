@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.experiments.kv.beside.pinned_reader import PinnedReader
+from sqlstress.experiments.kv.beside.companions import PinnedReader
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files

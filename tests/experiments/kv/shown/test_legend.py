@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.analysis import group_runs
+from sqlstress.analysis.group import group_runs
 from sqlstress.display.figures import MISSING
-from sqlstress.experiments.kv.shown.legend import legend
-from sqlstress.experiments.kv.shown.table import build
+from sqlstress.experiments.kv.shown.table import build, legend
 from sqlstress.report import Report
 from tests.example_report import failed_report
 from tests.render.variants import EXAMPLE, classic_report, each_trial, troubled_report

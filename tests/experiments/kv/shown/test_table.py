@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis import group_runs
+from sqlstress.analysis.group import group_runs
 from sqlstress.display.blocks import Table
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.kv.shown.table import build

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis import advise, group_runs
+from sqlstress.analysis.advice import advise
+from sqlstress.analysis.group import group_runs
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
 from tests.analysis.hand_made import EXAMPLE, curve, findings, run, trial

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis import group_runs
-from sqlstress.experiments.kv.shown.wal_picture import WIDTH, bars, picture
+from sqlstress.analysis.group import group_runs
+from sqlstress.experiments.kv.shown.wal import WIDTH, bars, picture
 from sqlstress.render.text import WIDTH as TERMINAL
 from sqlstress.report import Report
 from sqlstress.report.case import MAX_BUCKETS, MAX_CONCURRENCY

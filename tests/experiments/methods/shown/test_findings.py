@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis import advise_group, group_runs
+from sqlstress.analysis.advice import advise_group
+from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.methods.shown.cells import FAILED, LIMIT, TIMEOUT, WRONG, Cells, Series
 from sqlstress.report import Check, Run, Verdict
 from tests.example_methods import methods_report, run

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis import group_runs
+from sqlstress.analysis.group import group_runs
 from sqlstress.display.blocks import Block, Paragraph, Table
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.methods.face import tricks_of
-from sqlstress.experiments.methods.shown import view as methods
+from sqlstress.experiments.methods.shown import MethodsShown
 from sqlstress.experiments.methods.shown.tables import _factor, _short
 from sqlstress.experiments.methods.spec import METHODS, PHASES, Method
 from sqlstress.plan import cases_of
@@ -29,7 +29,7 @@ from tests.strategies import trials
 
 def shown(*runs: Run) -> list[Block]:
     (group,) = group_runs(runs)
-    return list(methods.blocks(group))
+    return list(MethodsShown().blocks(group))
 
 
 def tables(*runs: Run) -> list[Table]:

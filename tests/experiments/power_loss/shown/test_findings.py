@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG
-from sqlstress.analysis.part import interruption
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, interruption
 from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import advice, power_findings, power_verdict
 from tests.power_report import CONTROL, power_cuts, power_loss, power_report

@@ -14,6 +14,7 @@ from sqlstress.render.ci.junit import report_junit
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
 from sqlstress.render.text import WIDTH, report_text
+from tests.drawing import examples
 from tests.example_report import assert_golden
 from tests.power_report import CONTROL, power_cuts, power_loss, power_report
 from tests.strategies import by_type
@@ -33,7 +34,7 @@ def test_the_text_of_what_was_lost_is_the_golden_one() -> None:
     assert_golden("crash-power-lost.txt", report_text(LOST))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(0.25))
 @given(by_type(PowerLoss))
 def test_any_test_of_power_cuts_is_shown_within_80_columns(loss: PowerLoss) -> None:
     report = power_report(loss)

@@ -1,0 +1,72 @@
+"""Files: locked by their owner, changed while others have them open, read no further than a limit."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+_TRIES = 20
+_PAUSE_S = 0.05
+_AT = 1 << 30
+_SIZES = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes"))
+
+
+def tried_again(change: Callable[[], object]) -> None:
+    """Make a change to a file, for a second again and again while it is denied. Raises OSError.
+
+    Windows denies it for a moment to a file that others have open, as a virus scanner does.
+    """
+    for _ in range(_TRIES - 1):
+        try:
+            change()
+            return
+        except PermissionError:
+            time.sleep(_PAUSE_S)
+    change()
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if it is there, in the same way. Raises OSError."""
+    tried_again(lambda: path.unlink(missing_ok=True))
+
+
+def lock(stream: IO[Any]) -> None:
+    """Lock an open file for this process, until it is closed. Raises OSError if another one holds it.
+
+    A lock ends with its process, however that ends, and can't be mistaken for another's.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        # A locked byte can't be read by others on Windows, so it lies far behind the text.
+        place = stream.tell()
+        stream.seek(_AT)
+        msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
+        stream.seek(place)
+    else:
+        import fcntl
+
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def read_text(path: Path, most: int) -> str:
+    """Return the text of a file of `most` bytes or fewer. What has no end, such as a device, is larger.
+
+    Raises OSError, or ValueError that says what is wrong with it.
+    """
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"it is larger than {_size(most)}")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError("it is not text") from error
+
+
+def _size(number: int) -> str:
+    unit, name = next((unit, name) for unit, name in _SIZES if number >= unit)
+    return f"{number // unit} {name}"

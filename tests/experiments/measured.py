@@ -1,0 +1,81 @@
+"""A trial of real processes on a real file, whose data has not been looked at: it can be changed before."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.mutations.trial import Worked, work_on
+from sqlstress.engine.pool import Pool
+from sqlstress.engine.protocols import Outcome
+from sqlstress.engine.summary import told_series
+from sqlstress.engine.trial import outcomes
+from sqlstress.report import Check, Verdict
+from sqlstress.report.case import Case
+from sqlstress.targets.sqlite import files
+from tests.pulses import nothing
+
+SALT = 7
+
+
+@dataclass
+class Measured(Worked):
+    """What is left of a trial."""
+
+    case: Case
+    folder: Path
+
+    @property
+    def paths(self) -> list[Path]:
+        """The database files, by bucket."""
+        return files.paths(self.case, self.folder)
+
+    @property
+    def path(self) -> Path:
+        """The first of them."""
+        return self.paths[0]
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        return list(outcomes(self.ended))
+
+    def verdict(self) -> Verdict:
+        return self.work.verify(self.outcomes, nothing)
+
+    def rows(self, sql: str, *params: object, bucket: int = 0) -> list[Any]:
+        with closing(sqlite3.connect(self.paths[bucket])) as connection:
+            return connection.execute(sql, params).fetchall()
+
+    def execute(self, sql: str, *params: object, bucket: int = 0) -> None:
+        """Change the file behind everybody's back."""
+        with closing(sqlite3.connect(self.paths[bucket])) as connection, connection:
+            assert connection.execute(sql, params).rowcount > 0
+
+    def series(self, name: str, worker: int = 1) -> tuple[int, ...]:
+        """Return the values of a worker's series; empty when there is none."""
+        every = [*self.seen, *told_series(self.ended)]
+        return next((one.values for one in every if (one.name, one.worker) == (name, worker)), ())
+
+
+def measure(case: Case, folder: Path, during: Callable[[Pool], None] = lambda pool: None) -> Measured:
+    """Run a trial; `during` may meddle with it."""
+    worked = work_on(case, folder, SALT, {}, during)
+    return Measured(**vars(worked), case=case, folder=folder)
+
+
+def statuses(verdict: Verdict) -> dict[str, str]:
+    return {check.name: check.status for check in verdict.checks}
+
+
+def rejected(verdict: Verdict, name: str, *words: str) -> Check:
+    """Return the check of a name, which must have failed and told these words."""
+    found = next(check for check in verdict.checks if check.name == name)
+    assert (verdict.status, found.status) == ("failed", "failed"), verdict
+    assert found.problems >= 1
+    told = " ".join(found.counterexamples)
+    assert [word for word in words if word not in told] == [], told
+    return found

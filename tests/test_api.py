@@ -1,0 +1,179 @@
+"""Tests of the Python API: what a program gets that imports sqlstress."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sqlstress
+from sqlstress.api import Report
+from sqlstress.report import Check, Verdict, read, write_atomically
+from tests.crash_report import crash_report, lost_report
+from tests.example_report import example_report, failed_report
+from tests.pages import ROOT
+
+PAGE = ROOT / "docs" / "python.md"
+
+SHORT: dict[str, Any] = {"duration": "50ms", "warmup": 0, "key_space": 500}
+EXAMPLE = Report(example_report())
+
+
+def test_what_is_offered_is_there() -> None:
+    assert set(sqlstress.__all__) == {*sqlstress._OFFERED, "__version__"}
+    assert all(getattr(sqlstress, name) for name in sqlstress.__all__)
+    assert dir(sqlstress) == sorted(sqlstress.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'mesure'"):
+        sqlstress.mesure  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_importing_it_imports_nothing_else_of_ours() -> None:
+    code = "import sys, sqlstress; print([name for name in sys.modules if name.startswith('sqlstress.')])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_script_needs_no_guard(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "print('once')\n"
+        "import sqlstress\n"
+        f"report = sqlstress.measure(concurrency=2, **{SHORT!r})\n"
+        "print(report.ok, [figure.label for figure in report.figures])\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("once\nTrue ['1 file, 2 processes']\n", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
+def test_options_are_those_of_the_command_line(tmp_path: Path) -> None:
+    seen: list[sqlstress.Progress] = []
+    saved = tmp_path / "report.json"
+    report = sqlstress.measure(
+        concurrency=[1, 2],
+        read_ratio=1,
+        driver="dry",
+        directory=tmp_path,
+        save=saved,
+        progress=seen.append,
+        **SHORT,
+    )
+    assert report.ok
+    assert [figure.case.concurrency for figure in report.figures] == [1, 2]
+    assert {*report.figures[0].latency} == {"get"}
+    assert read(saved) == report.document == sqlstress.read(saved).document
+    assert seen[-1].done <= seen[-1].total
+    assert report.document.command[:3] == ("sqlstress.measure", "kv", "concurrency=[1, 2]")
+
+
+def test_a_report_that_can_not_be_saved_is_returned_all_the_same(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="the report is not saved: cannot write"):
+        report = sqlstress.measure(
+            concurrency=1, driver="dry", directory=tmp_path, save=tmp_path / "no" / "r.json", **SHORT
+        )
+    assert report.ok
+
+
+def test_an_experiment_with_a_study_of_its_own_says_what_it_found(tmp_path: Path) -> None:
+    report = sqlstress.measure("crash", rounds=2, concurrency=1, directory=tmp_path)
+    assert report.ok
+    assert report.results["crash"].rounds == 2
+
+
+def test_a_plan_is_measured(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        '[[case]]\nworkload = "kv"\nconcurrency = 1\nduration = "50ms"\ndriver = "dry"\nkey-space = 100\n',
+        encoding="utf-8",
+    )
+    assert sqlstress.measure(plan, directory=tmp_path).ok
+    assert sqlstress.measure(str(plan), directory=tmp_path).ok
+    with pytest.raises(sqlstress.UsageError, match="leave out concurrency"):
+        sqlstress.measure(plan, concurrency=1)
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "told"),
+    [
+        ("metods", {}, "there is no experiment 'metods'. Did you mean methods?"),
+        ("kv", {"concurency": 2}, "concurency is not an option of kv. Did you mean concurrency?"),
+        ("kv", {"concurrency": 0}, "--concurrency: 0 does not lie within 1-1024."),
+        ("keys", {"users": "many"}, "--users: 'many' is not a whole number"),
+        ("crash", {"images": 100}, "--images is for power cuts: add --power or --matrix."),
+        ("nowhere.toml", {}, "cannot read the plan"),
+    ],
+)
+def test_what_can_not_be_carried_out_is_told_in_a_line(what: str, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(sqlstress.UsageError) as error:
+        sqlstress.measure(what, **options)
+    assert told in str(error.value)
+
+
+def test_a_report_that_is_none_is_refused(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "none.json", "{}")
+    with pytest.raises(sqlstress.UsageError, match=r"none\.json"):
+        sqlstress.read(tmp_path / "none.json")
+
+
+def test_a_report_is_right_as_the_command_line_says_it() -> None:
+    run = example_report().runs[0]
+    wrong = replace(run.trials[0], verdict=Verdict((Check("last write", "failed", 1, 1, ("key 1",)),)))
+    bad = Report(replace(example_report(), runs=(replace(run, trials=(wrong,)),)))
+    stopped = Report(replace(example_report(), interrupted=True))
+    expected = [(EXAMPLE, 0), (bad, 1), (Report(failed_report()), 1), (stopped, 130)]
+    expected += [(Report(crash_report()), 0), (Report(lost_report()), 1)]
+    assert [(report.ok, report.exit_code) for report, _ in expected] == [
+        (code == 0, code) for _, code in expected
+    ]
+    assert [bool(report.problems) for report, _ in expected] == [code != 0 for _, code in expected]
+    assert "key 1" in bad.problems[0]
+
+
+def test_figures_and_findings_are_those_that_are_shown() -> None:
+    text = EXAMPLE.text()
+    assert len(EXAMPLE.figures) == len(EXAMPLE.runs)
+    for figure in EXAMPLE.figures:
+        assert figure.tps is not None
+        assert f"{figure.tps:,.0f}" in text
+        assert (figure.verified, figure.counts) == ("ok", "transactions")
+    flat = " ".join(text.split())
+    assert EXAMPLE.findings
+    assert all(" ".join(finding.text.split()) in flat for finding in EXAMPLE.findings)
+
+
+def test_a_report_is_saved_in_every_format(tmp_path: Path) -> None:
+    for name in ("r.json", "r.csv", "r.md", "r.html", "r.xml"):
+        EXAMPLE.save(tmp_path / name)
+    EXAMPLE.save(tmp_path / "metrics", "bmf")
+    assert sqlstress.read(tmp_path / "r.json").document == EXAMPLE.document
+    assert len([*tmp_path.iterdir()]) == 6
+    with pytest.raises(sqlstress.UsageError, match="the formats are json"):
+        EXAMPLE.save(tmp_path / "r.pdf")
+
+
+def test_the_documentation_names_what_there_is() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    public = [name for name in dir(Report) if not name.startswith("_")] + ["document"]
+    assert [name for name in public if f"`{name}" not in page] == []
+    assert [name for name in sqlstress.Figure.__slots__ if f"`{name}`" not in page] == []
+
+
+@pytest.mark.thorough
+def test_the_documentations_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = re.search(r"```python\n(.+?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    assert code
+    exec(code[1].replace("500ms", "50ms").replace('"1-4"', '"1-2"'), {})
