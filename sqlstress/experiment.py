@@ -7,6 +7,7 @@ that each is imported when it is asked for. Nothing else names an experiment.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -44,6 +45,10 @@ class Unknown:
 
     keys: str = "{}"
     """The keys of the case that none of ours has, as JSON."""
+
+    def said(self) -> dict[str, str]:
+        """Return what each key says, as JSON."""
+        return {name: json.dumps(value) for name, value in json.loads(self.keys).items()}
 
 
 def _no_cases(ask: Any) -> Iterator[Case]:
@@ -199,7 +204,8 @@ def _made(target: str) -> Any:
 def face(name: str) -> Experiment:
     """Return the experiment of a name; of one that is not known, a face that shows what all have."""
     if name not in EXPERIMENTS:
-        return Experiment(name, shown="sqlstress.display.shown:ShownUnknown", sweeps=True, in_plans=False)
+        shown = "sqlstress.display.unknown:ShownUnknown"
+        return Experiment(name, shown=shown, work_of=layout, sweeps=True, in_plans=False)
     return cast(Experiment, named(EXPERIMENTS[name]))
 
 
@@ -230,6 +236,11 @@ def commands() -> dict[str, Experiment]:
         if one.command:
             found.setdefault(one.command, one)
     return found
+
+
+def layout(case: Case) -> str:
+    """Return over how many files a case spreads its data."""
+    return "1 file" if case.buckets == 1 else f"{case.buckets} files"
 
 
 def label(case: Case) -> str:

@@ -22,7 +22,7 @@ import click
 import pytest
 
 from sqlstress.cli.group import cli, summaries
-from sqlstress.cli.options import HeadedOption
+from sqlstress.cli.options import GroupedCommand, HeadedOption
 from sqlstress.cli.run_command import run as run_command
 from sqlstress.experiments.kv.shown.table import FIGURES
 from sqlstress.plan import cases_of, from_toml
