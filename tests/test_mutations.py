@@ -170,6 +170,7 @@ def test_the_same_seed_changes_the_same(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
 def test_the_page_shows_the_kept_tables(driver: str) -> None:
     name = {"sqlite3": "mutations", "apsw": "mutations-apsw"}[driver]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlstress.targets import TARGETS
+from sqlstress import target
 from sqlstress.targets.sqlite.client import Waiting
 from sqlstress.targets.sqlite.drivers import DRIVERS, Row, sqlite3_driver
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import HANDLES_BUSY, result_code, versions
@@ -34,7 +34,7 @@ class Slowed(str):
     def __new__(cls, share: float) -> Slowed:
         global _share
         DRIVERS[NAME] = __name__
-        TARGETS[NAME] = TARGETS["sqlite3"]
+        target.DRIVERS[NAME] = target.Known("sqlite", __name__, "slower by a known share", everywhere=False)
         found = super().__new__(cls, NAME)
         found.share = _share = share
         return found

@@ -10,6 +10,7 @@ from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.target import stores_nothing
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ class Group:
     @property
     def writes(self) -> bool:
         """Whether the workers take SQLite's write lock."""
-        if self.case.driver == "dry":
+        if stores_nothing(self.case.driver):
             return False
         return face_of(self.case).writes(self.case)
 

@@ -13,6 +13,7 @@ from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.statistics.units import format_count
+from sqlstress.target import stores_nothing
 
 _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
 
@@ -39,7 +40,7 @@ def describe(what: str, group: Group, report: Report) -> str:
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
     """Return what a commit waits for, once for each way in which the settings were read back."""
-    if group.case.driver == "dry":
+    if stores_nothing(group.case.driver):
         return ("The dry driver stores nothing: these figures are the harness's own ceiling.",)
     read_back = [trial.effective for run in group.runs for trial in run.trials if trial.effective]
     told = [describe_durability(effective, environment.sync) for effective in read_back]
@@ -81,7 +82,7 @@ def _method(group: Group) -> Iterator[str]:
         yield amount(case)
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} trials"
-    if case.driver not in ("dry", UNKNOWN_DRIVER):
+    if case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver):
         yield from _settings(group)
 
 
@@ -100,7 +101,7 @@ def _libraries(group: Group, environment: Environment) -> Iterator[str]:
     for name in dict.fromkeys(run.case.driver for run in group.runs):
         build = next((build for build in environment.builds if build.driver == name), None)
         version = build.version if build and build.version else "unknown"
-        yield f"driver {name}" + ("" if name == "dry" else f", SQLite {version}")
+        yield f"driver {name}" + ("" if stores_nothing(name) else f", SQLite {version}")
 
 
 def _seed(group: Group) -> str:

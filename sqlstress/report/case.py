@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from sqlstress import target
 from sqlstress.experiment import DEFAULT, face, label
 from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, either, option, options_of
 from sqlstress.options.parsing import (
@@ -21,6 +22,7 @@ from sqlstress.options.parsing import (
     switch,
     whole,
 )
+from sqlstress.target import usual
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 SYNCHRONOUS = ("off", "normal", "full", "extra")
@@ -117,10 +119,10 @@ class Case:
     workload: str = DEFAULT
     """Name in the registry of experiments."""
     driver: str = option(
-        choice("sqlite3", "apsw", "dry"),
-        "sqlite3",
+        choice(*usual()),
+        target.DEFAULT,
         SQLITE,
-        "sqlite3 (standard library), apsw (extra), dry (does nothing: the harness's own ceiling).",
+        f"{', '.join(f'{name} ({known.words})' for name, known in usual().items())}.",
         metavar="NAME",
         meaning="Name in the registry of drivers.",
     )

@@ -5,19 +5,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from sqlstress.target import DRIVERS
+
 if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
     from pathlib import Path
 
     from sqlstress.report.case import Case
     from sqlstress.targets.place import Place, Target
 
-TARGETS = {"sqlite3": "sqlite", "apsw": "sqlite", "peewee": "sqlite", "dry": "dry"}
-"""Drivers: the name → the package of the target to which it belongs."""
-
 
 def target_of(driver: str) -> Target:
     """Import the target of a driver."""
-    return _imported(TARGETS[driver])
+    return _imported(DRIVERS[driver].target)
 
 
 def _imported(name: str) -> Target:
@@ -34,5 +33,5 @@ def open_place(case: Case, where: Path) -> Place:
 
 def file_patterns() -> list[str]:
     """Return, as regular expressions, the names of the files that targets leave in a folder."""
-    targets = map(_imported, dict.fromkeys(TARGETS.values()))
+    targets = map(_imported, dict.fromkeys(known.target for known in DRIVERS.values()))
     return [target.FILES for target in targets if target.FILES]

@@ -14,6 +14,7 @@ from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
 from tests.crash_report import crash_report
+from tests.rows import thorough
 
 SHORT = ("--rounds", "3", "--seed", "1")
 """In one round a writer is killed alone, in another one they are killed while they open the files."""
@@ -40,7 +41,14 @@ OTHERS = (
 )
 
 
-@pytest.mark.parametrize("options", OTHERS, ids=["apsw", "exclusive", "truncate"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(OTHERS[0], id="apsw"),
+        thorough(OTHERS[1], id="exclusive"),
+        thorough(OTHERS[2], id="truncate"),
+    ],
+)
 def test_any_settings_can_be_tried(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
     pytest.importorskip("apsw")
     said = cli("crash", *SHORT, *options, "-o", "crash.json")

@@ -96,12 +96,12 @@ def test_what_is_provided_for_the_parent_is_what_it_holds(tmp_path: Path) -> Non
 
     beside = Checkpointing("restart", 0.02, pinned_reader=True)
     load = Load(key_space=100, checkpointing=beside)
-    case = Case(buckets=100, concurrency=4, ops=1, warmup_s=0.0, spec=load)
+    case = Case(buckets=30, concurrency=4, ops=1, warmup_s=0.0, spec=load)
     active_children()
     gc.collect()  # what earlier tests have dropped must not be closed meanwhile
     before = len(list(Path("/proc/self/fd").iterdir()))
     with StopSignals() as signals:
         TrialRunner(tmp_path, False, signals, Counting(), 0).run(case, 0)
     _, starting, measuring, _ = (count - before for count in held)
-    assert sqlite.DESCRIPTORS * 100 <= starting <= limits.needed(case) - limits.PER_WORKER * 7
+    assert sqlite.DESCRIPTORS * 30 <= starting <= limits.needed(case) - limits.PER_WORKER * 7
     assert limits.PER_WORKER * 7 <= measuring <= limits.PER_WORKER * 7 + 8

@@ -20,7 +20,7 @@ from tests.strategies import reports
 CHECKS = (check_lines, check_tables, check_no_markup, check_numbers, check_rules, check_names, kinds)
 
 
-@settings(max_examples=examples(2))
+@settings(max_examples=examples(1.5))
 @given(reports)
 def test_whatever_the_report_every_format_keeps_its_rules(report: Report) -> None:
     for check in CHECKS:

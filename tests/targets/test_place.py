@@ -17,7 +17,8 @@ import pytest
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets import TARGETS, dry, file_patterns, open_place, sqlite, target_of
+from sqlstress.target import DRIVERS as KNOWN
+from sqlstress.targets import dry, file_patterns, open_place, sqlite, target_of
 from sqlstress.targets.keyvalue import Store, Table
 from sqlstress.targets.place import Place, Target
 from sqlstress.targets.sqlite.drivers import DRIVERS
@@ -29,8 +30,8 @@ OF_PACKAGES: dict[str, Target] = {"sqlite": sqlite, "dry": dry}
 """Every target; that they are targets is for mypy to see."""
 
 
-KEEPING = [driver for driver in sorted(TARGETS) if target_of(driver).STORES]
-FORGETFUL = [driver for driver in sorted(TARGETS) if not target_of(driver).STORES]
+KEEPING = [driver for driver in sorted(KNOWN) if target_of(driver).STORES]
+FORGETFUL = [driver for driver in sorted(KNOWN) if not target_of(driver).STORES]
 
 
 @pytest.fixture(params=[*KEEPING, *FORGETFUL])
@@ -257,9 +258,9 @@ def test_space_is_told_of_one_bucket_and_of_several_it_is_not(case: Case, tmp_pa
 
 
 def test_every_driver_belongs_to_a_target_that_knows_it() -> None:
-    assert set(TARGETS.values()) == set(OF_PACKAGES)
-    assert {name for name, package in TARGETS.items() if package == "sqlite"} == set(DRIVERS)
-    for driver, package in TARGETS.items():
+    assert {known.target for known in KNOWN.values()} == set(OF_PACKAGES)
+    assert {name for name, known in KNOWN.items() if known.target == "sqlite"} == set(DRIVERS)
+    for driver, (package, *_) in KNOWN.items():
         assert target_of(driver) is OF_PACKAGES[package]
 
 

@@ -12,6 +12,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.target import stores_nothing
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What reports are called, in their order: so many can be compared."""
@@ -46,7 +47,7 @@ class Part:
     @property
     def stores_nothing(self) -> bool:
         """Whether its figures are the harness's own ceiling."""
-        return self.case.driver == "dry"
+        return stores_nothing(self.case.driver)
 
     def measured(self) -> Iterator[Run]:
         """Yield the runs that it has."""

@@ -21,6 +21,7 @@ from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.target import DEFAULT
 
 _LONGEST = 200
 
@@ -48,7 +49,7 @@ def surroundings(environment: Environment) -> str:
 
 
 def _particulars(case: Case) -> Iterator[str]:
-    if case.driver != "sqlite3":
+    if case.driver != DEFAULT:
         yield f"driver={case.driver}"
     if case.ops is not None:
         yield f"ops={case.ops}"

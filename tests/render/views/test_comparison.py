@@ -24,6 +24,7 @@ from tests import strategies
 from tests.analysis.comparison.sides import LINUX, WINDOWS, library, report, settings_read_back, sweep
 from tests.analysis.hand_made import run, trial
 from tests.cycles_report import cycles_report
+from tests.drawing import examples
 from tests.example_report import assert_golden
 from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case
 from tests.strategies import cases, reports
@@ -212,7 +213,9 @@ def related(draw: st.DrawFn) -> list[Report]:
     return [replace(one, runs=(*one.runs, *draw(runs))) for one in drawn]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(0.5), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(related(), st.booleans(), st.text(max_size=30))
 def test_whatever_the_reports_they_are_shown_in_visible_lines_of_80_columns(
     found: list[Report], anyway: bool, name: str

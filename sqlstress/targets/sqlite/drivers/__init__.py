@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sqlstress.errors import SqlstressError, UsageError, plainly, said
+from sqlstress.target import DEFAULT, drivers_of
 from sqlstress.targets.sqlite.drivers import codes
 
 if TYPE_CHECKING:
@@ -14,11 +15,8 @@ if TYPE_CHECKING:
 
     from sqlstress.targets.sqlite.client import Waiting
 
-DRIVERS = {
-    "sqlite3": "sqlstress.targets.sqlite.drivers.sqlite3_driver",
-    "apsw": "sqlstress.targets.sqlite.drivers.apsw_driver",
-    "peewee": "sqlstress.targets.sqlite.drivers.peewee_driver",
-}
+DRIVERS = drivers_of("sqlite")
+"""Name → module."""
 
 VFSS = {
     "recording": "sqlstress.targets.sqlite.disk.recording_vfs",
@@ -93,7 +91,7 @@ def load_driver(name: str) -> Driver:
     try:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
-        remedy = "use a Python that has it" if name == "sqlite3" else f"python -m pip install {name}"
+        remedy = "use a Python that has it" if name == DEFAULT else f"python -m pip install {name}"
         raise UsageError(
             f"the driver {name} is not installed ({error}): {remedy}, or choose another --driver."
         ) from error
