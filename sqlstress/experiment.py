@@ -51,20 +51,12 @@ class Unknown:
         return {name: json.dumps(value) for name, value in json.loads(self.keys).items()}
 
 
-def _no_cases(ask: Any) -> Iterator[Case]:
-    return iter(())
-
-
 def _one_table(case: Case) -> Case:
     return replace(case, concurrency=1, buckets=1, seed=0)
 
 
 def _itself(case: Case) -> Case:
     return case
-
-
-def _no_guess(case: Case) -> float:
-    return case.duration_s + case.warmup_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +89,7 @@ class Experiment:
     """Its options, in the order of `--help`."""
     extra: type | None = None
     """The dataclass of options that only say which cases there are, and stand in none of them."""
-    cases: Callable[[Ask[Any, Any]], Iterator[Case]] = _no_cases
+    cases: Callable[[Ask[Any, Any]], Iterator[Case]] = lambda ask: iter(())
     """What its options mean. Raises UsageError when they contradict each other."""
     in_plans: bool = True
     """Whether a plan can name it."""
@@ -131,7 +123,7 @@ class Experiment:
     """Whether the files serve a whole sweep, and time counts from the first process's start."""
     writes: Callable[[Case], bool] = lambda case: True
     """Whether the workers of a case write at all."""
-    guess_s: Callable[[Case], float] = _no_guess
+    guess_s: Callable[[Case], float] = lambda case: case.duration_s + case.warmup_s
     """How long the work of one trial takes, about, in seconds."""
     timeout_s: Callable[[Case], float] = lambda case: 0.0
     """After which time of work, in seconds, a case gives up by itself; 0: it does not."""

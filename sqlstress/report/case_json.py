@@ -44,6 +44,11 @@ def from_plain(found: Mapping[str, Any], reader: ReaderOf) -> Case:
     return Case(**values, spec=_spec(experiment, found, reader(experiment.spec)))
 
 
+def unknown_keys(plain: Mapping[str, Any]) -> Unknown:
+    """Keep the keys of a case whose experiment is not known."""
+    return Unknown(json.dumps(plain, sort_keys=True))
+
+
 def _kept(value: Any, reader: ReaderOf, levels: int = MOST_LEVELS) -> Any:
     """Return what nobody here understands as it is. Raises Misfit when it could not be written again."""
     if levels == 0:
@@ -54,11 +59,6 @@ def _kept(value: Any, reader: ReaderOf, levels: int = MOST_LEVELS) -> Any:
     if isinstance(value, list):
         return [_kept(inner, reader, levels - 1) for inner in value]
     return None if value is None else reader(type(value))(value)
-
-
-def unknown_keys(plain: Mapping[str, Any]) -> Unknown:
-    """Keep the keys of a case whose experiment is not known."""
-    return Unknown(json.dumps(plain, sort_keys=True))
 
 
 def _spec(experiment: Experiment, found: Mapping[str, Any], read: Reader) -> Any:

@@ -78,7 +78,7 @@ def _saved() -> Iterator[Any]:
 
 
 SAVED = list(_saved())
-"""Every saved report of ours, and some made up (A/B, crashes, an unknown experiment), as plain data."""
+"""Every saved report of ours, and made up an A/B test, crash tests, an unknown experiment. Plain data."""
 
 
 def _places(plain: Any) -> Iterator[Place]:
