@@ -113,6 +113,24 @@ def test_tables_that_differ_least_belong_together() -> None:
     assert [totals(table) for table in match([one, other])] == [[[1, 10]], [[2, 20]], [[3, 30]]]
 
 
+@pytest.mark.parametrize(
+    ("two_fields", "one_field"),
+    [
+        (Case(driver="apsw", seed=99), Case(driver="peewee")),
+        (
+            Case(settings=Settings(synchronous="normal", page_size=8192)),
+            Case(settings=Settings(synchronous="off")),
+        ),
+    ],
+    ids=["case", "settings"],
+)
+def test_a_table_that_differs_in_one_field_is_liker_than_one_that_differs_in_two(
+    two_fields: Case, one_field: Case
+) -> None:
+    other = report(*sweep(10, case=two_fields), *sweep(20, case=one_field))
+    assert totals(one_table(report(*sweep(1)), other)) == [[1, 20]]
+
+
 def test_the_one_table_of_a_report_goes_to_the_likest_of_several() -> None:
     full, normal = Case(), Case(settings=Settings(synchronous="normal"))
     several = report(*sweep(1, case=full), *sweep(2, case=normal))

@@ -178,6 +178,13 @@ def test_all_rows_of_a_batch_begin_and_end_together() -> None:
     assert entered(area) == {0: (1, 100, 110), 1: (2, 100, 110), 2: (4, 110, 120), 3: (5, 110, 120)}
 
 
+@pytest.mark.parametrize("width", range(1, SLOTS + 1))
+def test_every_row_of_a_batch_of_any_width_has_the_stamps_of_its_operation(width: int) -> None:
+    area, slots = Area(shared_words(shape_for(width).words), shape_for(width), worker=1), [*range(width)]
+    work(area, [[slots, slots]], Told())
+    assert entered(area) == {slot: (width + 1 + slot, 110, 120) for slot in slots}
+
+
 def test_a_batch_under_way_is_in_doubt_as_a_whole() -> None:
     shape = shape_for(3)
     area = Area(shared_words(shape.words), shape, worker=1)
