@@ -7,6 +7,7 @@ that each is imported when it is asked for. Nothing else names an experiment.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -45,9 +46,9 @@ class Unknown:
     keys: str = "{}"
     """The keys of the case that none of ours has, as JSON."""
 
-
-def _no_cases(ask: Any) -> Iterator[Case]:
-    return iter(())
+    def said(self) -> dict[str, str]:
+        """Return what each key says, as JSON."""
+        return {name: json.dumps(value) for name, value in json.loads(self.keys).items()}
 
 
 def _one_table(case: Case) -> Case:
@@ -56,10 +57,6 @@ def _one_table(case: Case) -> Case:
 
 def _itself(case: Case) -> Case:
     return case
-
-
-def _no_guess(case: Case) -> float:
-    return case.duration_s + case.warmup_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,7 @@ class Experiment:
     """Its options, in the order of `--help`."""
     extra: type | None = None
     """The dataclass of options that only say which cases there are, and stand in none of them."""
-    cases: Callable[[Ask[Any, Any]], Iterator[Case]] = _no_cases
+    cases: Callable[[Ask[Any, Any]], Iterator[Case]] = lambda ask: iter(())
     """What its options mean. Raises UsageError when they contradict each other."""
     in_plans: bool = True
     """Whether a plan can name it."""
@@ -126,7 +123,7 @@ class Experiment:
     """Whether the files serve a whole sweep, and time counts from the first process's start."""
     writes: Callable[[Case], bool] = lambda case: True
     """Whether the workers of a case write at all."""
-    guess_s: Callable[[Case], float] = _no_guess
+    guess_s: Callable[[Case], float] = lambda case: case.duration_s + case.warmup_s
     """How long the work of one trial takes, about, in seconds."""
     timeout_s: Callable[[Case], float] = lambda case: 0.0
     """After which time of work, in seconds, a case gives up by itself; 0: it does not."""
@@ -199,7 +196,8 @@ def _made(target: str) -> Any:
 def face(name: str) -> Experiment:
     """Return the experiment of a name; of one that is not known, a face that shows what all have."""
     if name not in EXPERIMENTS:
-        return Experiment(name, shown="sqlstress.display.shown:ShownUnknown", sweeps=True, in_plans=False)
+        shown = "sqlstress.display.unknown:ShownUnknown"
+        return Experiment(name, shown=shown, work_of=layout, sweeps=True, in_plans=False)
     return cast(Experiment, named(EXPERIMENTS[name]))
 
 
@@ -230,6 +228,11 @@ def commands() -> dict[str, Experiment]:
         if one.command:
             found.setdefault(one.command, one)
     return found
+
+
+def layout(case: Case) -> str:
+    """Return over how many files a case spreads its data."""
+    return "1 file" if case.buckets == 1 else f"{case.buckets} files"
 
 
 def label(case: Case) -> str:

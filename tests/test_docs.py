@@ -22,7 +22,7 @@ import click
 import pytest
 
 from sqlstress.cli.group import cli, summaries
-from sqlstress.cli.options import HeadedOption
+from sqlstress.cli.options import GroupedCommand, HeadedOption
 from sqlstress.cli.run_command import run as run_command
 from sqlstress.experiments.kv.shown.table import FIGURES
 from sqlstress.plan import cases_of, from_toml
@@ -263,7 +263,8 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     yield f"## {context.command_path}"
     yield " ".join((command.help or "").split())
     yield f"Usage: `{command.get_usage(context).removeprefix('Usage: ')}`"
-    groups = {param.name: param.heading for param in command.params if isinstance(param, HeadedOption)}
+    headed = [param for param in command.params if isinstance(param, HeadedOption)]
+    groups = {param.name: param.heading for param in headed if isinstance(command, GroupedCommand)}
     options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
     for group, params in groupby(options, lambda option: groups.get(option.name)):
         if groups:

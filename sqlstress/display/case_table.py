@@ -99,8 +99,8 @@ FAIRNESS: Figure[Row] = Figure(
 )
 LONGEST_WAIT: Figure[Row] = Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait)
 
-COMMON = (CASE, PROCESSES, TIME, TOTAL, ROWS_PER_S, FAIRNESS, LONGEST_WAIT, VERIFIED)
-"""What can be said of every case."""
+COMMON = (PROCESSES, TIME, TOTAL, ROWS_PER_S, FAIRNESS, LONGEST_WAIT, VERIFIED)
+"""What can be said of every case, beside what it is."""
 _MEANINGS = {
     "TPS total": "TPS: {units} a second",
     "fairness": "fairness (Jain's index): 1 when all processes got an equal share",
@@ -110,7 +110,8 @@ _MEANINGS = {
 
 def common_table(group: Group) -> Table:
     """Return the table of what can be said of every case."""
-    return table_of(rows_of(group), COMMON, ("longest wait ms", "fairness", "rows/s"))
+    first = FILES if face_of(group.case).sweeps else CASE
+    return table_of(rows_of(group), (first, *COMMON), ("longest wait ms", "fairness", "rows/s"))
 
 
 def common_legend(group: Group, table: Table) -> str:

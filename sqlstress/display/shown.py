@@ -9,13 +9,14 @@ from typing import ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison import Compared
+from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.case_table import common_legend, common_table
 from sqlstress.display.compared_plots import bar_plots, line_plots
 from sqlstress.display.figures import seconds_cell
-from sqlstress.display.measures import RATIO, ROWS_PER_S, TPS, Measure, Measures, of_trial
+from sqlstress.display.measures import RATIO, ROWS_PER_S, Measure, Measures, of_trial
 from sqlstress.display.plot import Plot
 from sqlstress.experiment import Unknown, face_of
 from sqlstress.report import Report, Run, Trial
@@ -75,8 +76,12 @@ class Shown:
         return face_of(case).units
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return what differs in the loads of cases that do the same work; nothing where they can't."""
-        return [""] * len(cases)
+        """Return what differs in the loads of cases that do the same work, but for what varies in a table."""
+        parts = [face_of(case).one_table(case).spec for case in cases]
+        names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
+        return [
+            ", ".join(f"{name.replace('_', ' ')} {getattr(part, name)}" for name in names) for part in parts
+        ]
 
     def compared_plots(self, compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
         """Yield the plots of several reports side by side: lines over the processes, or bars case by case."""
@@ -99,7 +104,7 @@ class Shown:
         for run in runs:
             key = face_of(run.case).key or run.case.workload
             for one in fields(run.case.spec) if not isinstance(run.case.spec, Unknown) else ():
-                found.setdefault(f"{key}_{one.name}", _field(one.name))
+                found.setdefault(f"{key}_{one.name}", _field(type(run.case.spec), one.name))
         return found
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
@@ -127,8 +132,8 @@ class ResultShown(Shown, Generic[R]):
         raise NotImplementedError
 
 
-def _field(name: str) -> Callable[[Run], Value]:
-    return lambda run: getattr(run.case.spec, name, None)
+def _field(kind: type, name: str) -> Callable[[Run], Value]:
+    return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
 
 
 Tile = tuple[str, str, str]
@@ -140,18 +145,3 @@ def came_of(verdict: Finding, proved: str, what: str) -> Tile:
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.code]
     return value, what, kind
-
-
-class ShownUnknown(Shown):
-    """Says that it does not know what the processes did."""
-
-    measures = ((TPS, RATIO),)
-
-    def what(self, group: Group) -> str:
-        return (
-            f"The experiment {group.case.workload!r:.60} is not known to this version of sqlstress, which "
-            "can show only what all experiments have in common"
-        )
-
-    def rate(self, run: Run) -> float | None:
-        return run.median_tps()

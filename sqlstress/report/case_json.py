@@ -9,12 +9,14 @@ from typing import Any, get_type_hints
 
 from sqlstress.experiment import DEFAULT, EXPERIMENTS, Experiment, Unknown, face
 from sqlstress.report.case import Case
-from sqlstress.report.misfit import member
+from sqlstress.report.misfit import Misfit, member
 
 Reader = Callable[[Any], Any]
 ReaderOf = Callable[[Any], Reader]
 """A type → what reads a value of it."""
 
+MOST_LEVELS = 20
+"""Lists and objects within each other in what a case of an unknown experiment says."""
 _COMMON = tuple(one.name for one in fields(Case) if one.name != "spec")
 
 
@@ -37,13 +39,26 @@ def from_plain(found: Mapping[str, Any], reader: ReaderOf) -> Case:
     experiment = face(values.get("workload", DEFAULT))
     if experiment.name not in EXPERIMENTS:
         own = {name: value for name, value in found.items() if name not in _COMMON}
-        return Case(**values, spec=unknown_keys(own))
+        kept = {name: member(lambda value: _kept(value, reader), value, name) for name, value in own.items()}
+        return Case(**values, spec=unknown_keys(kept))
     return Case(**values, spec=_spec(experiment, found, reader(experiment.spec)))
 
 
 def unknown_keys(plain: Mapping[str, Any]) -> Unknown:
     """Keep the keys of a case whose experiment is not known."""
     return Unknown(json.dumps(plain, sort_keys=True))
+
+
+def _kept(value: Any, reader: ReaderOf, levels: int = MOST_LEVELS) -> Any:
+    """Return what nobody here understands as it is. Raises Misfit when it could not be written again."""
+    if levels == 0:
+        raise Misfit("nested too deeply")
+
+    if isinstance(value, dict):
+        return {reader(str)(name): _kept(inner, reader, levels - 1) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_kept(inner, reader, levels - 1) for inner in value]
+    return None if value is None else reader(type(value))(value)
 
 
 def _spec(experiment: Experiment, found: Mapping[str, Any], read: Reader) -> Any:

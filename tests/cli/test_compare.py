@@ -13,7 +13,7 @@ import pytest
 from benchmarks.publications.__main__ import FOLDER
 from sqlstress.analysis.comparison import LETTERS
 from sqlstress.cli.compare import short_names
-from sqlstress.report import Report, to_json
+from sqlstress.report import FORMAT_VERSION, Report, to_json
 from tests.cli.conftest import EXAMPLE, Cli
 from tests.engine.processes import environment
 
@@ -34,7 +34,7 @@ def saved(cli: Cli) -> Cli:
     save("elsewhere.json", replace(EXAMPLE, runs=(replace(run, case=replace(run.case, concurrency=77)),)))
     Path("notes.json").write_text("not JSON", encoding="utf-8")
     Path("list.json").write_text("[]", encoding="utf-8")
-    Path("later.json").write_text(to_json(EXAMPLE).replace('"1.1"', '"2.0"'), encoding="utf-8")
+    Path("later.json").write_text(to_json(EXAMPLE).replace(f'"{FORMAT_VERSION}"', '"2.0"'), encoding="utf-8")
     Path("picture.json").write_bytes(b"\x89PNG\xff\xfe")
     Path("folder.json").mkdir()
     return cli

@@ -16,12 +16,13 @@ from tests.ab_report import ab_report, around
 from tests.crash_report import crash_report, lost_report
 from tests.example_report import example_report
 from tests.hostile.texts import TEXTS
+from tests.unknown_report import SCRIPT, unknown_report
 
 FEW = 4
 """Items that are kept of each list of a real report: a small one is as hostile, and quicker."""
 _WORDS = (
-    "kv", "classic", "methods", "keys", "cycles", "none", "A", "B", "tps", "p99", "wal", "delete", "dry",
-    "done",
+    "kv", "classic", "methods", "keys", "cycles", "crash", "power-loss", "sql", "none", "A", "B", "tps",
+    "p99", "wal", "delete", "dry", "done",
     "timeout", "limit", "ok", "failed", "unknown", "skipped", "pass", "fail", "query", "allocate", "SPC",
     "1.1", "2.0",
     "9999.9999", "get", "replace", "WAL frames", "WAL size", "checkpoints", "2026-11-21T18:00:00+00:00",
@@ -71,12 +72,13 @@ def _saved() -> Iterator[Any]:
     folder = Path(__file__).parents[2] / "reports"
     for path in sorted(folder.rglob("*.json")):
         yield _trimmed(json.loads(path.read_text(encoding="utf-8")))
-    made = (ab_report([around(0.95, 10)]), several_trials(), crash_report(), lost_report())
+    unknown = unknown_report(script=SCRIPT, users=7)
+    made = (ab_report([around(0.95, 10)]), several_trials(), crash_report(), lost_report(), unknown)
     yield from (_trimmed(json.loads(to_json(report)), 10) for report in made)
 
 
 SAVED = list(_saved())
-"""Every saved report of ours, an A/B test, one of several trials, crash tests: as plain data."""
+"""Every saved report of ours, and made up an A/B test, crash tests, an unknown experiment. Plain data."""
 
 
 def _places(plain: Any) -> Iterator[Place]:

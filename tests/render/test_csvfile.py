@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from sqlstress.render.csvfile import report_csv
-from sqlstress.report import Arm, Report, Run, SqliteBuild, Trial, WorkerResult
+from sqlstress.report import Arm, Report, Run, SqliteBuild, Trial, WorkerResult, to_json
 from tests.ab_report import TEST, ab_report
+from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import EXAMPLE, TRIAL, each_trial, troubled_report, update_report, with_one
+from tests.unknown_report import unknown_report
 
 VARIANTS = {
     "report": example_report,
@@ -125,6 +128,36 @@ def test_a_case_of_another_experiment_leaves_those_columns_empty() -> None:
         ("", False),
         ("id-rowid", True),
     ]
+
+
+def test_no_experiments_case_has_the_columns_of_another() -> None:
+    runs = (EXAMPLE.runs[0], keys_report().runs[0], cycles_report().runs[0], unknown_report(batch=7).runs[0])
+    kv, keys, cycles, unknown = rows(replace(EXAMPLE, runs=runs))
+    assert (kv["begin"], kv["picks_begin"], kv["cycling_rows"]) == ("immediate", "", "")
+    assert (keys["begin"], keys["picks_begin"], keys["cycling_rows"]) == ("", "deferred", "")
+    assert (cycles["begin"], cycles["picks_begin"], cycles["cycling_rows"]) == ("", "", "5")
+    own = [name for name in kv if name.startswith(("picks_", "cycling_")) or name in {*KV, *BESIDE}]
+    assert {unknown[name] for name in own} == {""}
+
+
+@pytest.mark.parametrize("report", [keys_report(), cycles_report()], ids=["keys", "cycles"])
+def test_other_experiments_say_nothing_of_the_load_of_kv(report: Report) -> None:
+    written = {name for row in rows(report) for name in row}
+    assert not written & {*KV, *BESIDE}
+    for run in json.loads(to_json(report))["runs"]:
+        assert not run["case"].keys() & {"load", "checkpointing", *KV}
+        assert "read_ratio" not in json.dumps(run)
+
+
+KV = ("read_ratio", "update_ratio", "key_space", "distribution", "key_type", "value_size_bytes", "batch_rows")
+BESIDE = ("begin", "checkpointer", "checkpoint_interval_s", "pinned_readers", "largest_wal_bytes")
+
+
+def test_the_columns_of_some_experiments_stand_after_those_of_all() -> None:
+    header = list(rows(EXAMPLE)[0])
+    assert header.index("busy_timeout_ms") + 1 == header.index("read_ratio")
+    assert header.index("pinned_readers") + 1 == header.index("harness_ns")
+    assert header.index("trial_error") + 1 == header.index("checkpoints")
 
 
 def test_a_row_of_an_a_b_test_names_its_arm_and_the_library_of_that_arm() -> None:

@@ -41,7 +41,7 @@ def test_nothing_heavy_is_loaded_before_a_format_is_used() -> None:
 
 
 def test_rendering_needs_neither_the_engine_nor_a_driver() -> None:
-    rendered = ("text", "markdown", "csvfile", "ci.junit", "ci.bencher", "ci.github")
+    rendered = ("text", "markdown", "csvfile", "ci.junit", "ci.trackers", "ci.github")
     code = "import " + ", ".join(f"sqlstress.render.{name}" for name in rendered)
     rooms = ("engine", "drivers", "stores", "workloads", "environment", "cli")
     assert loaded_by(code, "sqlite3", "apsw", *(f"sqlstress.{room}" for room in rooms)) == []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Experiment, layout
 from sqlstress.experiments.crash.spec import KILLING, MOST_FILES, MOST_WRITERS, Extra, Transactions
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, whole
@@ -84,7 +84,7 @@ CRASH = Experiment(
     cases=cases,
     in_plans=False,
     noun="killing",
-    work_of=lambda case: "1 file" if case.buckets == 1 else f"{case.buckets} files",
+    work_of=layout,
     sweeps=True,
     worker="sqlstress.experiments.crash.worker:CrashSource",
     study="sqlstress.experiments.crash.study:asked",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Experiment, layout
 from sqlstress.experiments.kv.spec import Checkpointing, Extra, Load
 from sqlstress.options.option import chosen, options_of
 from sqlstress.plan.ask import Ask, check_locking, is_exclusive
@@ -130,10 +130,6 @@ def _check_checkpointing(asked: Asked) -> None:
         )
 
 
-def _files(case: Case) -> str:
-    return "1 file" if case.buckets == 1 else f"{case.buckets} files"
-
-
 def _guess_s(case: Case) -> float:
     load = case.duration_s + case.warmup_s
     if case.ops is not None:
@@ -167,7 +163,7 @@ KV = Experiment(
     extra=Extra,
     cases=cases,
     does="random gets and writes, in transactions",
-    work_of=_files,
+    work_of=layout,
     sweeps=True,
     windowed=True,
     writes=lambda case: case.spec.read_ratio < 1 or case.spec.update_ratio > 0,

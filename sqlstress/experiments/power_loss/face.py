@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Experiment, layout
 from sqlstress.experiments.power_loss.spec import POWER, Extra, Nothing
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, whole
@@ -76,6 +76,6 @@ POWER_LOSS = Experiment(
     result_key=("crash", "power"),
     called="a crash test",
     shown="sqlstress.experiments.power_loss.shown:PowerLossShown",
-    work_of=lambda case: "1 file" if case.buckets == 1 else f"{case.buckets} files",
+    work_of=layout,
     sweeps=True,
 )

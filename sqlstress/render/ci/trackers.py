@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlstress.analysis.wording import finite
 from sqlstress.display.clean import clean
-from sqlstress.experiment import face_of
+from sqlstress.experiment import Unknown, face_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS
@@ -55,12 +55,16 @@ def _particulars(case: Case) -> Iterator[str]:
         yield f"ops={case.ops}"
     spec, experiment = case.spec, face_of(case)
     parts = [one.name for one in fields(spec) if is_dataclass(getattr(spec, one.name))]
-    own = [*_changed(spec, {*experiment.in_label, *parts})]
+    own = _unknown(spec) if isinstance(spec, Unknown) else [*_changed(spec, {*experiment.in_label, *parts})]
     settings = [*_changed(case.settings, ())]
     # Trackers know a case by its name: the order is what it was when each of them came.
     yield from (*own, *settings) if experiment.sweeps else (*settings, *own)
     for part in parts:
         yield from _changed(getattr(spec, part), experiment.in_label)
+
+
+def _unknown(spec: Unknown) -> list[str]:
+    return [f"{name}={value}" for name, value in spec.said().items()]
 
 
 def _changed(part: Any, said: Collection[str]) -> Iterator[str]:

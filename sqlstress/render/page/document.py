@@ -20,7 +20,6 @@ from sqlstress.errors import UsageError
 from sqlstress.render.page import facts
 from sqlstress.render.page.markup import WARNING, data, drawn, element, text
 from sqlstress.render.page.plots import ab_plots, comparison_plots, report_plots
-from sqlstress.render.page.tiles import tiles
 from sqlstress.render.views import Section, report_sections
 from sqlstress.render.views.comparison import comparison_heading, comparison_tables
 from sqlstress.report import Report
@@ -143,7 +142,7 @@ def _report(report: Report, title: str, plots: Plots) -> str:
     first, *others = report_sections(report)
     return element(
         "article",
-        element("header", element("h1", title), *map(drawn, first.blocks), tiles(report)),
+        element("header", element("h1", title), *map(drawn, first.blocks), facts.tiles(report)),
         *(_section(report, section, plots) for section in others),
         element(
             "section", element("h2", "Environment"), facts.environment(report.environment, _told(others))

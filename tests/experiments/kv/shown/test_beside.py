@@ -10,7 +10,7 @@ from sqlstress.analysis.group import group_runs
 from sqlstress.display.blocks import Block, Paragraph, Picture, Table
 from sqlstress.display.figures import MISSING
 from sqlstress.experiments.kv.shown.wal import blocks, words
-from sqlstress.experiments.kv.spec import Checkpointing
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.render.text import report_text
 from sqlstress.report import Report, Trial
 from tests.render.variants import EXAMPLE, beside_report, each_trial, with_case
@@ -34,7 +34,7 @@ def shown(report: Report) -> list[Block]:
 )
 def test_the_heading_says_what_ran_beside_the_load(asked: Checkpointing, told: str) -> None:
     assert words(asked) == told
-    text = " ".join(report_text(with_case(beside_report(), checkpointing=asked)).split())
+    text = " ".join(report_text(with_case(beside_report(), spec=Load(checkpointing=asked))).split())
     assert f"8-byte values; {told}; 2s windows" in text
 
 
@@ -61,7 +61,7 @@ def test_the_table_has_a_row_for_each_case() -> None:
 def test_a_reader_alone_has_no_columns_of_checkpoints_and_no_words_for_them() -> None:
     only_wal = each_trial(
         lambda trial: replace(trial, series=tuple(one for one in trial.series if "WAL" in one.name)),
-        with_case(beside_report(), checkpointing=Checkpointing(pinned_reader=True)),
+        with_case(beside_report(), spec=Load(checkpointing=Checkpointing(pinned_reader=True))),
     )
     table, meanings, _ = shown(only_wal)
     assert isinstance(table, Table)

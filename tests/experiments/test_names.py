@@ -1,0 +1,76 @@
+"""Nothing but the registry and their own packages knows an experiment: the rest asks the face of a case."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sqlstress
+from sqlstress.experiment import EXPERIMENTS, faces
+
+ROOT = Path(sqlstress.__file__).parent
+OWN = "sqlstress.experiments"
+FIELDS = {name for one in faces() for name in (one.key, *one.beside) if name}
+"""Under which names cases had parts of their own."""
+MODULES = sorted(
+    path.relative_to(ROOT)
+    for path in ROOT.rglob("*.py")
+    if path.relative_to(ROOT).parts[0] not in ("experiments", "experiment.py")
+)
+
+
+def named_in(tree: ast.AST) -> Iterator[str]:
+    """Yield what code says of single experiments."""
+    prose = {id(text) for text in docstrings(tree)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names if alias.name.startswith(OWN))
+            case ast.ImportFrom(module=str(module)) if module.startswith(OWN):
+                yield module
+            case ast.Constant(value=str(text)) if id(node) not in prose:
+                if text in EXPERIMENTS or text.startswith(f"{OWN}."):
+                    yield text
+            case ast.Attribute(value=ast.Name(id=holder) | ast.Attribute(attr=holder), attr=attribute):
+                if attribute in FIELDS and holder.lower().endswith("case"):
+                    yield f"{holder}.{attribute}"
+
+
+def docstrings(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the texts that are statements of their own."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_a_module_of_the_core_names_no_experiment(path: Path) -> None:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    assert sorted(set(named_in(tree))) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sqlstress.experiments.kv.spec",
+        "from sqlstress.experiments.keys import spec",
+        "from sqlstress.experiments import kv",
+        'named("sqlstress.experiments.kv.face:KV")',
+        'if case.workload == "power-loss": pass',
+        "run.case.load",
+        "case.picks.users",
+        "def f():\n    x = 1\n    'kv'.upper()",
+    ],
+)
+def test_code_that_names_one_is_found(code: str) -> None:
+    assert len(list(named_in(ast.parse(code)))) == 1
+
+
+@pytest.mark.parametrize(
+    "code", ['"""kv"""', "x = 1\n'kv'", "case.spec", "self.load(path)", "import sqlstress"]
+)
+def test_other_code_is_not(code: str) -> None:
+    assert list(named_in(ast.parse(code))) == []
