@@ -184,6 +184,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqlstress.studies.ab.AbStudy", partial(AbStudy, looks=(Look(6, 0.05),)))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("soon")
 def test_a_real_a_b_test_finds_that_normal_is_no_drop(cli: Cli, tmp_path: Path) -> None:
     said = cli("ab", *ARMS, *SHORT, "--read-ratio", "0", "-o", "ab.json")

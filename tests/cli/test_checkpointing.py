@@ -56,6 +56,7 @@ def test_a_checkpointer_is_told_of_with_what_it_did_to_the_wal(cli: Cli, tmp_pat
         assert list(values(trial, WAL_SIZE)) == sorted(values(trial, WAL_SIZE))
 
 
+@pytest.mark.thorough
 def test_a_pinned_reader_starves_passive_checkpoints_which_are_not_even_busy(
     cli: Cli, tmp_path: Path
 ) -> None:

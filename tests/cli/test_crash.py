@@ -41,6 +41,7 @@ OTHERS = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [

@@ -30,7 +30,8 @@ def outcomes(report: Report) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("phase", "scale", "cells"), [("insert", "40", 7), ("allocate", "12", 9), thorough("query", "36", 9)]
+    ("phase", "scale", "cells"),
+    [("insert", "40", 7), thorough("allocate", "12", 9), thorough("query", "36", 9)],
 )
 def test_a_phase_is_measured_proved_and_shown(
     cli: Cli, tmp_path: Path, phase: str, scale: str, cells: int
@@ -86,6 +87,7 @@ def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli, tmp_pat
     assert told["insert 200,000 by 1b1, sqlite3, 1 process"] == "1b1 timed out at 100,000 already"
 
 
+@pytest.mark.thorough
 def test_a_limit_of_sqlite_is_not_a_time_out(cli: Cli, tmp_path: Path) -> None:
     said = cli(
         *("methods", "--phase", "query", "--scale", "20,2000,2200", "--method", "blk,values"),
@@ -99,6 +101,7 @@ def test_a_limit_of_sqlite_is_not_a_time_out(cli: Cli, tmp_path: Path) -> None:
     assert told["query 2,200 by VALUES, sqlite3, 1 process"] == "done"
 
 
+@pytest.mark.thorough
 def test_kept_databases_hold_what_the_cells_left(cli: Cli, tmp_path: Path) -> None:
     said = cli(
         *("methods", "--phase", "query", "--scale", "6", "--method", "json,spc", "--driver", "sqlite3"),

@@ -165,6 +165,7 @@ def test_who_cannot_see_it_gets_no_bar() -> None:
         assert type(observer) is Nobody
 
 
+@pytest.mark.thorough
 def test_standard_error_stays_empty_when_it_is_not_a_terminal(tmp_path: Path) -> None:
     code, _, errors = sqlstress(tmp_path, *SHORT, "--duration", "50ms", "--warmup", "50ms")
     assert (code, errors) == (0, "")

@@ -86,6 +86,7 @@ def test_a_store_that_does_nothing_needs_none_for_its_buckets() -> None:
     assert limits.needed(Case(driver="dry", buckets=1000)) == limits.needed(Case(driver="dry"))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc")
 def test_what_is_provided_for_the_parent_is_what_it_holds(tmp_path: Path) -> None:
     held: list[int] = []

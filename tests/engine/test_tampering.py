@@ -326,6 +326,7 @@ def test_a_fixed_amount_of_work_does_not_wait_for_ever_for_a_lock(
 # One of several files
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="database",
     injected="one of three files deleted, locked for ever, given a row by another program",

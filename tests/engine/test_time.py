@@ -76,6 +76,7 @@ def freeze(command: Command, phases: Iterator[str]) -> None:
         os.killpg(command.process.pid, signal.SIGCONT)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="time",
     injected="all processes stopped during a window and let go on, as of a machine that was suspended",

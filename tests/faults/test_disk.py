@@ -165,6 +165,7 @@ def test_a_full_disk_at_checkpoints_loses_nothing_that_was_acknowledged(tmp_path
     assert run.verdict.status == "ok"
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="the disk full while the data is verified",
@@ -235,6 +236,7 @@ def test_a_limit_on_the_size_of_files_at_preloading_is_told(tmp_path: Path, opti
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="a limit on the size of files (ulimit -f) that workers meet",

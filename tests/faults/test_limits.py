@@ -147,6 +147,7 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
         place.rmdir()
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="a soft limit of file descriptors that is too low",

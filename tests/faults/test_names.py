@@ -87,6 +87,7 @@ def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_pa
     assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="a relative --dir that looks like a URI of SQLite",
@@ -118,6 +119,7 @@ def test_a_name_of_any_bytes_works_or_is_refused(tmp_path: Path, driver: str, ex
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="symbolic links as --dir and as the report",

@@ -201,6 +201,7 @@ def test_an_existing_report_is_replaced_and_stays_private(tmp_path: Path) -> Non
     assert len(saved_report(tmp_path).runs) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="another sqlstress that starts in the report's folder while the report is saved",

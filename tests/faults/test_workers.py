@@ -75,6 +75,7 @@ def test_a_worker_that_fails_fails_its_case_only_and_says_why(
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
     injected="all workers killed at once in the window (SIGKILL)",
@@ -230,6 +231,7 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
     injected="the checkpointing process killed when the window opens",

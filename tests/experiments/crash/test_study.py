@@ -113,6 +113,7 @@ def test_files_in_which_something_is_wrong_are_kept_where_databases_are(
     assert (tmp_path / "kv.db").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("drawn")
 def test_each_round_goes_on_with_the_files_of_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -130,6 +131,7 @@ def test_each_round_goes_on_with_the_files_of_the_one_before(
     assert (found.databases, found.verdict.status) == (2, "ok")
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="crash",
     injected="one of several writers killed (SIGKILL)",

@@ -121,6 +121,7 @@ def test_what_a_killed_worker_was_told_before_must_be_there(killed: Measured) ->
     assert rejected(killed.verdict(), "picks").problems == len(picked_by(killed.case, before))
 
 
+@pytest.mark.thorough
 def test_what_a_killed_worker_was_told_still_counts_and_its_last_transaction_is_there_wholly_or_not(
     tmp_path: Path,
 ) -> None:

@@ -25,7 +25,7 @@ from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
 from tests.experiments.methods.cells import FAST, Ran, cell, prepared, run, work_as
-from tests.rows import mostly_thorough
+from tests.rows import mostly_thorough, thorough
 
 SCALES = {"insert": 30, "allocate": 9, "query": 36}
 EVERY = sorted({(cells.phase, *tricks.split(" + ")) for cells in CELLS for tricks in cells.tricks})
@@ -43,7 +43,7 @@ def driver(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("concurrency", [thorough(1), 3])
 @pytest.mark.parametrize("tricks", EVERY, ids=" ".join)
 def test_every_method_does_its_work(
     tricks: tuple[str, ...], concurrency: int, driver: str, tmp_path: Path
@@ -144,6 +144,7 @@ def test_chunks_stay_within_the_parameters_that_sqlite_takes(
     assert ran.verdict().status == "ok"
 
 
+@pytest.mark.thorough
 def test_the_variable_limit_is_the_one_at_which_sqlite_refuses(driver: str, tmp_path: Path) -> None:
     connection = load_driver(driver).connect(tmp_path / "limit.db", 0, None)
     limit = connection.limit(codes.LIMIT_VARIABLE_NUMBER)
@@ -177,8 +178,8 @@ def answered(case: Case, folder: Path) -> bool:
         ("insert", "1b1", False, 300_000),
         ("insert", "1b1", True, 300_000),
         ("insert", "BLK/n", True, 900_000),
-        ("allocate", "JSON", False, 1200),
-        ("allocate", "SPC", False, 1500),
+        thorough("allocate", "JSON", False, 1200),
+        thorough("allocate", "SPC", False, 1500),
         ("query", "1b1", False, 14_000),
     ],
 )

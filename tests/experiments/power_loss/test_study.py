@@ -107,6 +107,7 @@ def test_pages_smaller_and_larger_than_a_sector_survive(page_size: int, tmp_path
     assert cuts.worst == GOOD
 
 
+@pytest.mark.thorough
 def test_a_disk_that_loses_nothing_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     apply = Disk.apply
 

@@ -160,6 +160,7 @@ def test_it_is_printed_in_light_colours_and_as_wide_as_paper(page: Page, tmp_pat
     assert page.errors == []
 
 
+@pytest.mark.thorough
 def test_nothing_of_a_hostile_report_runs(page: Page, tmp_path: Path) -> None:
     path = saved(tmp_path, hostile_report(), hostile_report())
     page.open(path)
