@@ -12,7 +12,7 @@ def register() -> None:
     """Make both profiles known, and the quick one the usual one."""
     # How fast a machine is says nothing about whether the code is right.
     common = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.register_profile(QUICK, common, max_examples=20, derandomize=True, database=None)
+    settings.register_profile(QUICK, common, max_examples=12, derandomize=True, database=None)
     settings.register_profile(THOROUGH, common, max_examples=100, print_blob=True)
     settings.load_profile(QUICK)
 

@@ -62,7 +62,9 @@ def test_any_settings_can_be_tried(cli: Cli, tmp_path: Path, options: tuple[str,
     injected="all writers killed at one moment, again and again (SIGKILL)",
     outcome="exit code 0; all acknowledged transactions are there, none is torn",
 )
-@pytest.mark.parametrize("options", [(), ("--journal-mode", "delete", "-b", "3")], ids=["WAL", "journal"])
+@pytest.mark.parametrize(
+    "options", [(), thorough(("--journal-mode", "delete", "-b", "3"))], ids=["WAL", "journal"]
+)
 def test_writers_are_killed_and_nothing_is_lost(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
     said = cli("crash", *SHORT, *options, "-o", "crash.json")
     assert (said.code, said.err) == (0, "")

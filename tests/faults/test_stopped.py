@@ -168,6 +168,7 @@ def terminal() -> Iterator[tuple[int, dict[str, Any]]]:
             os.close(theirs)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="its terminal closed while the progress bar moves",

@@ -150,6 +150,7 @@ def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
     assert (tmp_path / "report.json").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="standard output and standard error closed from the start",

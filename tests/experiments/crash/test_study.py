@@ -173,6 +173,7 @@ def test_others_that_do_not_go_on_are_told(
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="crash",
     injected="a writer of a crash test killed by somebody else",

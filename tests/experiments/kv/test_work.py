@@ -17,6 +17,7 @@ from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import load_driver
 from tests.pulses import Pulses, nothing, stopped_everywhere
+from tests.rows import thorough
 
 SMALL = Load(key_space=50)
 FRAME = 4096 + 24
@@ -64,7 +65,7 @@ def all_alive(case: Case) -> list[Outcome]:
     return [Outcome(worker, False, Findings()) for worker in range(1, case.concurrency + 1)]
 
 
-@pytest.mark.parametrize("buckets", [1, 3])
+@pytest.mark.parametrize("buckets", [1, thorough(3)])
 def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Path, buckets: int) -> None:
     case = Case(buckets=buckets, spec=Load(key_space=2000), settings=Settings(synchronous="off"))
     verdicts: list[Verdict] = []
