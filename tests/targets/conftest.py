@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from sqlstress.experiments.kv.spec import Load
@@ -13,7 +11,16 @@ from sqlstress.targets.sqlite.drivers import DRIVERS
 QUICK = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)
 
 
-@pytest.fixture(params=itertools.product(sorted(DRIVERS), (1, 5)), ids=lambda param: f"{param[0]}-{param[1]}")
+LAYOUTS = [(driver, buckets) for driver in sorted(DRIVERS) for buckets in (1, 5)]
+DAILY = {("apsw", 5), ("peewee", 1), ("sqlite3", 1), ("sqlite3", 5)}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(one, id=f"{one[0]}-{one[1]}", marks=[] if one in DAILY else [pytest.mark.thorough])
+        for one in LAYOUTS
+    ]
+)
 def case(request: pytest.FixtureRequest) -> Case:
     driver, buckets = request.param
     pytest.importorskip(driver)

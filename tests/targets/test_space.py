@@ -28,7 +28,7 @@ def no_pulse() -> None:
     pass
 
 
-@pytest.fixture(params=mostly_thorough(sorted(DRIVERS), ("apsw", "sqlite3")))
+@pytest.fixture(params=mostly_thorough(sorted(DRIVERS), ("sqlite3",)))
 def case(request: pytest.FixtureRequest) -> Case:
     pytest.importorskip(request.param)
     return Case(driver=request.param, settings=NOTHING_WAITS)

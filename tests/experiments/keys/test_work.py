@@ -36,7 +36,7 @@ MIXED = [(driver, *each) for driver, each in zip(cycle(["sqlite3", "apsw"]), COM
 """Every second of them, with the one driver and the other in turn."""
 
 
-@pytest.mark.parametrize(("driver", "schema", "id_type", "made_by"), mostly_thorough(MIXED, MIXED[::2]))
+@pytest.mark.parametrize(("driver", "schema", "id_type", "made_by"), mostly_thorough(MIXED, MIXED[::4]))
 def test_every_pick_that_was_acknowledged_is_there(
     tmp_path: Path, driver: str, schema: str, id_type: str, made_by: str
 ) -> None:

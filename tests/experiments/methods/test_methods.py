@@ -37,7 +37,7 @@ def planned(phase: str, name: str, *others: str) -> Case:
     return replace(case, settings=replace(case.settings, journal_mode=journal))
 
 
-@pytest.fixture(params=["apsw", "peewee", "sqlite3"])
+@pytest.fixture(params=mostly_thorough(("apsw", "peewee", "sqlite3"), ("peewee",)))
 def driver(request: pytest.FixtureRequest) -> str:
     pytest.importorskip(request.param)
     return str(request.param)

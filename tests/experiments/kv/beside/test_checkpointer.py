@@ -27,13 +27,14 @@ from sqlstress.statistics.series import (
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection
 from sqlstress.targets.sqlite.place import SqlitePlace
+from tests.rows import mostly_thorough
 from tests.targets.filled import create_file
 
 MS = 1_000_000
 BUCKETS = 3
 
 
-@pytest.fixture(params=sorted(DRIVERS))
+@pytest.fixture(params=mostly_thorough(sorted(DRIVERS), ("sqlite3",)))
 def case(request: pytest.FixtureRequest) -> Case:
     pytest.importorskip(request.param)
     settings = Settings(synchronous="off", wal_autocheckpoint=0, busy_timeout_ms=20)
