@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiment import Experiment, faces
-from sqlstress.options.option import Option
+from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import (
     Parse,
     choice,
@@ -208,6 +208,12 @@ def test_the_help_of_an_option_names_every_value_that_can_be_chosen(option: Opti
         _, chosen, names = str(error).partition(" is not one of ")
         told = set(re.findall(r"[\w/-]+", f"{option.help} {option.default}".lower()))
         assert not chosen or set(names.split(", ")) <= told
+
+
+@pytest.mark.parametrize("experiment", faces(), ids=lambda one: one.name)
+def test_every_option_of_a_spec_is_offered_by_its_command(experiment: Experiment) -> None:
+    said = {one.name for cls in (experiment.spec, experiment.extra) for one in options_of(cls).values()}
+    assert said <= {one.name for one in experiment.options}
 
 
 @pytest.mark.parametrize("experiment", faces(), ids=lambda one: one.name)
