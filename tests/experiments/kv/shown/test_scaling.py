@@ -84,7 +84,11 @@ def test_pairs_are_called_pairs() -> None:
             "On 1 file the total still rose at the most that was measured, 4 processes: "
             "try more with --concurrency.",
         ),
-        ((500, 700), "still-rising", "On 1 file the total still rose at the most that was measured, 2 processes"),
+        (
+            (500, 700),
+            "still-rising",
+            "On 1 file the total still rose at the most that was measured, 2 processes",
+        ),
     ],
 )
 def test_where_the_total_stops_rising(totals: Sequence[float], code: str, expected: str) -> None:
@@ -96,7 +100,7 @@ def test_where_the_total_stops_rising(totals: Sequence[float], code: str, expect
 def test_what_lies_between_is_said_to_be_unknown() -> None:
     told = findings(*measured(1, 100, 990, 1000, 1000, noise=0.01))
     assert told["plateau"] == "On 1 file more than 2 processes gained less than 10%."
-    told = findings(*measured(1, 100, 930, 1000, 1000, noise=0.03))
+    told = findings(*measured(1, 100, 940, 1000, 1000, noise=0.04))
     assert told["plateau"] == (
         "On 1 file more than 3 processes gained less than 10%; whether more than 2 gained anything can't be told."
     )
@@ -126,13 +130,23 @@ def test_every_layout_is_told_by_itself() -> None:
 @pytest.mark.parametrize(
     ("tps", "noise", "expected"),
     [
-        (1900, 0.01, r"Compared with 1 file: 20 files gave 1\.9 times \(1\.9 to 2\.0\) as much at 2 processes\."),
+        (
+            1900,
+            0.01,
+            r"Compared with 1 file: 20 files gave 1\.9 times \(1\.8 to 2\.0\) as much at 2 processes\.",
+        ),
         (500, 0.01, r"Compared with 1 file: 20 files gave 0\.5\d? times \(.*\) as much at 2 processes\."),
         (1000, 0.005, r"Compared with 1 file: 20 files gave about as much at 2 processes\."),
-        (1200, 0.3, r"Compared with 1 file: what 20 files gave at 2 processes can't be told from it \(.* times\)\."),
+        (
+            1200,
+            0.3,
+            r"Compared with 1 file: what 20 files gave at 2 processes can't be told from it \(.* times\)\.",
+        ),
     ],
 )
-def test_layouts_are_compared_at_the_largest_common_concurrency(tps: float, noise: float, expected: str) -> None:
+def test_layouts_are_compared_at_the_largest_common_concurrency(
+    tps: float, noise: float, expected: str
+) -> None:
     runs = (*measured(1, 1000, 1000, 9000, noise=noise), *measured(20, 500, tps, noise=noise))
     told = [one.text for one in advise(replace(EXAMPLE, runs=runs)) if one.code == "layouts"]
     (text,) = told

@@ -56,7 +56,21 @@ def test_the_table_has_the_columns_of_the_main_job_in_their_order() -> None:
 
 def test_a_row_says_what_was_measured() -> None:
     row = table(EXAMPLE).rows[3]
-    assert row == ("1", "8", "2.00", "1,558", "12,465", "6,232", "6,232", "0.140", "0.244", "0.011", "0.17", "1,970", "ok")
+    assert row == (
+        "1",
+        "8",
+        "2.00",
+        "1,558",
+        "12,465",
+        "6,232",
+        "6,232",
+        "0.140",
+        "0.244",
+        "0.011",
+        "0.17",
+        "1,970",
+        "ok",
+    )
 
 
 def test_every_row_has_a_cell_for_each_header_and_each_alignment() -> None:
