@@ -74,15 +74,21 @@ const drawY = (svg, axis, box, frame, first) => {
   }
 };
 
+// Whether each name has room for itself, in lines that hold whole words.
+const fitting = (names, room) => names.every((name) => wrapped(name, room).every((line) => !line.endsWith("…")));
+
 const drawX = (svg, axis, box, frame) => {
   const size = (value) => widthOf(tickLabel(axis, value)) + 10;
   const bottom = box.y + box.height;
-  const values = axis.names && !axis.spec.fits ? axis.names : ticksOf(axis, box.width, size);
+  const room = (axis.band || 0) * box.width - 4;
+  const values = axis.names && !fitting(axis.names, room)
+    ? spread(axis.names, (one, other) => frame.x(other) - frame.x(one), size)
+    : ticksOf(axis, box.width, size, 80);
   for (const value of values) {
     const x = frame.x(value);
     const line = { x1: x, x2: x, y1: box.y, y2: bottom };
     if (!axis.names) node(svg, "line", line, { stroke: "var(--rule)" });
-    const lines = axis.names ? wrapped(tickLabel(axis, value), axis.band * box.width - 4) : [brief(value)];
+    const lines = axis.names && values.length === axis.names.length ? wrapped(value, room) : [tickLabel(axis, value)];
     lines.forEach((words, place) => {
       const made = label(svg, words, x, bottom + LINE * (place + 1));
       if (!place) made.setAttribute("data-x", value);

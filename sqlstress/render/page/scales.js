@@ -99,8 +99,9 @@ const spread = (values, room, size) => {
   return values.slice(0, 1);
 };
 
-// The values that get a tick on an axis so many pixels long; `size` says what a label needs of them.
-const ticksOf = (axis, pixels, size) => {
+// The values that get a tick on an axis so many pixels long; `size` says what a label needs of them, and round
+// values stand `apart` as far as that.
+const ticksOf = (axis, pixels, size, apart = 45) => {
   if (axis.names) return axis.names;
   const { spec, low, high } = axis;
   const room = (one, other) => Math.abs(axis.at(other) - axis.at(one)) * pixels;
@@ -108,7 +109,7 @@ const ticksOf = (axis, pixels, size) => {
   if (values.length < 2 && spec.type === "log") values = decades(low, high);
   if (values.length < 2) {
     const fitting = (about) => rounds(low, high, about, spec.whole ? 1 : 0);
-    let about = Math.max(2, Math.floor(pixels / 45));
+    let about = Math.max(2, Math.floor(pixels / apart));
     const wide = (found) => found.every((one, place) => !place || room(found[place - 1], one) >= size(one));
     while (about > 2 && !wide(fitting(about))) about -= 1;
     values = fitting(about);

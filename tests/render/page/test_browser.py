@@ -260,11 +260,13 @@ def test_the_methods_on_a_phone_are_no_longer_than_what_they_say(page: Page, tmp
 @pytest.mark.thorough
 def test_beside_texts_nothing_stays_empty_on_a_wide_screen(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
-    right = page.ask(
-        "Math.max(...[...document.querySelectorAll('.said > *, .said li')].map(one =>"
-        " one.getBoundingClientRect().right))"
+    begins = (
+        "[...new Set([...document.querySelectorAll('section:first-of-type .said > p, .said li')]"
+        ".map(one => Math.floor(one.getBoundingClientRect().x / 100)))]"
     )
-    assert right > 0.85 * 1280
+    assert len(page.ask(begins)) == 2
+    page.open(saved(tmp_path, example_report()), 390)
+    assert len(page.ask(begins)) == 1
 
 
 @pytest.mark.thorough
