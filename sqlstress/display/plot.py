@@ -85,7 +85,7 @@ def counts_axis(title: str, counts: Iterable[int]) -> Plain:
     """Return an axis of whole numbers, with a tick at each one that was measured, if they are few."""
     found = sorted(set(counts))
     ticks: Plain = {"tickvals": found} if len(found) <= 12 else {}
-    return axis(title, **ticks)
+    return axis(title, whole=True, **ticks)
 
 
 def line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html import unescape
 from math import log10
 from pathlib import Path
@@ -154,6 +155,15 @@ def test_ticks_of_a_logarithm_are_powers_of_ten(page: Page, tmp_path: Path) -> N
         )
         assert len(found) >= 2
         assert all(log10(float(tick.replace(",", ""))).is_integer() for tick in found)
+
+
+@pytest.mark.thorough
+def test_an_axis_of_one_count_has_a_tick_there_and_nowhere_else(page: Page, tmp_path: Path) -> None:
+    report = example_report()
+    only = tuple(run for run in report.runs if run.case.concurrency == 4)
+    page.open(saved(tmp_path, replace(report, runs=only)))
+    shares = "[...document.querySelectorAll('figure')].find(one => one.innerText.startsWith('Who got'))"
+    assert page.ask(f"[...{shares}.querySelectorAll('[data-x]')].map(one => one.textContent)") == ["4"]
 
 
 def test_a_mark_says_its_figure_when_the_pointer_is_on_it(page: Page, tmp_path: Path) -> None:
