@@ -23,7 +23,7 @@ from tests.pages import ROOT, columns, shown
 
 EXAMPLES = ROOT / "examples"
 SHORT: dict[str, dict[str, Any]] = {
-    "kv": {"duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2},
+    "kv": {"repeat": 1, "duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2},
     "methods": {"scale": 20, "concurrency": [1, 2]},
     "keys": {"users": 40, "picks": 20, "items": 100, "concurrency": 2},
     "cycles": {"cycles": 5, "concurrency": 2},
