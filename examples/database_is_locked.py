@@ -116,6 +116,12 @@ def _(me: sqlite3.Connection, other: sqlite3.Connection) -> Iterator[Attempt]:
     yield lambda: me.execute("PRAGMA journal_mode=wal")
 
 
+@situation("already WAL: somebody writes, I ask for WAL")
+def _(me: sqlite3.Connection, other: sqlite3.Connection) -> Iterator[Attempt]:
+    begin(other, WRITE)
+    yield lambda: me.execute("PRAGMA journal_mode=wal")
+
+
 def connect(file: str | Path, timeout_s: float) -> sqlite3.Connection:
     """Open a file so that each statement is a transaction, but for those after a BEGIN."""
     return sqlite3.connect(file, timeout=timeout_s, isolation_level=None, check_same_thread=False)
