@@ -164,8 +164,8 @@ def test_more_workers_than_cores_are_noted(workers: int, expected: dict[str, boo
 def test_more_workers_than_cores_make_the_figures_those_of_the_scheduler_too() -> None:
     (note,) = warn(replace(SOUND, most_workers=8))
     assert note.text == (
-        "Up to 8 processes on 4 cores: beyond 4 they take turns at the processor, and the figures say as much "
-        "of the system's scheduler as of SQLite."
+        "Up to 8 processes on 4 cores: beyond 4 they take turns at the processor, and the figures say as "
+        "much of the system's scheduler as of SQLite."
     )
 
 
