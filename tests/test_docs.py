@@ -65,7 +65,9 @@ ADDED = {
     "sqlstress -c 2 --read-ratio 0 --checkpointer restart --pinned-reader --busy-timeout 500ms": (
         "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%"
     ),
-    "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": "--duration 300ms --repeat 1",
+    "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": (
+        "--duration 300ms --repeat 1"
+    ),
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
     'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
     'sqlstress ab --a "" --b "" --concurrency 2': f"{AB_SHORT} --max-drop 90%",

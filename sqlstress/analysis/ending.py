@@ -9,7 +9,7 @@ from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.finding import UNPROVED, WRONG, parts, progress
 from sqlstress.analysis.wording import percent, place, plural
 from sqlstress.errors import Interrupted
-from sqlstress.report import Report
+from sqlstress.report import Report, Run
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
 
 FINE, BAD, UNSURE, FAILURE = 0, 1, 3, 4
@@ -56,7 +56,7 @@ def _of_cases(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if wrong:
         example = next(iter(wrong.counterexamples), "see the report")
         yield Ending(BAD, f"Error: the data is not what the workers were told it is: {example}.")
-    yield from _failed_too_many(report)
+    yield from _too_many(report)
     failed = [run for run in report.runs if run.error]
     if failed:
         more = len(failed) - 1
@@ -77,17 +77,20 @@ def _so_far(report: Report) -> str:
     return f"{done} of {plural(wanted, 'trial')}"
 
 
-def _failed_too_many(report: Report) -> Iterator[Ending]:
-    """Yield that operations were given up, more than the case lets: then its figures are no success."""
+def failed_too_many(run: Run) -> str:
+    """Return how many of a run's operations failed, where those are more than its case lets."""
+    share, most = percent(run.failed_share()), percent(run.case.max_failed)
+    return (
+        f"{share} of the operations failed at {place(run.case)}: the database was locked for longer than "
+        f"--busy-timeout. At most {most} may (--max-failed)."
+    )
+
+
+def _too_many(report: Report) -> Iterator[Ending]:
+    """Yield that operations were given up, more than their case lets: its figures are no success then."""
     found = [run for run in report.runs if run.failed_too_many]
     if found:
-        worst = max(found, key=lambda run: run.failed_share())
-        yield Ending(
-            BAD,
-            f"Error: {percent(worst.failed_share())} of the operations failed at {place(worst.case)}: the "
-            "database was locked for longer than --busy-timeout. At most "
-            f"{percent(worst.case.max_failed)} may (--max-failed).",
-        )
+        yield Ending(BAD, f"Error: {failed_too_many(max(found, key=Run.failed_share))}")
 
 
 def _of_ab(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:

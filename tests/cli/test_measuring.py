@@ -73,7 +73,20 @@ def test_the_phases_come_in_their_order(cli: Cli, log: Log, tmp_path: Path) -> N
 
 @pytest.mark.thorough
 def test_the_observer_hears_what_has_been_done_meanwhile(cli: Cli, log: Log) -> None:
-    cli("-c", "2", "--driver", "dry", "--repeat", "1", "--duration", "500ms", "--warmup", "100ms", "--key-space", "500")
+    cli(
+        "-c",
+        "2",
+        "--driver",
+        "dry",
+        "--repeat",
+        "1",
+        "--duration",
+        "500ms",
+        "--warmup",
+        "100ms",
+        "--key-space",
+        "500",
+    )
     assert log.operations > 0
 
 

@@ -41,7 +41,9 @@ def test_256_workers_all_work(tmp_path: Path) -> None:
     area="scale", injected="1,000 files, read and written by 4 workers", outcome="all are used; verified"
 )
 def test_a_thousand_files_are_used_and_verified(tmp_path: Path) -> None:
-    trial = measured(tmp_path, "-c", "4", "-b", "1000", "--key-space", "100000", "--duration", "1s", "--repeat", "1")
+    trial = measured(
+        tmp_path, "-c", "4", "-b", "1000", "--key-space", "100000", "--duration", "1s", "--repeat", "1"
+    )
     assert trial.verdict.checks[1].checked == 1000
     assert trial.transactions > 0
 

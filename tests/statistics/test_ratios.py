@@ -1,4 +1,4 @@
-"""Ratios over passes: Student's t beside a reference, and that what is said is wrong as rarely as promised."""
+"""Ratios over passes: Student's t beside a reference, and that their words are as rarely wrong as promised."""
 
 from __future__ import annotations
 

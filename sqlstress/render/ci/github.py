@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.check import Checked
+from sqlstress.analysis.ending import failed_too_many
 from sqlstress.analysis.finding import UNPROVED, WRONG, parts
 from sqlstress.display.clean import brief, clean
 from sqlstress.render.ci.trackers import case_names
@@ -76,6 +77,8 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
             yield f"Wrong data: {name}", f"The data is not what the workers were told it is: {examples}"
         elif run.error:
             yield f"Not measured: {name}", run.error
+        elif run.failed_too_many:
+            yield f"Too many operations failed: {name}", failed_too_many(run)
 
 
 def _warnings(report: Report) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.advice import missing
+from sqlstress.analysis.ending import failed_too_many
 from sqlstress.analysis.finding import UNPROVED, WRONG, Part, parts
 from sqlstress.analysis.wording import finite, rounded
 from sqlstress.display import heading
@@ -24,8 +25,8 @@ _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 def report_junit(*reports: Report) -> str:
     """Return reports as JUnit XML, a suite for each.
 
-    Wrong data is a failure, what could not be measured an error; what was not measured, or not decided,
-    was skipped.
+    Wrong data is a failure, as are too many operations that failed; what could not be measured is an error;
+    what was not measured, or not decided, was skipped.
     """
     suites = ElementTree.Element("testsuites", name="sqlstress")
     suites.extend([_suite(report) for report in reports])
@@ -78,6 +79,8 @@ def _test(run: Run, name: str) -> ElementTree.Element:
         _outcome(test, "failure", "data-wrong", f"The data is not what the workers were told it is: {told}")
     elif error := run.error or invalid:
         _outcome(test, "error", "not-measured", error)
+    elif run.failed_too_many:
+        _outcome(test, "failure", "given-up", failed_too_many(run))
     elif skipped := run.skipped or (None if run.trials else "No trial was made."):
         _outcome(test, "skipped", "not-measured", skipped)
     elif verdict.status == "unknown":

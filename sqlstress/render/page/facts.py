@@ -10,7 +10,7 @@ from sqlstress.analysis.ab import found_change
 from sqlstress.analysis.comparison.differences import telling
 from sqlstress.analysis.finding import results
 from sqlstress.analysis.group import rate_of
-from sqlstress.analysis.wording import place, rounded, whole
+from sqlstress.analysis.wording import percent, place, rounded, whole
 from sqlstress.display.clean import visible
 from sqlstress.display.shown import Tile
 from sqlstress.experiment import face_of
@@ -76,7 +76,14 @@ def _trust(report: Report) -> Iterator[Tile]:
     """Yield how far the figures can be trusted."""
     statuses = [run.verdict.status for run in report.runs]
     status = next((one for one in ("failed", "unknown", "ok", "skipped") if one in statuses), "skipped")
-    yield (*_PROOF[status], status)
+    yield (
+        _given_up(report)
+        if status == "ok" and any(run.failed_too_many for run in report.runs)
+        else (
+            *_PROOF[status],
+            status,
+        )
+    )
     failed = sum(run.error is not None for run in report.runs)
     amount = f"{whole(len(report.runs))} of {whole(max(report.planned, len(report.runs)))}"
     errors = f", {whole(failed)} with errors" if failed else ""
@@ -86,6 +93,16 @@ def _trust(report: Report) -> Iterator[Tile]:
         yield amount, f"cases measured{errors}", "failed" * bool(failed)
     if sync := report.environment.sync:
         yield f"{format_ms(sync.overwrite_p50_ns)} ms", f"one {sync.primitive} (p50)", ""
+
+
+def _given_up(report: Report) -> Tile:
+    """Return that the data is right, and that more was given up than may be."""
+    worst = max(report.runs, key=Run.failed_share)
+    return (
+        f"{percent(worst.failed_share())} failed",
+        "what was acknowledged is there; the rest was locked",
+        "failed",
+    )
 
 
 _GIB = 1 << 30

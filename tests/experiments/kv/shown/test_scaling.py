@@ -25,8 +25,8 @@ def measured(files: int, *totals: float, noise: float = 0.02, count: int = 5) ->
 def test_of_single_trials_only_the_highest_is_told_and_what_it_is_worth() -> None:
     told = findings(*curve(1, 1000, 900), *curve(20, 1100, 12_345))
     assert told["best"] == (
-        "Highest: 12,300 transactions a second, with 2 processes on 20 files. One trial of each case does not "
-        "tell that from noise; --repeat 5 does."
+        "Highest: 12,300 transactions a second, with 2 processes on 20 files. One trial of each case does "
+        "not tell that from noise; --repeat 5 does."
     )
     assert not told.keys() & {"plateau", "still-rising", "cannot-tell", "layouts"}
 
@@ -102,15 +102,16 @@ def test_what_lies_between_is_said_to_be_unknown() -> None:
     assert told["plateau"] == "On 1 file more than 2 processes gained less than 10%."
     told = findings(*measured(1, 100, 940, 1000, 1000, noise=0.04))
     assert told["plateau"] == (
-        "On 1 file more than 3 processes gained less than 10%; whether more than 2 gained anything can't be told."
+        "On 1 file more than 3 processes gained less than 10%; whether more than 2 gained anything can't be "
+        "told."
     )
 
 
 def test_noise_that_hides_everything_says_how_many_passes_would_tell() -> None:
     told = findings(*measured(1, 100, 1000, 1100, noise=0.2))
     assert told["cannot-tell"].startswith(
-        "On 1 file more than 1 process gained something; whether it pays to have more than 2 processes can't be "
-        "told: 5 passes are too noisy. About "
+        "On 1 file more than 1 process gained something; whether it pays to have more than 2 processes can't "
+        "be told: 5 passes are too noisy. About "
     )
     assert "would tell 10% (--repeat " in told["cannot-tell"]
 

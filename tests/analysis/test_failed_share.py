@@ -1,0 +1,60 @@
+"""Operations that were given up: which share is too much, and who says so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.analysis.ending import endings
+from sqlstress.display.figures import NOT_ALL, verified_cell
+from sqlstress.render.ci.github import workflow_commands
+from sqlstress.render.ci.junit import report_junit
+from sqlstress.render.page.document import report_html
+from sqlstress.report import Run
+from sqlstress.report.case import Case
+from tests.analysis.hand_made import EXAMPLE, run, trial
+
+
+def failing(failed: int, done: int = 1000, max_failed: float = 0.01) -> Run:
+    return run(1, 4, trial(failed=failed, transactions=done), case=Case(max_failed=max_failed))
+
+
+@pytest.mark.parametrize(
+    ("one", "share"),
+    [(failing(0), 0.0), (failing(1000), 0.5), (failing(5, 0), 1.0), (failing(1, 99), 0.01)],
+)
+def test_the_share_is_that_of_all_operations_that_ended(one: Run, share: float) -> None:
+    assert one.failed_share() == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("failed", "max_failed", "too_many"), [(10, 0.01, False), (11, 0.01, True), (900, 1, False)]
+)
+def test_more_than_may_fail_is_no_success(failed: int, max_failed: float, too_many: bool) -> None:
+    report = replace(EXAMPLE, runs=(failing(failed, 1000, max_failed),), planned=1)
+    codes = [ending.code for ending in endings(report)]
+    assert codes == [1] * too_many
+    assert (verified_cell(report.runs[0]) == NOT_ALL) is too_many
+    assert ("given-up" in report_junit(report)) is too_many
+    assert any("Too many operations failed" in line for line in workflow_commands(report)) is too_many
+    tile = re.search(r'class="tile (\w+)"><strong>[\d.]+% failed', report_html(report))
+    assert (tile is not None) is too_many
+    assert not tile or tile[1] == "failed"
+
+
+def test_the_worst_case_is_named_with_what_may_fail() -> None:
+    report = replace(
+        EXAMPLE, runs=(failing(20), run(20, 8, trial(failed=4000, transactions=1000))), planned=2
+    )
+    (ending,) = endings(report)
+    assert ending.text == (
+        "Error: 80% of the operations failed at 8 processes on 20 files: the database was locked for longer "
+        "than --busy-timeout. At most 1% may (--max-failed)."
+    )
+
+
+def test_trials_that_do_not_count_do_not_count_here() -> None:
+    one = run(1, 2, trial(failed=900, error="worker 1 died"), trial(failed=0))
+    assert one.failed_share() == 0
