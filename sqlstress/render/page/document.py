@@ -7,7 +7,7 @@ a text of a report that got through as a script would still not run.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -30,12 +30,29 @@ def report_html(*reports: Report) -> str:
 
     Raises UsageError where plotly is not installed.
     """
+    return named_html([(heading.when(report), report) for report in reports])
+
+
+def named_html(named: Sequence[tuple[str, Report]]) -> str:
+    """Return the same of reports that have names, such as their files'."""
+    reports = tuple(report for _, report in named)
+    comparison = _beside(named)
+    if comparison:
+        return comparison_html(comparison)
+    several = len(named) > 1
+    titles = [f"Report {n}: {name}" if several else "sqlstress" for n, (name, _) in enumerate(named, 1)]
+    return _page(reports, titles, Plots(), [])
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return reports side by side as a page, and then each by itself."""
+    titles = [f"Report {one}: {name}" for one, name in zip(LETTERS, comparison.names, strict=False)]
     plots = Plots()
-    comparison = _beside(reports)
-    body = [*_compared(comparison, plots)] if comparison else []
-    names = LETTERS if comparison else map(str, range(1, len(reports) + 1))
-    for report, name in zip(reports, names, strict=False):
-        body.append(_report(report, f"Report {name}" if len(reports) > 1 else "sqlstress", plots))
+    return _page(comparison.reports, titles, plots, list(_compared(comparison, plots)))
+
+
+def _page(reports: Sequence[Report], titles: Sequence[str], plots: Plots, body: Sequence[str]) -> str:
+    articles = [_report(report, title, plots) for report, title in zip(reports, titles, strict=True)]
     shown = plots.plain()
     scripts = [*([plotly_js()] if shown else []), _asset("page.js")]
     return "\n".join(
@@ -44,7 +61,7 @@ def report_html(*reports: Report) -> str:
             '<html lang="en">',
             element("head", *_head(scripts, heading.origin(reports[0]) if reports else "nothing")),
             "<body>",
-            element("main", *body),
+            element("main", *body, *articles),
             element("script", data(shown), type="application/json", id="plots"),
             *(element("script", script) for script in scripts),
             "</body>",
@@ -113,11 +130,11 @@ def _place(number: int, plot: Plot) -> str:
     )
 
 
-def _beside(reports: tuple[Report, ...]) -> Comparison | None:
+def _beside(named: Sequence[tuple[str, Report]]) -> Comparison | None:
     """Return what several reports say beside each other; None of those that have no case in common."""
-    if not 2 <= len(reports) <= len(LETTERS):
+    if not 2 <= len(named) <= len(LETTERS):
         return None
-    comparison = compare([(heading.when(report), report) for report in reports])
+    comparison = compare(named)
     return comparison if comparison.tables else None
 
 
@@ -142,7 +159,7 @@ def _report(report: Report, title: str, plots: Plots) -> str:
     first, *others = report_sections(report)
     return element(
         "article",
-        element("header", element("h1", title), *map(drawn, first.blocks), facts.tiles(report)),
+        element("header", element("h1", text(title)), *map(drawn, first.blocks), facts.tiles(report)),
         *(_section(report, section, plots) for section in others),
         element(
             "section", element("h2", "Environment"), facts.environment(report.environment, _told(others))

@@ -292,7 +292,7 @@ def test_a_published_report_is_not_said_to_have_been_measured() -> None:
 
 def test_several_reports_begin_with_what_they_say_beside_each_other() -> None:
     page = report_html(classic_report(), classic_report())
-    assert page.index("Reports side by side") < page.index("<h1>Report A</h1>") < page.index(">Report B<")
+    assert page.index("Reports side by side") < page.index("<h1>Report A: ") < page.index("<h1>Report B: ")
     assert page.index("ratios are to A") < page.index("<figure")
     assert page.count("<article>") == 2
     apart = report_html(example_report(), keys_report())
