@@ -99,8 +99,8 @@ class CyclesShown(Shown):
 
 
 _NAMES = {
+    "tx": "one transaction over the whole run",
     "cycle": "one transaction a cycle",
-    "run": "one transaction over the whole run",
     "off": "no automatic checkpoints",
 }
 _MEANINGS = {
