@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlstress.analysis.comparison.differences import Difference, barriers, remarks
+from sqlstress.analysis.comparison.estimates import CONFIDENCE, Estimate, estimate, logarithms
 from sqlstress.analysis.comparison.matching import Table, match
 from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.wording import finite
@@ -51,15 +52,36 @@ class Compared:
 
     def ratio(self, row: int, place: int) -> float | None:
         """Return a part's rate over the first one's; None where there is none, or none to be shown."""
-        return _over(self.rate(row, place), self.rate(row, 0)) if self.shows_ratio(place) else None
+        found = self.estimate(row, place) if self.shows_ratio(place) else None
+        return found.ratio if found else None
+
+    def estimate(self, row: int, place: int, confidence: float = CONFIDENCE) -> Estimate | None:
+        """Return how a part's rate compares with the first one's; None where one has none."""
+        rates = self.rate(row, 0), self.rate(row, place)
+        own, other = (logarithms(self.run(row, one)) for one in (0, place))
+        if own and other:
+            return estimate(own, other, confidence)
+        ratio = _over(rates[1], rates[0])  # where a trial came to no end: no interval
+        return None if ratio is None else Estimate(ratio, None, None)
 
     def shape(self, row: int, place: int) -> float | None:
         """Return a part's rate over its own with one process on the same layout; None without that."""
+        alone = self.alone(row)
+        return None if alone is None else _over(self.rate(row, place), self.rate(alone, place))
+
+    def alone(self, row: int) -> int | None:
+        """Return the row with one process on the same layout; None without it."""
         *layout, _ = self.table.keys[row]
-        alone = (*layout, 1)
-        if not self.table.sweeps or alone not in self.table.keys:
-            return None
-        return _over(self.rate(row, place), self.rate(self.table.keys.index(alone), place))
+        key = (*layout, 1)
+        return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
+
+    def shapes(self, row: int, place: int) -> list[float]:
+        """Return the logarithms of a part's shapes, trial by trial: those of the same number."""
+        alone = self.alone(row)
+        if alone is None:
+            return []
+        pairs = zip(*(logarithms(self.run(one, place)) for one in (alone, row)), strict=False)
+        return [rate - base for base, rate in pairs]
 
 
 @dataclass(frozen=True, slots=True)

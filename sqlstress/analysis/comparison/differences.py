@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlstress.analysis.builds import Builds, build_of, own_options, versions
+from sqlstress.analysis.comparison.estimates import FLAT
 from sqlstress.analysis.comparison.matching import Part, may_be_unknown
 from sqlstress.analysis.durability import Durability, durability_of
 from sqlstress.analysis.wording import amount, busy_policy, files, listing, whole
 from sqlstress.experiment import face_of
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
+from sqlstress.statistics.units import format_ms
 
 Parts = Sequence[Part]
 Values = Sequence[str | None]
@@ -163,6 +165,15 @@ def _sync_call(parts: Parts) -> Values:
     return _if_known_to_differ([(cost.primitive or None) if cost else None for cost in costs])
 
 
+def _sync_cost(parts: Parts) -> Values:
+    """Return what a sync costs, where that differs by more than it would on one machine."""
+    costs = [part.report.environment.sync for part in parts]
+    known = [cost.overwrite_p50_ns for cost in costs if cost]
+    if not known or max(known) <= FLAT * min(known):
+        return [""] * len(parts)
+    return [f"{format_ms(cost.overwrite_p50_ns)} ms (p50)" if cost else None for cost in costs]
+
+
 def _knows_driver(part: Part) -> bool:
     return part.case.driver != UNKNOWN_DRIVER
 
@@ -183,6 +194,7 @@ _SUBJECTS: dict[str, Callable[[Parts], Values]] = {
     "SQLite's options": lambda parts: _if_known_to_differ(_of_builds(parts, own_options)),
     "settings such as page_size": _settings,
     "the call that syncs": _sync_call,
+    "what a sync costs": _sync_cost,
     "Python's version": lambda parts: [part.report.environment.host.python or None for part in parts],
     "sqlstress's version": _tool,
 }
