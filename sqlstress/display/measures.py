@@ -108,7 +108,7 @@ def _spread_cell(compared: Compared, row: int, place: int) -> str | None:
 RATIO = Measure(
     "{letter}/A",
     ("{letter}/A", ""),
-    "B/A: the ratio of B to A, and so on; ~: it may be chance, since its 95% interval holds 1 or the trials "
+    "B/A: the ratio of B to A, and so on; ~: it may be chance, since its interval holds 1 or the trials "
     "are too few for one",
     _ratio_cell,
 )

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlstress.analysis.comparison.compared import Compared
 from sqlstress.analysis.comparison.estimates import (
-    ALPHA,
     DIFFERENT,
     EQUAL,
     OPEN,
@@ -20,20 +19,13 @@ from sqlstress.experiment import face_of
 from sqlstress.statistics.unpaired import needed
 
 
-def conclude(compared: Compared, tables: int = 1) -> Iterator[Finding]:
-    """Yield how the others compare with the first, and how the shapes compare.
-
-    A claim is held against the noise of its trials, at one error rate for all claims of so many tables.
-    """
-    places = [place for place in range(1, len(compared.table.parts)) if _common(compared, place)]
-    grown = list(_grown(compared))
-    claims = sum(len(_common(compared, place)) for place in places if not compared.reasons(place))
-    claims += sum(len(shapes) - 1 for _, shapes in grown)
-    alpha = ALPHA / max(1, claims) / max(1, tables)
-    for place in places:
-        yield _against_first(compared, place, _common(compared, place), alpha)
-    for row, shapes in grown:
-        yield _shapes(compared, row, shapes, alpha)
+def conclude(compared: Compared) -> Iterator[Finding]:
+    """Yield how the others compare with the first, and how the shapes compare."""
+    for place in range(1, len(compared.table.parts)):
+        if rows := _common(compared, place):
+            yield _against_first(compared, place, rows)
+    for row, shapes in compared.grown():
+        yield _shapes(compared, row, shapes)
 
 
 def _common(compared: Compared, place: int) -> list[int]:
@@ -48,10 +40,10 @@ def _common(compared: Compared, place: int) -> list[int]:
     return list(found.values())
 
 
-def _against_first(compared: Compared, place: int, rows: Sequence[int], alpha: float) -> Finding:
+def _against_first(compared: Compared, place: int, rows: Sequence[int]) -> Finding:
     letter, reasons = compared.table.parts[place].letter, compared.reasons(place)
     if not reasons:
-        return Finding("ratio", " ".join(_claims(compared, place, rows, alpha)))
+        return Finding("ratio", " ".join(_claims(compared, place, rows)))
     if compared.anyway:
         shown = f"{letter} shows {_ratios(compared, place, rows)}"
     else:
@@ -59,9 +51,9 @@ def _against_first(compared: Compared, place: int, rows: Sequence[int], alpha: f
     return Finding("not-comparable", f"{shown}, but {listing(reasons)}: that is no measure of speed.")
 
 
-def _claims(compared: Compared, place: int, rows: Sequence[int], alpha: float) -> Iterator[str]:
+def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[str]:
     """Yield a sentence for each thing that can be said of these rows, the firmest first."""
-    found = {row: one for row in rows if (one := compared.estimate(row, place, 1 - alpha))}
+    found = {row: one for row in rows if (one := compared.estimate(row, place))}
     by_verdict = {
         verdict: [row for row, one in found.items() if one.verdict == verdict]
         for verdict in (DIFFERENT, EQUAL, OPEN, TOO_FEW)
@@ -77,7 +69,7 @@ def _claims(compared: Compared, place: int, rows: Sequence[int], alpha: float) -
     if own := by_verdict[TOO_FEW]:
         yield (
             f"{b} showed {_ratios(compared, place, own)}, but that may be chance: measure both with "
-            f"--repeat {needed(alpha / 2)}."
+            f"--repeat {needed(compared.alpha / 2)}."
         )
 
 
@@ -121,25 +113,14 @@ def _unit(compared: Compared, place: int) -> str:
     return f"{face_of(compared.table.parts[place].case).rate_counts} a second"
 
 
-def _grown(compared: Compared) -> Iterator[tuple[int, dict[int, float]]]:
-    """Yield of each layout the row of the most processes that two parts have, and the shapes there."""
-    found: dict[object, tuple[int, dict[int, float]]] = {}
-    for row, (*layout, processes) in enumerate(compared.table.keys):
-        places = range(len(compared.table.parts))
-        shapes = {place: shape for place in places if (shape := compared.shape(row, place))}
-        if len(shapes) > 1 and processes != 1:
-            found[tuple(layout)] = row, shapes
-    yield from found.values()
-
-
-def _shapes(compared: Compared, row: int, shapes: Mapping[int, float], alpha: float) -> Finding:
+def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Finding:
     """Return how the totals of a layout grew, and which grew otherwise than the first one's."""
     letters = {place: compared.table.parts[place].letter for place in shapes}
     told = listing([f"{times(shape)} in {letters[place]}" for place, shape in shapes.items()])
     first, *others = shapes
     verdicts: dict[str, list[str]] = {}
     for place in others:
-        own = estimate(compared.shapes(row, first), compared.shapes(row, place), 1 - alpha)
+        own = estimate(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
         verdicts.setdefault(own.verdict if own else TOO_FEW, []).append(letters[place])
     alike = [_ALIKE[verdict].format(b=listing(own), a=letters[first]) for verdict, own in verdicts.items()]
     text = f"From 1 process to {compared.table.row_name(row)} the total went to {told}"

@@ -16,9 +16,7 @@ from sqlstress.report import Run
 from sqlstress.statistics.unpaired import interval, shift
 
 ALPHA = 0.05
-"""How often at most one of several intervals misses what it is about."""
-CONFIDENCE = 1 - ALPHA
-"""That of a single interval, in a table."""
+"""How often at most one of a comparison's intervals misses what it is about."""
 FLAT = 1.25
 """Rates that differ by no more than this factor are called about equal."""
 MOST_TRIALS = 300
@@ -59,9 +57,7 @@ def logarithms(run: Run | None) -> list[float]:
     return [math.log(rate) for rate in found] if len(found) == len(trials) else []
 
 
-def estimate(
-    base: Sequence[float], other: Sequence[float], confidence: float = CONFIDENCE
-) -> Estimate | None:
+def estimate(base: Sequence[float], other: Sequence[float], confidence: float) -> Estimate | None:
     """Return how rates compare, from their logarithms; None without any."""
     if not base or not other:
         return None

@@ -49,7 +49,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
             compared,
             tuple(_before(compared)),
             (*tables(compared), Paragraph(legend(compared))),
-            Bullets(tuple(finding.text for finding in conclude(compared, len(comparison.tables)))),
+            Bullets(tuple(finding.text for finding in conclude(compared))),
         )
 
 
