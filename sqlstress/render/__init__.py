@@ -66,6 +66,12 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison], str]] = {
 }
 """What `--output` of compare writes, by suffix."""
 
+CHECK_FORMATS: dict[str, Callable[..., str]] = {
+    "txt": _lazy("sqlstress.render.text:check_text"),
+    "md": _lazy("sqlstress.render.markdown:check_markdown"),
+}
+"""What `--output` of check writes, by suffix: what was found, the metric and the drop that is allowed."""
+
 NAMED: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("sqlstress.render.page.document:named_html"),
 }
