@@ -119,6 +119,8 @@ class Report:
     def save(self, path: str | Path, format: str | None = None) -> None:
         """Write it to a file, in the format that its name ends with unless another one is named.
 
+        The path "-" is the standard output.
+
         Raises UsageError for a format that is not known, EnvironmentFailure when it can't be written.
         """
         from sqlstress.render import FORMATS
@@ -164,7 +166,7 @@ def measure(
     are those of the command line, with underscores for dashes: `measure(concurrency="1-8", buckets=[1, 20],
     duration="500ms")`. The databases go into a fresh folder below `directory`, and are removed unless `keep`.
     `save` names a JSON file, written after every case; where that can't be, it warns. `progress` is called
-    often.
+    often. A duration is a text with its unit; a few seconds may be a number.
 
     Raises UsageError for options that can't be carried out, SqlstressError when nothing could be measured at
     all. A case that fails is part of the report. Ctrl-C ends it: what was measured by then is returned.
@@ -173,6 +175,8 @@ def measure(
     from sqlstress.studies.carry_out import carry_out
     from sqlstress.studies.sweep import asked_study
 
+    if str(save) == "-":
+        raise UsageError("save names a file, which is written after every case: print text() instead.")
     given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
     command = ("sqlstress.measure", str(what), *(f"{name}={value}" for name, value in options.items()))
     study, session = asked_study(_planned(what, given), Path(directory), keep, command)

@@ -122,6 +122,21 @@ def test_what_can_not_be_carried_out_is_told_in_a_line(what: str, options: dict[
     assert told in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"busy_timeout": 5000}, "write 5000ms or 5000s"),
+        ({"duration": 2000}, "write 2000ms or 2000s"),
+        ({"read_ratio": 90}, "write 90% or 0.9"),
+        ({"save": "-"}, "save names a file"),
+    ],
+    ids=str,
+)
+def test_what_may_mean_two_things_is_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(sqlstress.UsageError, match=told):
+        sqlstress.measure(**options)
+
+
 def test_a_report_that_is_none_is_refused(tmp_path: Path) -> None:
     write_atomically(tmp_path / "none.json", "{}")
     with pytest.raises(sqlstress.UsageError, match=r"none\.json"):

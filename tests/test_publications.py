@@ -147,10 +147,10 @@ def test_the_totals_of_cycles_are_shown_and_the_run_that_was_stopped_is_explaine
     }
     assert totals == {
         "delete": "failed",
-        "delete-run": "3,530",
+        "delete-tx": "3,530",
         "wal": "7,190",
-        "wal-run": "2,290",
-        "wal-run-off": "2,286",
+        "wal-tx": "2,290",
+        "wal-tx-off": "2,286",
     }
     assert "stopped by its author: each cycle took about 30 s" in " ".join(text.split())
 

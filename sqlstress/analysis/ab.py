@@ -1,15 +1,13 @@
-"""What the pairs of an A/B test say, and in words: its verdict, and in what its arms differ."""
+"""What the pairs of an A/B test say, and its verdict in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from sqlstress.analysis.wording import finite, percent, place, plural, rounded, times
-from sqlstress.report import AbTest, Arm, Look, Report, Run, Trial, jsonable
+from sqlstress.report import AbTest, Look, Report, Run, Trial
 from sqlstress.report.ab import A, B
-from sqlstress.report.case import Case
 from sqlstress.statistics.gate import (
     FAIL,
     INCONCLUSIVE,
@@ -155,33 +153,3 @@ def signed(ratio: float) -> str:
         return times(ratio)
     share = rounded(abs(ratio - 1) * 100, 2) if abs(ratio - 1) >= 0.0005 else "0"
     return f"{'' if share == '0' else '+' if ratio > 1 else '-'}{share}%"
-
-
-def arm_differences(a: Arm, b: Arm, case: Case, other: Case) -> Iterator[str]:
-    """Yield in what two arms differ, but for what follows from it: "synchronous: full, normal"."""
-    own, others = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
-    for name in dict.fromkeys((*own, *others)):
-        if own.get(name) != others.get(name):
-            yield f"{name}: {_value(own.get(name))} and {_value(others.get(name))}"
-    for name, of in (("Python", a.version), ("sqlstress", a.tool_version), ("SQLite", _library(a))):
-        against = {"Python": b.version, "sqlstress": b.tool_version, "SQLite": _library(b)}[name]
-        if of != against:
-            yield f"{name}: {_value(of)} and {_value(against)}"
-
-
-def _library(arm: Arm) -> str:
-    return ", ".join(build.version for build in arm.builds)
-
-
-def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a case, those of its parts too, without the parts' names."""
-    found: dict[str, Any] = {}
-    for name, value in plain.items():
-        found |= _flat(value) if isinstance(value, dict) else {name: value}
-    return found
-
-
-def _value(value: Any) -> str:
-    if value in (None, "", []):
-        return "not set"
-    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -38,7 +38,7 @@ def ab(
     Options of the load are common to both arms. Exits 0 when B passes, 1 when it fails.
     """
     from sqlstress.cli.measure import measure
-    from sqlstress.cli.outputs import Saver
+    from sqlstress.cli.saver import Saver
     from sqlstress.studies.ab import AbStudy
 
     asked = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}

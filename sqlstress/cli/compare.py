@@ -9,8 +9,11 @@ from pathlib import Path
 import click
 
 from sqlstress.cli.console import say
-from sqlstress.cli.outputs import parse_outputs
+from sqlstress.cli.names import short_names
+from sqlstress.cli.options import output_option
+from sqlstress.cli.outputs import parse_outputs, take_stdout
 from sqlstress.errors import UsageError
+from sqlstress.render import COMPARISON_FORMATS
 from sqlstress.system.garbage import no_search
 
 
@@ -19,14 +22,7 @@ from sqlstress.system.garbage import no_search
 )
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="A.json B.json [...]")
 @click.option("--anyway", is_flag=True, help="Show the ratios of figures that can't be compared, too.")
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    help="Save the comparison: .md, .txt, or FORMAT:FILE; may be repeated.",
-)
+@output_option("Save the comparison", tuple(COMPARISON_FORMATS))
 @no_search()
 def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> None:
     """Set saved reports side by side, matched by case, the first one being the measure of the others.
@@ -37,9 +33,8 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> 
     from sqlstress.analysis.comparison import LETTERS
     from sqlstress.analysis.comparison import compare as compared
     from sqlstress.analysis.finding import called
-    from sqlstress.render import COMPARISON_FORMATS
     from sqlstress.render.text import comparison_text
-    from sqlstress.report import read, write_atomically
+    from sqlstress.report import read
 
     if not 2 <= len(files) <= len(LETTERS):
         raise UsageError(f"compare takes 2 to {len(LETTERS)} reports, not {len(files)}: name JSON files.")
@@ -53,22 +48,13 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> 
         raise UsageError(
             "these reports have no case in common: nothing to compare. Measure with the same --concurrency."
         )
-    say(comparison_text(comparison), end="")
+    if not take_stdout(written):
+        say(comparison_text(comparison), end="")
     for output in written:
-        write_atomically(output.path, COMPARISON_FORMATS[output.format](comparison))
+        output.write(COMPARISON_FORMATS[output.format](comparison))
 
 
 def _refuse_twice(files: Sequence[Path]) -> None:
     for one, other in combinations(files, 2):
         if one.samefile(other):
             raise UsageError(f"{str(other)!r:.200} is given twice: a report is compared with others.")
-
-
-def short_names(files: Sequence[Path]) -> list[str]:
-    """Return the files' names without suffix, and as much of their folders as tells them apart."""
-    paths = [file.absolute() for file in files]
-    for depth in range(1, max(len(path.parts) for path in paths) + 1):
-        names = ["/".join(path.with_suffix("").parts[-depth:]) for path in paths]
-        if len(set(names)) == len(names):
-            return names
-    return [path.name for path in paths]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import click
 
 from sqlstress.errors import EnvironmentFailure
 
+Tell = Callable[[str], None]
+"""`say`, or `complain` where the standard output is taken by a report."""
 _PLAINER = str.maketrans("▁▂▃▄▅▆▇█–µ", "12345678-u")  # noqa: RUF001 - the dash of a missing figure
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlstress.cli.console import say
+from sqlstress.cli.console import Tell, say
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.report import Report
 
@@ -21,13 +21,16 @@ class Step:
     summary: Path
     """The file to which its summary is appended."""
 
+    tell: Tell = say
+    """Prints an annotation: GitHub reads them from either stream."""
+
     @classmethod
-    def here(cls) -> Step:
+    def here(cls, tell: Tell = say) -> Step:
         """Return the step that this process is part of. Raises UsageError outside of one."""
         name = os.environ.get(VARIABLE)
         if not name:
             raise UsageError(f"--github works in GitHub Actions only: {VARIABLE} is not set. Leave it out.")
-        return cls(Path(name))
+        return cls(Path(name), tell)
 
     def save(self, *reports: Report) -> None:
         """Show reports. Raises EnvironmentFailure."""
@@ -38,7 +41,7 @@ class Step:
     def show(self, annotations: Iterable[str], summary: str) -> None:
         """Print the annotations, and append to the summary. Raises EnvironmentFailure."""
         for line in annotations:
-            say(line)
+            self.tell(line)
         try:
             with self.summary.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
                 file.write(f"{summary}\n")

@@ -69,7 +69,10 @@ class LazyGroup(click.Group):
             rows = [(flag(option), option.help) for option in main_options()]
             rows.append(("--dir FOLDER", "Where the databases go; not the system's temporary folder."))
             rows.append(
-                ("-o, --output FILE", "Save the report: .json, .csv, .md, .html, .xml; may be repeated.")
+                (
+                    "-o, --output FILE",
+                    "Save the report: .json, .csv, .txt, .md, .html, .xml; may be repeated.",
+                )
             )
             formatter.write_dl(rows)
 

@@ -16,7 +16,7 @@ import click
 
 from sqlstress.analysis.ending import FAILURE, FINE, endings, exit_code
 from sqlstress.cli.console import complain
-from sqlstress.cli.outputs import Saver
+from sqlstress.cli.saver import Saver
 from sqlstress.engine.observer import Nobody, Observer, Progress
 from sqlstress.engine.study import B, Opening, Study
 from sqlstress.studies.carry_out import carry_out

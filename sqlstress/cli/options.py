@@ -98,7 +98,8 @@ def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callabl
         "outputs",
         multiple=True,
         metavar="FILE",
-        help=f"{what}: {suffixes}, FORMAT:FILE for any name{more}; may be repeated.",
+        help=f"{what}: {suffixes}, FORMAT:FILE for any name, FORMAT:- for standard output{more}; "
+        "may be repeated.",
     )
 
 
@@ -177,7 +178,7 @@ def run_plan(
     """Measure what is planned as the options of `run_options` say; return the exit code."""
     # Imported when there is something to measure: what is wrong is told at once.
     from sqlstress.cli.measure import command_line, measure
-    from sqlstress.cli.outputs import Saver
+    from sqlstress.cli.saver import Saver
     from sqlstress.studies.sweep import asked_study
 
     saver = Saver.of(outputs, github, quiet, formats_of(plan.experiment))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sqlstress.cli.console import say
+from sqlstress.cli.names import short_names
 from sqlstress.cli.options import github_option, output_option
 from sqlstress.errors import UsageError
 from sqlstress.render import SINGLE
@@ -24,17 +25,18 @@ def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool) -> N
     Several reports go into one file, but for JSON.
     """
     from sqlstress.cli.github import Step
-    from sqlstress.cli.outputs import parse_outputs
+    from sqlstress.cli.outputs import beside, parse_outputs
     from sqlstress.render.text import report_text
     from sqlstress.report import read
 
-    step = Step.here() if github else None
     targets = parse_outputs(outputs)
+    step = Step.here(beside(targets)) if github else None
     if len(files) > 1 and any(target.format in SINGLE for target in targets):
         raise UsageError("a JSON file holds one report: give one FILE, or another format.")
     reports = [read(path) for path in files]
+    named = list(zip(short_names(files), reports, strict=True))
     for target in targets:
-        target.save(*reports)
+        target.save_named(named)
     if step is not None:
         step.save(*reports)
     if not targets and step is None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
 
 from sqlstress.analysis.comparison import Compared, Part
+from sqlstress.analysis.comparison.estimates import DIFFERENT, logarithms
+from sqlstress.analysis.wording import percent
 from sqlstress.display.blocks import Column
 from sqlstress.display.clean import shortened
 from sqlstress.display.figures import count_cell, ms_cell, ratio_cell
@@ -88,13 +92,29 @@ def shape_cell(compared: Compared, row: int, place: int) -> str | None:
     return ratio_cell(compared.shape(row, place))
 
 
+def _ratio_cell(compared: Compared, row: int, place: int) -> str | None:
+    """Return a ratio, marked where its trials do not tell it from 1."""
+    found = compared.estimate(row, place) if compared.shows_ratio(place) else None
+    cell = ratio_cell(found.ratio) if found else None
+    return cell if found is None or cell is None or found.verdict == DIFFERENT else f"~{cell}"
+
+
+def _spread_cell(compared: Compared, row: int, place: int) -> str | None:
+    """Return half the range of a case's trials, as a share of their median; None of one trial."""
+    rates = [math.exp(one) for one in logarithms(compared.run(row, place))]
+    return f"±{percent((max(rates) - min(rates)) / 2 / median(rates))}" if len(rates) > 1 else None
+
+
 RATIO = Measure(
     "{letter}/A",
     ("{letter}/A", ""),
-    "B/A: the ratio of B to A, and so on",
-    lambda compared, row, place: ratio_cell(compared.ratio(row, place)),
+    "B/A: the ratio of B to A, and so on; ~: it may be chance, since its interval holds 1 or the trials "
+    "are too few for one",
+    _ratio_cell,
 )
 """What every comparison is for."""
+SPREAD = Measure("{letter} ±", ("", "{letter} ±"), "±: half the range of the trials", _spread_cell)
+"""How far the trials of a case differ, where there are several."""
 TPS = Measure(
     "{letter} TPS", ("{letter} {system}", "TPS"), "TPS: {units} a second, all processes together", rate_cell
 )

@@ -16,7 +16,7 @@ from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.case_table import common_legend, common_table
 from sqlstress.display.compared_plots import bar_plots, line_plots
 from sqlstress.display.figures import seconds_cell
-from sqlstress.display.measures import RATIO, ROWS_PER_S, Measure, Measures, of_trial
+from sqlstress.display.measures import RATIO, ROWS_PER_S, SPREAD, Measure, Measures, of_trial
 from sqlstress.display.plot import Plot
 from sqlstress.experiment import Unknown, face_of
 from sqlstress.report import Report, Run, Trial
@@ -39,7 +39,7 @@ class Shown:
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, trust)
     """What there is to say of a group, beside what is wrong or missing."""
-    measures: ClassVar[Measures] = ((ROWS_PER_S, RATIO), (TIME,))
+    measures: ClassVar[Measures] = ((ROWS_PER_S, RATIO), (SPREAD,), (TIME,))
     """The figures that a comparison shows."""
     together: ClassVar[int] = 1
     """How many reports stand beside the first one in 80 columns; one where a case has a long name."""

@@ -18,6 +18,9 @@ DAY_S = 86_400.0
 MOST_NUMBERS = 10_000
 """Numbers of a list, repetitions included: "1-1000,1-1000,..." takes time and memory before it is known."""
 _RANGE = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
+BARE_S = 60.0
+"""The longest duration that is taken for seconds without a unit: nobody means 2,000 s by "2000"."""
+_BARE = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})\s*")
 _PRAGMA = re.compile(r"([a-z_]{1,64})=([-+.\w]{1,64})", re.IGNORECASE | re.ASCII)
 _SWITCH: dict[str | int, bool] = {
     **dict.fromkeys(("on", "true", "1", True), True),
@@ -68,37 +71,34 @@ def _constrained(parse: Parse, **known: Any) -> Parse:
     return parse
 
 
-def ratio(value: Any) -> float:
-    """Read a share: 0 to 1."""
-    try:
-        share = float(value)
-    except (TypeError, ValueError, OverflowError):
-        share = -1.0
-    if isinstance(value, bool) or not 0 <= share <= 1:
-        raise ValueError(f"{shown(value)} is not a share from 0 to 1")
-    return share
-
-
-_constrained(ratio, minimum=0, maximum=1)
-
-
 def percentage(least: float, most: float) -> Parse:
-    """Return a parser of shares as people write them, "10%" or 0.1, within bounds that are shares."""
+    """Return a parser of shares as people write them, "90%" or 0.9, within bounds that are shares."""
 
     def parse(value: Any) -> float:
-        text = value.strip() if isinstance(value, str) else value
-        is_percent = isinstance(text, str) and text.endswith("%")
-        try:
-            share = ratio(float(text[:-1]) / 100 if is_percent else text)
-        except ValueError:
-            share = -1.0
+        share = _share(value)
         if not least <= share <= most:
-            raise ValueError(
-                f"{shown(value)} is not a share from {least:.4g} to {most:.4g}: write 10% or 0.1"
-            )
+            told = "write 10% or 0.1"
+            if 1 < share <= 100 and least <= share / 100 <= most:
+                told = f"write {share:.15g}% or {share / 100:.15g}"
+            raise ValueError(f"{shown(value)} is not a share from {least:.4g} to {most:.4g}: {told}")
         return share
 
-    return parse
+    return _constrained(parse, minimum=least, maximum=most)
+
+
+def _share(value: Any) -> float:
+    """Return the share that is written, within any bounds; -1 for what is none."""
+    text = value.strip() if isinstance(value, str) else value
+    is_percent = isinstance(text, str) and text.endswith("%")
+    try:
+        share = float(text[:-1]) / 100 if is_percent else float(text)
+    except (TypeError, ValueError, OverflowError):
+        return -1.0
+    return -1.0 if isinstance(value, bool) else share
+
+
+ratio = percentage(0, 1)
+"""Reads a share of anything: 0 to 1."""
 
 
 def choice(*names: str) -> Parse:
@@ -135,12 +135,24 @@ def switch(value: Any) -> bool:
 
 
 def duration(least_s: float) -> Parse:
-    """Return a parser of durations up to a day, in seconds."""
+    """Return a parser of durations up to a day, in seconds. Only a few seconds may stand without a unit."""
+    return _timed(least_s, BARE_S)
 
+
+def duration_with_unit(least_s: float) -> Parse:
+    """Return the same for what is counted in milliseconds elsewhere, or mostly: only 0 needs no unit."""
+    return _timed(least_s, 0.0)
+
+
+def _timed(least_s: float, most_bare_s: float) -> Parse:
     def parse(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ValueError(f"{shown(value)} is not a duration: write 500ms, 2s, 2m or plain seconds")
         seconds = parse_duration(value) if isinstance(value, str) else value
+        if most_bare_s < seconds <= DAY_S and (number := _BARE.fullmatch(str(value))):
+            raise ValueError(
+                f"{number[1]} may mean milliseconds or seconds: write {number[1]}ms or {number[1]}s"
+            )
         if not least_s <= seconds <= DAY_S:
             raise ValueError(f"{shown(value)} is not a duration from {least_s:g} s to a day")
         return float(seconds)
@@ -149,8 +161,8 @@ def duration(least_s: float) -> Parse:
 
 
 def milliseconds(least_s: float) -> Parse:
-    """Return a parser of durations up to a day, in whole milliseconds."""
-    seconds = duration(least_s)
+    """Return a parser of durations up to a day with their unit, in whole milliseconds."""
+    seconds = duration_with_unit(least_s)
     return lambda value: round(seconds(value) * 1000)
 
 

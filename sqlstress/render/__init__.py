@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +38,13 @@ def _of_cases(form: str, target: str) -> Callable[..., str]:
     return render
 
 
-DOCUMENTS = ("json", "md", "html", "xml")
+DOCUMENTS = ("json", "txt", "md", "html", "xml")
 """Formats that can hold what is no measurement of cases."""
 
 FORMATS: dict[str, Callable[..., str]] = {
     "json": _lazy("sqlstress.report:to_json"),
     "csv": _of_cases("csv", "sqlstress.render.csvfile:report_csv"),
+    "txt": _lazy("sqlstress.render.text:report_text"),
     "md": _lazy("sqlstress.render.markdown:report_markdown"),
     "html": _lazy("sqlstress.render.page.document:report_html"),
     "xml": _lazy("sqlstress.render.ci.junit:report_junit"),
@@ -54,14 +55,26 @@ FORMATS: dict[str, Callable[..., str]] = {
 }
 """What `--output` writes, by suffix or by prefix: a report, or several, as text."""
 
-SUFFIXES = ("json", "csv", "md", "html", "xml")
+SUFFIXES = ("json", "csv", "txt", "md", "html", "xml")
 """Those of them that a file's name can end with."""
 
 COMPARISON_FORMATS: dict[str, Callable[[Comparison], str]] = {
-    "md": _lazy("sqlstress.render.markdown:comparison_markdown"),
     "txt": _lazy("sqlstress.render.text:comparison_text"),
+    "md": _lazy("sqlstress.render.markdown:comparison_markdown"),
+    "html": _lazy("sqlstress.render.page.document:comparison_html"),
 }
 """What `--output` of compare writes, by suffix."""
+
+CHECK_FORMATS: dict[str, Callable[..., str]] = {
+    "txt": _lazy("sqlstress.render.text:check_text"),
+    "md": _lazy("sqlstress.render.markdown:check_markdown"),
+}
+"""What `--output` of check writes, by suffix: what was found, the metric and the drop that is allowed."""
+
+NAMED: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
+    "html": _lazy("sqlstress.render.page.document:named_html"),
+}
+"""Formats that show several reports side by side, each by its name."""
 
 BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("sqlstress.render.ci.trackers:latency_json"))

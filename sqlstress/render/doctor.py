@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from sqlstress.analysis.comparison.differences import telling
+from sqlstress.analysis.builds import telling
 from sqlstress.display.clean import brief
 from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
 from sqlstress.statistics.units import format_count, format_ms

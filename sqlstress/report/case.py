@@ -99,7 +99,7 @@ class Settings:
         milliseconds(0.0),
         "60s",
         SQLITE,
-        "How long an operation waits for a lock.",
+        "How long an operation waits for a lock, with its unit: 5s or 5000ms.",
         name="busy-timeout",
         metavar="TIME",
         meaning="How long an operation waits for a lock before it gives up, in milliseconds.",

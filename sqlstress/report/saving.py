@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
@@ -21,6 +22,13 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
 _STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 _UNFINISHED = re.compile(r"\.sqlstress-[0-9a-f]{8}\.tmp")
 _TRIES = 3
+STDOUT = Path("-")
+"""What stands for the standard output: no file has this name."""
+
+
+def is_stdout(path: Path) -> bool:
+    """Say whether a path is the standard output, under any of its names."""
+    return path == STDOUT or _descriptor(path) == 1
 
 
 def is_stream(path: Path) -> bool:
@@ -28,7 +36,7 @@ def is_stream(path: Path) -> bool:
 
     Such an output is to be written once, at the end; a file may be written again after every case.
     """
-    if _descriptor(path) is not None:
+    if path == STDOUT or _descriptor(path) is not None:
         return True
     try:
         mode = path.stat().st_mode
@@ -45,13 +53,16 @@ def write_atomically(path: Path, text: str) -> None:
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
-        if is_stream(path):
+        if path == STDOUT:
+            _print(data)
+        elif is_stream(path):
             _write_into(path, data)
         else:
             _replace(path.resolve(), data)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise EnvironmentFailure(f"cannot write {path}: {reason}; choose another file with -o") from error
+        name = "to the standard output" if path == STDOUT else str(path)
+        raise EnvironmentFailure(f"cannot write {name}: {reason}; choose another file with -o") from error
 
 
 def _descriptor(path: Path) -> int | None:
@@ -63,6 +74,16 @@ def _descriptor(path: Path) -> int | None:
         return None
     found = _DESCRIPTOR.fullmatch(str(path))
     return int(found[1]) if found else _STANDARD_STREAMS.get(str(path))
+
+
+def _print(data: bytes) -> None:
+    """Write on standard output as into a file: bytes of our own. A reader that has had enough is no error."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        pass
 
 
 def _write_into(path: Path, data: bytes) -> None:

@@ -1,4 +1,5 @@
-"""Statistics of two samples that are not paired: exact, for trials that were measured at other times.
+"""Statistics of two samples that are not paired, for trials that were measured at other times: exact unless
+there are many.
 
 Everything counts the differences of every value of one sample to every value of the other: their median is
 the Hodges-Lehmann estimate of the shift, and the number of those that are not negative is the Mann-Whitney
@@ -14,7 +15,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, count, zip_longest
-from statistics import median
+from statistics import NormalDist, median
+
+EXACT = 30
+"""Values of a sample up to which all orders are counted: of more, that takes seconds."""
 
 
 def differences(base: Sequence[float], other: Sequence[float]) -> list[float]:
@@ -38,7 +42,13 @@ def _ways(m: int, n: int) -> tuple[int, ...]:
 
 
 def critical(m: int, n: int, alpha: float) -> int:
-    """Return the largest statistic whose probability is at most alpha; -1 for too few values."""
+    """Return the largest statistic whose probability is at most alpha; -1 for too few values.
+
+    Of more values than EXACT it is that of the normal approximation, with its correction for continuity.
+    """
+    if max(m, n) > EXACT and min(m, n) > 1:
+        deviation = math.sqrt(m * n * (m + n + 1) / 12)
+        return max(-1, math.floor(m * n / 2 - 0.5 + NormalDist().inv_cdf(alpha) * deviation))
     return bisect_right(list(accumulate(_ways(m, n))), alpha * math.comb(m + n, m)) - 1
 
 

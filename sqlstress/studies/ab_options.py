@@ -34,7 +34,11 @@ class Gate:
         choice(*gate.METRICS), "tps", COMPARED, "tps, or p99 of all operations.", metavar="NAME"
     )
     max_drop: float = option(
-        percentage(0.005, 0.9), "10%", COMPARED, "By how much TPS may fall, or p99 rise.", metavar="SHARE"
+        percentage(0.005, 0.9),
+        "10%",
+        COMPARED,
+        "By how much TPS may fall, or p99 rise: 10% or 0.1.",
+        metavar="SHARE",
     )
     strict: bool = option(switch, None, COMPARED, "Exit 3 when it stays inconclusive.", flag=True)
 

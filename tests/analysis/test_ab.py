@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.ab import arm_differences, conclusion, differences, estimate, figure, signed
-from sqlstress.report import Arm, Report, SqliteBuild
-from sqlstress.report.case import Settings
-from tests.ab_report import CASE, TEST, TRIAL, ab_report, around, trial
+from sqlstress.analysis.ab import conclusion, differences, estimate, figure, signed
+from sqlstress.report import Report
+from tests.ab_report import TEST, TRIAL, ab_report, around, trial
 
 P99 = replace(TEST, metric="p99")
 
@@ -105,21 +104,6 @@ def test_wrong_data_is_told_instead_of_figures() -> None:
 )
 def test_a_ratio_is_written_as_a_change(ratio: float, text: str) -> None:
     assert signed(ratio) == text
-
-
-def test_the_arms_differ_in_what_their_cases_and_their_libraries_differ_in() -> None:
-    other = replace(CASE, driver="apsw", settings=Settings(synchronous=None, pragmas=(("a", "1"),)))
-    build = SqliteBuild("sqlite3", "3.12", "3.51.3", "", ())
-    a, b = Arm("A", (), "old/python", "CPython 3.11.7", "0.1.0", (build,)), Arm("B")
-    assert list(arm_differences(a, b, CASE, other)) == [
-        "driver: sqlite3 and apsw",
-        "synchronous: full and not set",
-        "pragmas: not set and ['a', '1']",
-        "Python: CPython 3.11.7 and not set",
-        "sqlstress: 0.1.0 and not set",
-        "SQLite: 3.51.3 and not set",
-    ]
-    assert list(arm_differences(Arm("A"), b, CASE, CASE)) == []
 
 
 def test_a_trial_of_another_pair_is_no_partner() -> None:

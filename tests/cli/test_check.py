@@ -50,6 +50,17 @@ def test_the_exit_code_says_the_verdict(
     assert len(said.lines) == (code == 1)
 
 
+@pytest.mark.parametrize("form", ["txt", "md"])
+def test_what_is_found_is_saved_and_goes_to_standard_output_alone(cli: Cli, form: str) -> None:
+    reports = stored(around(1.0, 6)), stored(around(0.8, 6))
+    said = checked(cli, *reports, "-o", f"copy.{form}")
+    saved = Path(f"copy.{form}").read_text(encoding="utf-8")
+    assert (said.out == saved) == (form == "txt")
+    assert "FAIL: TPS changed by" in " ".join(saved.split())
+    said = checked(cli, *reports, "-o", f"{form}:-")
+    assert (said.code, said.out, len(said.lines)) == (1, saved, 1)
+
+
 @pytest.mark.parametrize(
     ("ratio", "kind", "title"),
     [

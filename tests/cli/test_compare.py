@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.publications.__main__ import FOLDER
 from sqlstress.analysis.comparison import LETTERS
-from sqlstress.cli.compare import short_names
+from sqlstress.cli.names import short_names
 from sqlstress.report import FORMAT_VERSION, Report, to_json
 from tests.cli.conftest import EXAMPLE, Cli
 from tests.engine.processes import environment
@@ -68,6 +68,30 @@ def test_the_comparison_is_saved_by_suffix(saved: Cli) -> None:
     assert "|   files |" in Path("out.md").read_text(encoding="utf-8")
 
 
+def test_the_comparison_is_saved_as_the_page_that_report_makes(saved: Cli) -> None:
+    assert saved("compare", "a.json", "b.json", "-o", "compared.html").code == 0
+    assert saved("report", "a.json", "b.json", "-o", "shown.html").code == 0
+    assert Path("compared.html").read_bytes() == Path("shown.html").read_bytes()
+
+
+def test_the_page_shows_ratios_that_mean_nothing_when_asked_for(cli: Cli) -> None:
+    assert cli("compare", str(MACOS), str(WINDOWS), "--anyway", "-o", "anyway.html").code == 0
+    assert "Ratios to A are shown, as was asked." in Path("anyway.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("form", ["txt", "md", "html"])
+def test_the_comparison_alone_goes_to_standard_output(saved: Cli, form: str) -> None:
+    said = saved("compare", "a.json", "b.json", "-o", f"{form}:-", "-o", f"{form}:copy")
+    assert (said.code, said.out, said.err) == (0, Path("copy").read_text(encoding="utf-8"), "")
+
+
+@pytest.mark.parametrize("form", ["txt", "md", "html"])
+def test_every_format_keeps_the_whole_names_of_the_files(saved: Cli, form: str) -> None:
+    name = "a-name-that-is-far-too-long-for-a-column"
+    save(f"{name}.json")
+    assert f"B: {name}." in saved("compare", "a.json", f"{name}.json", "-o", f"{form}:-").out
+
+
 @pytest.mark.parametrize(
     ("words", "named", "remedy"),
     [
@@ -83,7 +107,7 @@ def test_the_comparison_is_saved_by_suffix(saved: Cli) -> None:
         ("a.json picture.json", "'picture.json' is not a sqlstress report", "not text"),
         ("a.json later.json", "'later.json': the report has format 2.0", "use the version that wrote it"),
         ("a.json elsewhere.json", "no case in common", "Measure with the same --concurrency"),
-        ("a.json b.json -o out.csv", "-o 'out.csv'", "md, txt"),
+        ("a.json b.json -o out.csv", "-o 'out.csv'", "txt, md, html"),
         ("a.json b.json -o none/out.md", "-o 'none/out.md'", "does not exist"),
         ("a.json b.json --anyhow", "--anyhow", "sqlstress compare --help"),
     ],

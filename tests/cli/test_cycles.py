@@ -33,7 +33,7 @@ def settings_shown(said: Said) -> list[str]:
 def test_the_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
     said = cli(*SMALL)
     assert (said.code, said.err) == (0, "")
-    names = ["delete", "delete-run", "wal", "wal-run", "wal-run-off"]
+    names = ["delete", "delete-tx", "wal", "wal-tx", "wal-tx-off"]
     assert settings_shown(said) == names
     assert max(map(len, said.out.splitlines())) <= 80
     assert "What the sum of the statements leaves out of the total is BEGIN and COMMIT" in said.out
@@ -99,8 +99,8 @@ def test_kept_databases_lie_in_a_folder_for_each_setting(cli: Cli) -> None:
     folders = sorted(path.parent.name for path in Path().glob("sqlstress-*/*/kv.db"))
     assert folders == [
         "case-1-delete-1-process",
-        "case-2-delete-run-1-process",
+        "case-2-delete-tx-1-process",
         "case-3-wal-1-process",
-        "case-4-wal-run-1-process",
-        "case-5-wal-run-off-1-process",
+        "case-4-wal-tx-1-process",
+        "case-5-wal-tx-off-1-process",
     ]

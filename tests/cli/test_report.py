@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +17,9 @@ from sqlstress.render.ci.trackers import latency_json, throughput_json
 from sqlstress.render.text import report_text
 from sqlstress.report import to_json
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession
+from tests.engine.processes import environment
 from tests.example_report import failed_report
+from tests.faults.commands import posix
 
 
 @pytest.fixture
@@ -41,6 +45,33 @@ def test_several_reports_are_printed_after_each_other(cli: Cli) -> None:
 def test_a_saved_report_is_written_in_every_format(cli: Cli, saved: Path, form: str) -> None:
     assert cli("report", "good.json", "-o", f"{form}:out") == (0, "", "")
     assert (saved / "out").read_bytes().decode() == FORMATS[form](EXAMPLE)
+
+
+@pytest.mark.usefixtures("saved")
+@pytest.mark.parametrize("form", ["json", "csv", "txt"])
+def test_a_saved_report_is_written_on_standard_output(cli: Cli, form: str) -> None:
+    said = cli("report", "good.json", "-o", f"{form}:-")
+    assert (said.code, said.out.splitlines(), said.err) == (0, FORMATS[form](EXAMPLE).splitlines(), "")
+
+
+@posix
+def test_a_reader_of_standard_output_that_has_had_enough_is_no_error(saved: Path) -> None:
+    theirs, ours = os.pipe()
+    os.close(theirs)
+    words = (sys.executable, "-m", "sqlstress", "report", "good.json", "-o", "json:-")
+    with os.fdopen(ours, "wb") as nobody_reads:
+        done = subprocess.run(
+            words, cwd=saved, env=environment(), stdout=nobody_reads, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_page_of_several_reports_keeps_the_names_of_their_files(cli: Cli, saved: Path) -> None:
+    (saved / "other.json").write_text(to_json(EXAMPLE), encoding="utf-8")
+    assert cli("report", "good.json", "other.json", "-o", "both.html").code == 0
+    page = (saved / "both.html").read_text(encoding="utf-8")
+    assert "<h1>Report A: good</h1>" in page and "<h1>Report B: other</h1>" in page
+    assert "<td>good</td>" in re.sub("<td[^>]*>", "<td>", page)
 
 
 def test_github_action_benchmark_gets_a_file_for_throughput_and_one_for_latency(

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.cli.outputs import Output, Saver, parse_output
+from sqlstress.cli.outputs import Output, parse_output
+from sqlstress.cli.saver import Saver
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.render import FORMATS
 from sqlstress.report import from_json
@@ -85,6 +86,55 @@ def test_a_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
         assert saver.problem is None
     finally:
         os.close(reader)
+
+
+@pytest.mark.usefixtures("session")
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "github-action-benchmark"])
+def test_a_dash_is_the_standard_output_which_then_holds_nothing_else(
+    cli: Cli, tmp_path: Path, form: str
+) -> None:
+    said = cli("-o", f"{form}:-", "-o", "copy.json", "--keep")
+    assert (said.code, said.lines) == (0, ["The databases are kept in sqlstress-01234567."])
+    saved = from_json((tmp_path / "copy.json").read_text(encoding="utf-8"))
+    assert said.out == FORMATS[form](saved).replace("\r\n", "\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.json"]
+
+
+@pytest.mark.usefixtures("session")
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
+def test_the_standard_output_under_another_name_holds_nothing_else_either(cli: Cli, name: str) -> None:
+    if sys.platform == "win32":
+        pytest.skip("there are no such paths")
+    assert cli("-o", f"csv:{name}").out == ""  # it goes to the descriptor itself, which is not captured here
+
+
+@pytest.mark.usefixtures("session")
+def test_annotations_for_github_leave_the_standard_output_to_the_report(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    said = cli("-o", "json:-", "--github")
+    assert from_json(said.out).runs == EXAMPLE.runs
+    assert "::warning " in said.err
+
+
+@pytest.mark.usefixtures("session")
+@pytest.mark.parametrize(
+    ("outputs", "told"),
+    [
+        (("-o", "-"), "in which format? Write FORMAT:-, such as json:-"),
+        (("-o", "json:-", "-o", "csv:-"), "two reports can't share the standard output"),
+        (("-o", "github-action-benchmark:-"), "is two files. Name the first one"),
+    ],
+    ids=str,
+)
+def test_what_can_not_go_to_the_standard_output_is_refused(
+    cli: Cli, tmp_path: Path, outputs: tuple[str, ...], told: str
+) -> None:
+    said = cli(*outputs)
+    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+    assert told in said.err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.fault(

@@ -48,7 +48,7 @@ class Hold:
 
 def install(hold: Hold) -> None:
     """Have every moment told to a hold."""
-    from sqlstress.cli import measure, outputs
+    from sqlstress.cli import measure, saver
     from sqlstress.engine import session
     from sqlstress.engine.guard import Guard
     from sqlstress.engine.victims import Victims
@@ -73,7 +73,7 @@ def install(hold: Hold) -> None:
     setattr(Guard, "disturbance", looked)  # noqa: B010 - mypy minds an assignment
     vars(session)["fingerprint"] = hold.before("examining", vars(session)["fingerprint"])
     vars(measure)["watcher"] = watcher
-    vars(outputs)["say"] = hold.before("showing", vars(outputs)["say"])
+    vars(saver)["say"] = hold.before("showing", vars(saver)["say"])
     for kind, name, moment in (
         (Database, "create", "preparing"),
         (Victims, "wait_ready", "starting"),

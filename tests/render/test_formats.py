@@ -11,6 +11,7 @@ from sqlstress.render.ci.trackers import bencher_json, throughput_json
 from sqlstress.render.csvfile import report_csv
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
+from sqlstress.render.text import report_text
 from sqlstress.report import to_json
 from tests.example_report import example_report
 
@@ -21,6 +22,7 @@ def test_each_format_is_written_by_its_renderer() -> None:
     assert written == {
         "json": to_json(report),
         "csv": report_csv(report),
+        "txt": report_text(report),
         "md": report_markdown(report),
         "html": report_html(report),
         "xml": report_junit(report),

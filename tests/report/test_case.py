@@ -52,7 +52,7 @@ from sqlstress.system.plain import plain
         (
             Case(workload="cycles", spec=Cycling(transaction="run"), settings=Settings(wal_autocheckpoint=0)),
             "cycles",
-            "wal-run-off, 1 process",
+            "wal-tx-off, 1 process",
         ),
         (
             Case(workload="cycles", spec=Cycling(), settings=Settings(wal_autocheckpoint=50), concurrency=2),

@@ -1,4 +1,4 @@
-"""Ratios over passes: Student's t beside a reference, and that their words are as rarely wrong as promised."""
+"""Ratios over passes: Student's t beside a reference; their words are wrong as rarely as promised."""
 
 from __future__ import annotations
 

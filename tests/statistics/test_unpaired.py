@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import accumulate
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.statistics.unpaired import critical, differences, interval, needed, shift, upper_bound
+from sqlstress.statistics.unpaired import _ways, critical, differences, interval, needed, shift, upper_bound
 
 distinct = st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=14, unique=True)
 samples = st.lists(st.integers(-5, 5), min_size=1, max_size=8)
@@ -32,6 +35,14 @@ def test_a_drop_is_shown_exactly_when_scipys_p_value_is_within_alpha(
 )
 def test_critical_values_are_those_of_the_tables(m: int, n: int, alpha: float, statistic: int) -> None:
     assert critical(m, n, alpha) == statistic
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.025, 0.001])
+def test_of_many_values_the_approximation_takes_over_and_errs_on_the_safe_side(alpha: float) -> None:
+    ways = list(accumulate(_ways(31, 31)))
+    exact = bisect_right(ways, alpha * ways[-1]) - 1
+    assert 0 <= exact - critical(31, 31, alpha) <= 5
+    assert 0 < critical(1000, 1000, alpha) < 500_000
 
 
 @given(samples, samples)

@@ -4,15 +4,17 @@ remarks, which a reader of a ratio must know.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from sqlstress.analysis.builds import Builds, build_of, own_options, versions
+from sqlstress.analysis.comparison.estimates import FLAT
 from sqlstress.analysis.comparison.matching import Part, may_be_unknown
 from sqlstress.analysis.durability import Durability, durability_of
 from sqlstress.analysis.wording import amount, busy_policy, files, listing, whole
 from sqlstress.experiment import face_of
-from sqlstress.report import SqliteBuild
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
+from sqlstress.statistics.units import format_ms
 
 Parts = Sequence[Part]
 Values = Sequence[str | None]
@@ -106,20 +108,8 @@ def _promise(found: Durability, codes: set[str]) -> str | None:
     return f"{same.name}, {worth}"
 
 
-TELLING = (
-    *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),
-    *("DEFAULT_WAL_AUTOCHECKPOINT", "DEFAULT_JOURNAL_SIZE_LIMIT", "DEFAULT_PAGE_SIZE", "DEFAULT_CACHE_SIZE"),
-    *("ENABLE_PREUPDATE_HOOK", "ENABLE_SETLK_TIMEOUT", "THREADSAFE"),
-)
-"""The compile options that change what a commit costs or what it is worth."""
-
 _VERIFIED = {frozenset({"ok"}): "every case", frozenset({"skipped"}): "no case"}
 _TOLD_ELSEWHERE = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}
-
-
-def telling(options: Iterable[str]) -> str:
-    """Return those compile options that tell something, as a list."""
-    return ", ".join(option for option in options if option.partition("=")[0] in TELLING)
 
 
 def remarks(parts: Parts) -> Iterator[Difference]:
@@ -141,32 +131,13 @@ def _layout(parts: Parts) -> Values:
     return [files(min(own)) if max(map(len, layouts)) == 1 else "" for own in layouts]
 
 
-def _build(part: Part) -> SqliteBuild | None:
-    builds = part.report.environment.builds
-    return next((build for build in builds if build.driver == part.case.driver and build.version), None)
-
-
-def _of_builds(parts: Parts, text: Callable[[SqliteBuild], str]) -> Values:
-    """Return what is said of each part's library; of the dry driver, that there is none."""
-    builds = [(part, _build(part)) for part in parts]
-    return [text(build) if build else "none" if part.stores_nothing else None for part, build in builds]
-
-
-def _sqlite(parts: Parts) -> Values:
-    """Return the versions; with their check-ins where one version stands for several."""
-    versions = _of_builds(parts, lambda build: build.version)
-    checkins = _of_builds(parts, lambda build: f"{build.version} ({build.source_id})")
-    return checkins if len(set(checkins)) > len(set(versions)) else versions
-
-
-def _options(parts: Parts) -> Values:
-    known = [set(build.compile_options) for part in parts if (build := _build(part))]
-    common = set.intersection(*known) if known else set()
-
-    def own(build: SqliteBuild) -> str:
-        return telling(option for option in build.compile_options if option not in common) or "none of these"
-
-    return _if_known_to_differ(_of_builds(parts, own))
+def _of_builds(parts: Parts, told: Callable[[Builds], Values]) -> Values:
+    """Return what is told of each part's library; of the dry driver, that there is none."""
+    builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
+    return [
+        value or ("none" if part.stores_nothing else None)
+        for part, value in zip(parts, told(builds), strict=True)
+    ]
 
 
 def _if_known_to_differ(values: Values) -> Values:
@@ -194,6 +165,15 @@ def _sync_call(parts: Parts) -> Values:
     return _if_known_to_differ([(cost.primitive or None) if cost else None for cost in costs])
 
 
+def _sync_cost(parts: Parts) -> Values:
+    """Return what a sync costs, where that differs by more than it would on one machine."""
+    costs = [part.report.environment.sync for part in parts]
+    known = [cost.overwrite_p50_ns for cost in costs if cost]
+    if not known or max(known) <= FLAT * min(known):
+        return [""] * len(parts)
+    return [f"{format_ms(cost.overwrite_p50_ns)} ms (p50)" if cost else None for cost in costs]
+
+
 def _knows_driver(part: Part) -> bool:
     return part.case.driver != UNKNOWN_DRIVER
 
@@ -210,10 +190,11 @@ _SUBJECTS: dict[str, Callable[[Parts], Values]] = {
     "waiting for the lock": lambda parts: [
         busy_policy(part.case.settings) if _knows_driver(part) else None for part in parts
     ],
-    "SQLite's version": _sqlite,
-    "SQLite's options": _options,
+    "SQLite's version": lambda parts: _of_builds(parts, versions),
+    "SQLite's options": lambda parts: _if_known_to_differ(_of_builds(parts, own_options)),
     "settings such as page_size": _settings,
     "the call that syncs": _sync_call,
+    "what a sync costs": _sync_cost,
     "Python's version": lambda parts: [part.report.environment.host.python or None for part in parts],
     "sqlstress's version": _tool,
 }

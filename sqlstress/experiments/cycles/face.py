@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment
-from sqlstress.experiments.cycles.spec import Cycling, Extra
+from sqlstress.experiments.cycles.spec import WORDS, Cycling, Extra
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import whole
 from sqlstress.plan.ask import Ask, check_locking, is_exclusive
@@ -21,7 +21,7 @@ Asked = Ask[Cycling, Extra]
 def cases(asked: Asked) -> Iterator[Case]:
     """Yield the cases, settings outside, concurrencies inside. Raises UsageError."""
     _check_together(asked)
-    for name in asked.extra.settings:
+    for name in dict.fromkeys(_named(asked, name) for name in asked.extra.settings):
         for concurrency in asked.some("concurrency"):
             yield _case(asked, name, concurrency)
 
@@ -30,7 +30,7 @@ def _check_together(asked: Asked) -> None:
     names = asked.extra.settings
     if "transaction" in asked.given and not any("-tx" in name for name in names):
         raise UsageError("--transaction is for settings in one transaction: add one with tx to --settings.")
-    if "wal-autocheckpoint" in asked.given and not {"wal", "wal-tx"} & set(names):
+    if "wal-autocheckpoint" in asked.given and not {"wal", "wal-tx", "wal-cycle"} & set(names):
         raise UsageError("--wal-autocheckpoint is for the settings wal and wal-tx: add one of them.")
     check_locking(asked)
     if is_exclusive(asked.settings) and any(name.startswith("wal") for name in names):
@@ -40,19 +40,25 @@ def _check_together(asked: Asked) -> None:
         )
 
 
+def _named(asked: Asked, name: str) -> str:
+    """Return a setting by the name that it is shown by: with --transaction, tx stands for either."""
+    return name.replace("-tx", f"-{WORDS[asked.extra.transaction]}")
+
+
 def _case(asked: Asked, name: str, concurrency: int) -> Case:
     journal, *rest = name.split("-")
     frames = asked.settings.wal_autocheckpoint if journal == "wal" else None
     settings = asked.with_settings(journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames)
-    cycling = replace(asked.spec, transaction=asked.extra.transaction if "tx" in rest else "none")
+    held = next((what for what, word in WORDS.items() if word in rest), "none")
+    cycling = replace(asked.spec, transaction=held)
     return replace(asked.case, concurrency=concurrency, settings=settings, spec=cycling)
 
 
 def setting_of(case: Case) -> str:
-    """Return which setting a case tries: journal, transaction, frames of a checkpoint (or off)."""
-    transaction, frames = case.spec.transaction, case.settings.wal_autocheckpoint
+    """Return which setting a case tries, as --settings has it; frames of a checkpoint come behind it."""
+    held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
     parts = [case.settings.journal_mode]
-    parts += [transaction] * (transaction != "none")
+    parts += [WORDS.get(held, held)] * (held != "none")
     parts += [str(frames) if frames else "off"] * (frames is not None)
     return "-".join(parts)
 

@@ -9,7 +9,9 @@ from sqlstress.options.parsing import choice, choices, duration, whole
 
 PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
 """The published settings: journal; tx: in a transaction; off: without automatic checkpoints."""
-SETTINGS = (*PUBLISHED, "wal-off")
+SETTINGS = (*PUBLISHED, "wal-off", "delete-cycle", "wal-cycle", "wal-cycle-off")
+WORDS = {"run": "tx", "cycle": "cycle"}
+"""What one transaction holds → the word for it in the name of a setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +42,14 @@ class Extra:
         choices(*SETTINGS),
         ",".join(PUBLISHED),
         SWEEP,
-        "Journal delete or wal; tx: in one transaction; off: without checkpoints; wal-off too.",
+        "Journal delete or wal; tx: in one transaction; off: without checkpoints; also wal-off, and for a "
+        "transaction each cycle delete-cycle, wal-cycle and wal-cycle-off.",
         metavar="LIST",
     )
     transaction: str = option(
         choice("cycle", "run"),
         "run",
         LOAD,
-        "What the one transaction of the settings with tx holds: a cycle, or the whole run.",
+        "What the one transaction of the settings with tx holds: the whole run, or a cycle.",
         metavar="WHAT",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlstress.options.option import LOAD, SQLITE, TRUST, either, option
-from sqlstress.options.parsing import choice, duration, ratio, switch, whole
+from sqlstress.options.parsing import choice, duration_with_unit, ratio, switch, whole
 from sqlstress.report.case import BEGINS
 
 DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
@@ -27,10 +27,10 @@ class Checkpointing:
         metavar="MODE",
     )
     interval_s: float = option(
-        duration(0.001),
+        duration_with_unit(0.001),
         "20ms",
         SQLITE,
-        "Pause between two checkpoints, and between two looks at the WAL.",
+        "Pause between two checkpoints, and between two looks at the WAL, with its unit.",
         name="checkpoint-interval",
         metavar="TIME",
         meaning="Pause between two checkpoints, and between two looks at the WAL, in seconds.",
@@ -49,9 +49,16 @@ class Checkpointing:
 class Load:
     """What the workers of a key-value case do."""
 
-    read_ratio: float = option(ratio, 0.5, LOAD, "Share of gets.", metavar="SHARE")
+    read_ratio: float = option(
+        ratio, "50%", LOAD, "Share of gets: 90% or 0.9.", metavar="SHARE", meaning="Share of gets, 0 to 1."
+    )
     update_ratio: float = option(
-        ratio, 0.0, LOAD, "Share of transactions that read a counter and write it plus one.", metavar="SHARE"
+        ratio,
+        "0%",
+        LOAD,
+        "Share of transactions that read a counter and write it plus one: 20% or 0.2.",
+        metavar="SHARE",
+        meaning="Share of transactions that read a counter and write it plus one, 0 to 1.",
     )
     key_space: int = option(whole(1, 10**8), 100_000, LOAD, "Number of keys, all preloaded.")
     distribution: str = option(

@@ -28,18 +28,38 @@ from sqlstress.report import Report
 
 def report_html(*reports: Report) -> str:
     """Return reports as a page; of several ones, first what they say beside each other."""
-    plots = Plots()
-    comparison = _beside(reports)
-    title = headline_beside(comparison) if comparison else ""
-    body = [*_compared(comparison, title, plots)] if comparison else []
-    names = LETTERS if comparison else map(str, range(1, len(reports) + 1))
+    return named_html([(heading.when(report), report) for report in reports])
+
+
+def named_html(named: Sequence[tuple[str, Report]]) -> str:
+    """Return the same of reports that have names, such as their files'."""
+    if comparison := _beside(named):
+        return comparison_html(comparison)
+    numbered = [f"Report {number}: {name}" for number, (name, _) in enumerate(named, 1)]
+    return _page(numbered if len(named) > 1 else [""], [report for _, report in named], Plots())
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return reports side by side as a page, and then each by itself."""
+    names = [f"Report {one}: {name}" for one, name in zip(LETTERS, comparison.names, strict=False)]
+    title, plots = headline_beside(comparison), Plots()
+    return _page(names, comparison.reports, plots, title, _compared(comparison, title, plots))
+
+
+def _page(
+    names: Sequence[str],
+    reports: Sequence[Report],
+    plots: Plots,
+    title: str = "",
+    before: Iterable[str] = (),
+) -> str:
+    """Return a page; without a title of its own it has that of its first report."""
+    body = [*before]
     for report, name in zip(reports, names, strict=False):
         sections = tuple(report_sections(report))
         finding = headline(sections[1:])
         title = title or finding
-        body.append(
-            _report(report, sections, f"Report {name}: {finding}" if len(reports) > 1 else finding, plots)
-        )
+        body.append(_report(report, sections, f"{name}: {finding}" if name else finding, plots))
     return "\n".join(
         (
             "<!DOCTYPE html>",
@@ -130,11 +150,11 @@ def _place(number: int, plot: Plot) -> str:
     )
 
 
-def _beside(reports: tuple[Report, ...]) -> Comparison | None:
+def _beside(named: Sequence[tuple[str, Report]]) -> Comparison | None:
     """Return what several reports say beside each other; None of those that have no case in common."""
-    if not 2 <= len(reports) <= len(LETTERS):
+    if not 2 <= len(named) <= len(LETTERS):
         return None
-    comparison = compare([(heading.when(report), report) for report in reports])
+    comparison = compare(named)
     return comparison if comparison.tables else None
 
 

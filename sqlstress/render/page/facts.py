@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from html import escape
 
 from sqlstress.analysis.ab import found_change
-from sqlstress.analysis.comparison.differences import telling
+from sqlstress.analysis.builds import telling
 from sqlstress.analysis.finding import results
 from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.wording import percent, place, rounded, whole

@@ -8,7 +8,6 @@ from statistics import median
 
 from sqlstress.analysis.ab import (
     NAMES,
-    arm_differences,
     cells,
     conclusion,
     differences,
@@ -17,6 +16,7 @@ from sqlstress.analysis.ab import (
     signed,
 )
 from sqlstress.analysis.advice import failures, wrong_data
+from sqlstress.analysis.arms import arm_differences
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
@@ -60,7 +60,7 @@ def _heading(
         yield f"{arm.name}: {_given(arm)}. {_durability(report, runs)}"
     own, other = ([run for run in report.runs if run.arm == arm.name] for arm in test.arms)
     if own and other:
-        found = list(arm_differences(*test.arms, own[0].case, other[0].case))
+        found = list(arm_differences(report, test, own[0].case, other[0].case))
         yield f"They differ in {listing(found)}." if found else "They are the same: any difference is chance."
     yield from heading.warnings(first, report.environment, findings)
 

@@ -9,7 +9,7 @@ from sqlstress.analysis.comparison import LETTERS, Compared, Comparison, Differe
 from sqlstress.analysis.wording import listing, whole
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
 from sqlstress.experiment import face_of
-from sqlstress.render.views.comparison_tables import legend, surroundings, tables
+from sqlstress.render.views.comparison_tables import legend, long_names, surroundings, tables
 
 NOT_COMPARABLE = "NOT COMPARABLE"
 """How the sentence begins that forbids a ratio."""
@@ -54,8 +54,9 @@ def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
 
 
 def _notes(comparison: Comparison) -> Iterator[Block]:
-    """Yield which reports are published figures, and what is left out."""
-    notes = [
+    """Yield the names that are too long for a table, which reports are published, and what is left out."""
+    notes = list(long_names(comparison))
+    notes += [
         f"{letter}: published, neither measured nor verified by sqlstress: {report.published}."
         for letter, report in zip(LETTERS, comparison.reports, strict=False)
         if report.published is not None

@@ -16,6 +16,7 @@ from sqlstress.report import Report
 
 UNKNOWN = "unknown"
 _LONGEST_CASE = 42
+_LONGEST_NAME = 22
 WIDTH, GAP = 80, 2
 """Of a terminal, and between the columns of a table."""
 
@@ -34,17 +35,24 @@ def surroundings(comparison: Comparison) -> Table:
             Column("gets/s in memory", ("gets/s in", "memory")),
         ),
         tuple(
-            (letter, _ending(name, 22), *(cell or UNKNOWN for cell in _surroundings(report)))
+            (letter, _ending(name), *(cell or UNKNOWN for cell in _surroundings(report)))
             for letter, name, report in named
         ),
         leaving=("sync call",),
     )
 
 
-def _ending(name: str, longest: int) -> str:
+def _ending(name: str) -> str:
     """Return the end of a long name: there the names of files differ."""
     cleaned = clean(name)
-    return cleaned if len(cleaned) <= longest else f"..{cleaned[2 - longest :]}"
+    return cleaned if len(cleaned) <= _LONGEST_NAME else f"..{cleaned[2 - _LONGEST_NAME :]}"
+
+
+def long_names(comparison: Comparison) -> Iterator[str]:
+    """Yield the names of which the table of the reports shows the end only."""
+    for letter, name in zip(LETTERS, comparison.names, strict=False):
+        if len(clean(name)) > _LONGEST_NAME:
+            yield f"{letter}: {clean(name)}."
 
 
 def _surroundings(report: Report) -> Iterator[str | None]:

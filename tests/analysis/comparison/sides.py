@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,11 @@ def report(*runs: Run, **surroundings: Any) -> Report:
 def sweep(*totals: float, files: int = 1, case: Case | None = None, **fields: Any) -> list[Run]:
     """Return runs with these TPS at 1, 2, 3 … processes; `fields` are those of their trials."""
     return [run(files, n, trial(tps, **fields), case=case) for n, tps in enumerate(totals, 1)]
+
+
+def several(rates: Sequence[Sequence[float]], files: int = 1, **fields: Any) -> list[Run]:
+    """Return runs with 1, 2, 3 … processes, with a trial for each of these TPS; `fields` are the trials'."""
+    return [run(files, n, *(trial(tps, **fields) for tps in own)) for n, own in enumerate(rates, 1)]
 
 
 def settings_read_back(**effective: str) -> dict[str, str]:

@@ -15,7 +15,8 @@ from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_MS
-from tests.analysis.comparison.sides import report, settings_read_back, side_by_side, sweep
+from tests.ab_report import around
+from tests.analysis.comparison.sides import report, settings_read_back, several, side_by_side, sweep
 from tests.analysis.hand_made import run, trial
 
 EFFECTIVE = settings_read_back()
@@ -27,7 +28,8 @@ def measured(*totals: float, files: int = 1, effective: dict[str, str] = EFFECTI
 
 
 def ratios(compared: Compared, place: int = 1) -> list[float | None]:
-    return [compared.ratio(row, place) for row in range(len(compared.table.keys))]
+    found = [compared.ratio(row, place) for row in range(len(compared.table.keys))]
+    return [None if ratio is None else round(ratio, 9) for ratio in found]
 
 
 def shapes(compared: Compared, place: int) -> list[float | None]:
@@ -83,8 +85,8 @@ def test_the_ratio_at_the_most_processes_of_each_layout_is_told() -> None:
     one = report(*measured(100, 200), *measured(100, 400, files=20))
     other = report(*measured(80, 100), *measured(100, 600, files=20))
     assert told(one, other)[0] == (
-        "B reached 0.50 times A's transactions a second at 2 processes on 1 file "
-        "and 1.5 times at 2 processes on 20 files."
+        "B showed 0.50 times A's transactions a second at 2 processes on 1 file "
+        "and 1.5 times at 2 processes on 20 files, but that may be chance: measure both with --repeat 5."
     )
 
 
@@ -108,16 +110,23 @@ def test_each_unit_is_named_where_they_differ() -> None:
     )
 
 
-def test_shapes_are_called_flat_the_same_or_different() -> None:
-    flat, steep, steeper = (
-        report(*measured(*totals)) for totals in ((100, 95, 110), (10, 20, 30), (10, 20, 35))
+def test_of_one_trial_no_shape_is_claimed() -> None:
+    flat, steep = (report(*measured(*totals)) for totals in ((100, 95, 110), (10, 20, 30)))
+    assert told(flat, steep)[1] == (
+        "From 1 process to 3 processes on 1 file the total went to 1.1 times in A and 3.0 times in B: "
+        "too few trials to tell whether B grew otherwise than A."
     )
-    assert told(flat, flat)[1] == (
-        "From 1 process to 3 processes on 1 file the total went to 1.1 times in A and 1.1 times in B: "
-        "more processes change next to nothing in any of them."
+
+
+def test_shapes_are_compared_trial_by_trial() -> None:
+    flat, steep, noisy = (
+        report(*several([around(low, 8, 0.02), around(high, 8, spread)], effective=EFFECTIVE))
+        for low, high, spread in ((100, 110, 0.02), (10, 30, 0.02), (10, 30, 2.0))
     )
-    assert told(steep, steeper)[1].endswith("3.0 times in A and 3.5 times in B: the same shape.")
-    assert told(flat, steep)[1].endswith("1.1 times in A and 3.0 times in B: the shapes differ.")
+    assert told(flat, steep)[1].endswith("in A and 3.0 times in B: B grew otherwise than A.")
+    assert told(steep, steep)[1].endswith("3.0 times in B: B grew about as A did.")
+    assert told(flat, steep, flat)[2].endswith("B grew otherwise than A; C grew about as A did.")
+    assert "the trials differ too much to tell whether B grew otherwise than A" in told(steep, noisy)[1]
 
 
 def test_without_one_process_nothing_is_said_of_the_shape() -> None:
@@ -141,10 +150,12 @@ def test_methods_are_compared_by_their_rows_a_second() -> None:
     compared = side_by_side(methods(100, 200), methods(50, 400))
     assert ratios(compared) == [0.5, 2.0] and shapes(compared, 0) == [None, None]
     assert told(methods(100, 200), methods(50, 400)) == [
-        "B reached 0.50 to 2.0 times A's rows a second, over 2 cases."
+        "B showed 0.50 to 2.0 times A's rows a second, over 2 cases, but that may be chance: measure both "
+        "with --repeat 5."
     ]
     assert told(methods(100), methods(50)) == [
-        "B reached 0.50 times A's rows a second at insert 10 by BLK + WAL + TSC, sqlite3, 1 process."
+        "B showed 0.50 times A's rows a second at insert 10 by BLK + WAL + TSC, sqlite3, 1 process, but that "
+        "may be chance: measure both with --repeat 4."
     ]
 
 
@@ -156,7 +167,8 @@ def test_cycles_are_compared_by_their_sum_and_not_by_the_time_in_which_the_wal_w
     compared = side_by_side(cycles(1, 3.0), cycles(2, 0.3))
     assert compared.rate(0, 0) == pytest.approx(1000) and ratios(compared) == [0.5]
     assert told(cycles(1, 3.0), cycles(2, 0.3)) == [
-        "B reached 0.50 times A's cycles a second at wal, 1 process."
+        "B showed 0.50 times A's cycles a second at wal, 1 process, but that may be chance: measure both "
+        "with --repeat 4."
     ]
 
 

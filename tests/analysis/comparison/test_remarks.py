@@ -10,6 +10,7 @@ import pytest
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.case import Case, Settings
 from tests.analysis.comparison.sides import (
+    LINUX,
     WINDOWS,
     library,
     report,
@@ -72,6 +73,11 @@ CASES: dict[str, tuple[Report, Report, tuple[str | None, str | None]]] = {
         ("cache_size=not read back, page_size=4096", "cache_size=-2000, page_size=8192"),
     ),
     "the call that syncs": (of(), of(sync=WINDOWS), ("fdatasync", "FlushFileBuffers")),
+    "what a sync costs": (
+        of(),
+        of(sync=replace(LINUX, overwrite_p50_ns=3_690_000)),
+        ("0.081 ms (p50)", "3.69 ms (p50)"),
+    ),
     "Python's version": (
         of(),
         of(host=replace(HOST, python="CPython 3.14.0")),
@@ -88,6 +94,10 @@ def test_a_difference_is_found_and_named_and_forbids_nothing(subject: str) -> No
     compared = side_by_side(one, other)
     assert values(compared) == {subject: expected}
     assert compared.reasons(1) == ()
+
+
+def test_a_sync_that_costs_about_the_same_is_no_difference() -> None:
+    assert values(side_by_side(of(), of(sync=replace(LINUX, overwrite_p50_ns=100_000)))) == {}
 
 
 def test_another_build_of_the_same_version_is_named_by_its_check_in() -> None:

@@ -40,6 +40,20 @@ def side_by_side(*reports: Report, anyway: bool = False) -> Comparison:
     return compare([(f"report {n}", one) for n, one in enumerate(reports)], anyway)
 
 
+def test_the_spread_of_several_trials_has_a_column() -> None:
+    effective = settings_read_back()
+    spread, one = (
+        report(run(1, 2, *trials))
+        for trials in (
+            [trial(tps, effective=effective) for tps in (90, 100, 110)],
+            [trial(100, effective=effective)],
+        )
+    )
+    rows = [line.split() for line in comparison_text(side_by_side(one, spread)).splitlines()]
+    assert next(row for row in rows if row[:2] == ["1", "2"])[:6] == ["1", "2", "100", "100", "~1.00", "±10%"]
+    assert "±" not in comparison_text(side_by_side(one, one))
+
+
 def slower(factor: float, report: Report = EXAMPLE) -> Report:
     return each_trial(lambda trial: replace(trial, tps=factor * trial.tps), report)
 

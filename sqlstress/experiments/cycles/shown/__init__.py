@@ -9,7 +9,7 @@ from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Block, Paragraph, Picture, Table
 from sqlstress.display.figures import ms_cell, verified_legend, whole_cell
-from sqlstress.display.measures import RATIO, Measure, of_run, rate_cell
+from sqlstress.display.measures import RATIO, SPREAD, Measure, of_run, rate_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown
 from sqlstress.experiments.cycles.face import setting_of
@@ -44,6 +44,7 @@ class CyclesShown(Shown):
             ),
             RATIO,
         ),
+        (SPREAD,),
         (
             Measure(
                 "{letter} total ms",
@@ -99,8 +100,8 @@ class CyclesShown(Shown):
 
 
 _NAMES = {
+    "tx": "one transaction over the whole run",
     "cycle": "one transaction a cycle",
-    "run": "one transaction over the whole run",
     "off": "no automatic checkpoints",
 }
 _MEANINGS = {

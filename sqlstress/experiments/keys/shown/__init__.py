@@ -9,7 +9,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import size
 from sqlstress.display.blocks import Block, Paragraph, Table
 from sqlstress.display.figures import verified_legend
-from sqlstress.display.measures import RATIO, ROWS_PER_S, Measure, of_trial
+from sqlstress.display.measures import RATIO, ROWS_PER_S, SPREAD, Measure, of_trial
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import TIME, Shown, Value
 from sqlstress.experiments.keys.shown import plots
@@ -37,6 +37,7 @@ class KeysShown(Shown):
     topics = (keys, partial_proofs, trust)
     measures = (
         (ROWS_PER_S, RATIO),
+        (SPREAD,),
         (
             TIME,
             Measure(

@@ -9,7 +9,7 @@ from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.figures import share_cell
-from sqlstress.display.measures import RATIO, TPS, Measure, of_trial, p99, shape_cell
+from sqlstress.display.measures import RATIO, SPREAD, TPS, Measure, of_trial, p99, shape_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
 from sqlstress.experiments.kv.shown import plots, wal
@@ -39,6 +39,7 @@ class KeyValueShown(Shown):
     together = 3
     measures = (
         (TPS, RATIO),
+        (SPREAD,),
         (
             Measure(
                 "{letter} shape",

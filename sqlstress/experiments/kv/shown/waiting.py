@@ -8,6 +8,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.wording import duration, finite, listing, percent, place, places, rounded, whole
 from sqlstress.experiment import face_of
+from sqlstress.experiments.kv.shown.usual_timeout import usual_timeout
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, format_duration
@@ -27,6 +28,7 @@ MANY_FILES = 500
 def waiting(group: Group) -> Iterator[Finding]:
     """Yield what waiting did to the runs of a group."""
     yield from _given_up(group)
+    yield from usual_timeout(group)
     yield from _starvation(group)
     yield from _stall(group)
     yield from _snapshots(group)

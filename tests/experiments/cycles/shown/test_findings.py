@@ -41,7 +41,7 @@ def test_a_setting_that_was_given_up_is_told_with_what_was_done() -> None:
 
 def test_the_fastest_and_the_slowest_of_those_that_came_to_their_end_are_compared() -> None:
     assert PUBLISHED["fastest"] == (
-        "Fastest: wal-run-off, 2.3 s in all, and 21 ms for the closing checkpoint; slowest: wal, 7.1 s, "
+        "Fastest: wal-tx-off, 2.3 s in all, and 21 ms for the closing checkpoint; slowest: wal, 7.1 s, "
         "3.1 times as much."
     )
 
@@ -49,7 +49,7 @@ def test_the_fastest_and_the_slowest_of_those_that_came_to_their_end_are_compare
 def test_what_the_sum_leaves_out_of_the_total_is_told() -> None:
     assert PUBLISHED["beyond-the-sum"].startswith(
         "What the sum of the statements leaves out of the total is BEGIN and COMMIT: 2.6 s of 3.5 s (73%; "
-        "one COMMIT) in delete-run, 1.4 s of 2.3 s (60%; one COMMIT) in wal-run and 1.4 s of"
+        "one COMMIT) in delete-tx, 1.4 s of 2.3 s (60%; one COMMIT) in wal-tx and 1.4 s of"
     )
 
 
@@ -67,7 +67,7 @@ def test_a_transaction_for_each_cycle_has_as_many_commits() -> None:
 
 def test_turning_off_checkpoints_that_were_never_due_could_change_nothing() -> None:
     assert PUBLISHED["checkpoints-off"] == (
-        "Without checkpoints (wal-run-off): 2.3 s, against 2.3 s in wal-run. It could change nothing but "
+        "Without checkpoints (wal-tx-off): 2.3 s, against 2.3 s in wal-tx. It could change nothing but "
         "the noise: the WAL never had the 1,000 frames at which one is due."
     )
 

@@ -44,7 +44,7 @@ def test_the_report_is_shown_as_kept() -> None:
 
 def test_there_is_a_row_for_each_setting_with_its_figures() -> None:
     (table,) = tables(cycles_report())
-    assert column(table, "setting") == ["delete", "delete-run", "wal", "wal-run", "wal-run-off"]
+    assert column(table, "setting") == ["delete", "delete-tx", "wal", "wal-tx", "wal-tx-off"]
     assert column(table, "total ms") == ["TIMEOUT", "3,537", "7,122", "2,297", "2,293"]
     assert column(table, "cycles done") == ["2", "–", "–", "–", "–"]  # noqa: RUF001
     assert column(table, "slowest cycle") == ["2", "40", "91", "40", "70"]
@@ -75,11 +75,11 @@ def test_every_series_is_a_line_of_the_picture() -> None:
     (group,) = group_runs(cycles_report().runs)
     (shown,) = (block for block in CyclesShown().blocks(group) if isinstance(block, Picture))
     names = [line.split()[0] for line in shown.lines[:6] if line.strip() != "^"]
-    assert names == ["delete", "delete-run", "wal", "wal-run", "wal-run-off"]
+    assert names == ["delete", "delete-tx", "wal", "wal-tx", "wal-tx-off"]
     wal, marks = shown.lines[2:4]
     # Two cycles share a column: the checkpoint of cycle 91 is in column 46.
     assert wal[marks.index("^")] == LEVELS[-1]
-    assert marks.index("^") - len("wal-run-off  ") == 45
+    assert marks.index("^") - len("wal-tx-off  ") == 45
 
 
 @pytest.mark.parametrize(

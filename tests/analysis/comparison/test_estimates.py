@@ -1,0 +1,118 @@
+"""Tests of what the trials of two reports let one say: how they compare, or that it can't be told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.analysis.check import check
+from sqlstress.analysis.comparison import conclude
+from sqlstress.analysis.comparison.estimates import DIFFERENT, EQUAL, OPEN, TOO_FEW, Estimate, logarithms
+from sqlstress.report import Report
+from tests.ab_report import around
+from tests.analysis.comparison.sides import report, settings_read_back, several, side_by_side
+from tests.analysis.hand_made import run, trial
+
+EFFECTIVE = settings_read_back()
+rates = st.lists(st.floats(1, 1e6), min_size=5, max_size=9)
+
+
+def of(*cases: list[float]) -> Report:
+    return report(*several(cases, effective=EFFECTIVE))
+
+
+def told(one: Report, other: Report) -> str:
+    return next(iter(conclude(side_by_side(one, other)))).text
+
+
+BASE = of(around(100, 6, 0.03))
+
+
+def test_a_difference_beyond_the_trials_noise_is_told_with_its_interval() -> None:
+    assert told(BASE, of(around(80, 6, 0.03))) == (
+        "B reached 0.80 times A's transactions a second at 1 process on 1 file (95% interval 0.77 to 0.83 "
+        "times)."
+    )
+
+
+def test_rates_within_each_others_noise_are_about_equal() -> None:
+    assert told(BASE, of(around(101, 6, 0.03))) == (
+        "B and A are about equal at 1 process on 1 file (95% interval 0.97 to 1.0 times)."
+    )
+
+
+def test_what_differs_too_much_can_not_be_told_apart() -> None:
+    said = told(BASE, of(around(80, 6, 2.0)))
+    assert said.startswith("B can't be told from A at 1 process on 1 file (95% interval 0.")
+    assert said.endswith("times): measure longer, or more trials.")
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_of_too_few_trials_nothing_is_claimed(trials: int) -> None:
+    assert told(of([100.0] * trials), of([50.0] * trials)) == (
+        "B showed 0.50 times A's transactions a second at 1 process on 1 file, but that may be chance: "
+        "measure both with --repeat 4."
+    )
+
+
+def test_as_many_trials_as_are_asked_for_suffice() -> None:
+    assert told(of(around(100, 4)), of(around(50, 4))).startswith("B reached 0.50 times A's")
+
+
+def test_all_claims_together_are_held_at_one_error_rate() -> None:
+    one, other = (of(around(rate, 4), around(rate, 4)) for rate in (100, 50))
+    assert "may be chance: measure both with --repeat 5" in told(one, other)
+    twenty = [around(100, 4)] * 20
+    assert "may be chance: measure both with --repeat 6" in told(of(*twenty), of(*twenty))
+
+
+def test_each_verdict_has_a_sentence_of_its_own() -> None:
+    one, other = (
+        report(
+            *several([around(rate, 9)], effective=EFFECTIVE),
+            *several([around(100, 9)], 20, effective=EFFECTIVE),
+        )
+        for rate in (100, 50)
+    )
+    first, second = told(one, other).split(" times). ")
+    assert first.startswith("B reached 0.50 times A's transactions a second at 1 process on 1 file (")
+    assert second.startswith("B and A are about equal at 1 process on 20 files (")
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (Estimate(0.5, 0.4, 0.6), DIFFERENT),
+        (Estimate(1.5, 1.01, 2.0), DIFFERENT),
+        (Estimate(1.0, 0.81, 1.24), EQUAL),
+        (Estimate(1.0, 0.81, 1.3), OPEN),
+        (Estimate(1.0, 0.7, 1.2), OPEN),
+        (Estimate(0.1, None, None), TOO_FEW),
+    ],
+)
+def test_the_verdict_is_that_of_the_interval(found: Estimate, verdict: str) -> None:
+    assert found.verdict == verdict
+
+
+@given(rates, rates)
+def test_compare_and_check_estimate_the_same(before: list[float], after: list[float]) -> None:
+    one, other = of(before), of(after)
+    (case,) = check(one, other, "tps", 0.1).cases
+    found = side_by_side(one, other).estimate(0, 1)
+    assert found and (found.ratio, found.low, found.high) == (case.ratio, case.low, case.high)
+
+
+def test_a_case_with_a_trial_that_stood_still_has_no_interval() -> None:
+    stood = run(1, 1, trial(100.0), trial(0.0), trial(120.0))
+    assert logarithms(stood) == []
+    assert logarithms(replace(stood, trials=stood.trials[::2])) != []
+    found = side_by_side(report(stood), report(stood)).estimate(0, 1)
+    assert found == Estimate(1.0, None, None)
+
+
+def test_however_many_trials_there_are_it_takes_no_time() -> None:
+    many = of([100.0 + n for n in range(5000)])
+    assert "about equal" in told(many, many)
