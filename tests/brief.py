@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 SYNCS = 8
-LEAD_S = 0.05
+LEAD_S = 0.1
 """A worker that hears of the window too late is waited for, and the trial tried again."""
 
 
 def changes() -> list[tuple[dict[str, Any], str, object]]:
     """Return what is to be changed: few samples of what a sync costs, a window that soon begins."""
-    from sqlstress.engine import trial
+    from sqlstress.engine import window
     from sqlstress.environment import synccost
 
-    return [(vars(synccost), "MOST", SYNCS), (vars(trial), "LEAD_S", LEAD_S)]
+    return [(vars(synccost), "MOST", SYNCS), (vars(window), "LEAD_S", LEAD_S)]
 
 
 def make_brief() -> None:

@@ -143,8 +143,8 @@ environments = instances(environment.Environment)
 latencies = st.builds(results.Latency.from_buckets, histograms, latencies_ns)
 _BY_TYPE[results.Latency] = latencies
 worker_results = instances(results.WorkerResult, harness_share=shares, proof_share=shares)
-checks = instances(results.Check, status=st.sampled_from(results.CHECK_STATUSES))
-verdicts = instances(results.Verdict)
+checks = instances(verdict.Check, status=st.sampled_from(verdict.CHECK_STATUSES))
+verdicts = instances(verdict.Verdict)
 tree_spaces = instances(space.TreeSpace)
 spaces = instances(space.Space)
 trials = instances(

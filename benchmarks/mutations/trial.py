@@ -14,8 +14,9 @@ from benchmarks.mutations.change import Words
 from benchmarks.mutations.sites import Site
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.protocols import Work
-from sqlstress.engine.trial import outcomes, plan_window
+from sqlstress.engine.trial import outcomes
 from sqlstress.engine.victims import Victims
+from sqlstress.engine.window import plan_window
 from sqlstress.experiment import face_of
 from sqlstress.experiments.crash.database import Database
 from sqlstress.experiments.crash.proof import Told

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from statistics import median
 
 from sqlstress.analysis.finding import Finding, interruption
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.wording import duration, finite, listing, percent, place, places, whole
+from sqlstress.analysis.wording import duration, finite, listing, percent, place, places, plural, times, whole
 from sqlstress.experiment import face_of
 from sqlstress.report import Check, Report, Run
 from sqlstress.report.case import Case
@@ -95,7 +96,9 @@ def missing(report: Report) -> tuple[Finding, ...]:
         return ()
     if report.results:
         return (interruption(report),)
-    text = f"Interrupted: {len(report.runs)} of {report.planned} planned cases are reported."
+    trials = sum(len(run.trials) for run in report.runs)
+    cases = f"{len(report.runs)} of {report.planned} planned cases"
+    text = f"Interrupted: {cases} are reported, with {plural(trials, 'trial')}."
     return (Finding("interrupted", text),)
 
 
@@ -114,19 +117,23 @@ def trust(group: Group) -> Iterator[Finding]:
 
 
 def _unsteady(group: Group) -> Iterator[Finding]:
-    changes = [
-        (run.case, ratio - 1)
-        for run, trial in group.measured()
-        if (ratio := finite(trial.half_ratio)) is not None and abs(ratio - 1) > UNSTEADY_OVER
-    ]
+    changes = [(run.case, change) for run in group.runs if (change := _change(run)) is not None]
     if changes:
         largest = max((change for _, change in changes), key=abs)
         direction = "faster" if largest > 0 else "slower"
+        much = percent(abs(largest)) if largest < 1 else times(1 + largest)
         yield Finding(
             "not-steady",
             f"Not steady at {places(case for case, _ in changes)}: the second half of the window was up to "
-            f"{percent(abs(largest))} {direction} than the first. Measure longer (--duration).",
+            f"{much} {direction} than the first. Measure longer (--duration).",
         )
+
+
+def _change(run: Run) -> float | None:
+    """Return by how much the second half of the window differed: the median of trials that agree on it."""
+    found = [ratio - 1 for trial in run.valid if (ratio := finite(trial.half_ratio)) is not None]
+    agree = found and (min(found) > UNSTEADY_OVER or max(found) < -UNSTEADY_OVER)
+    return median(found) if agree else None
 
 
 def _spread(group: Group) -> Iterator[Finding]:
@@ -134,7 +141,7 @@ def _spread(group: Group) -> Iterator[Finding]:
     for run in group.runs:
         rates = [rate for trial in run.valid if (rate := finite(trial.tps)) is not None]
         middle = finite(run.median_tps())
-        if len(rates) > 1 and middle:
+        if len(rates) == 2 and middle:
             ranges.append(((max(rates) - min(rates)) / middle, place(run.case)))
     if ranges:
         widest, where = max(ranges)

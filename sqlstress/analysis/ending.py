@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.finding import UNPROVED, WRONG, parts, progress
+from sqlstress.analysis.wording import percent, place, plural
 from sqlstress.errors import Interrupted
 from sqlstress.report import Report
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
@@ -52,11 +53,12 @@ def _stopped(after: str, what: str, saved: Sequence[str]) -> Ending:
 
 def _of_cases(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if report.interrupted:
-        yield _stopped(f"{len(report.runs)} of {report.planned} cases", "what was measured", saved)
+        yield _stopped(_so_far(report), "what was measured", saved)
     wrong = next((run.verdict for run in report.runs if run.verdict.status == "failed"), None)
     if wrong:
         example = next(iter(wrong.counterexamples), "see the report")
         yield Ending(BAD, f"Error: the data is not what the workers were told it is: {example}.")
+    yield from _failed_too_many(report)
     failed = [run for run in report.runs if run.error]
     if failed:
         more = len(failed) - 1
@@ -64,6 +66,30 @@ def _of_cases(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
         reason = (failed[0].error or "").removesuffix(".")
         text = f"Error: {failed[0].case.label} could not be measured: {reason}{others}."
         yield Ending(FAILURE, text)
+
+
+def _so_far(report: Report) -> str:
+    """Return how far a sweep had come: over some of its cases, or over all of them a few times."""
+    if len(report.runs) < report.planned:
+        return f"{len(report.runs)} of {report.planned} cases"
+    done, wanted = (
+        sum(counts)
+        for counts in ([len(run.trials) for run in report.runs], [run.case.repeat for run in report.runs])
+    )
+    return f"{done} of {plural(wanted, 'trial')}"
+
+
+def _failed_too_many(report: Report) -> Iterator[Ending]:
+    """Yield that operations were given up, more than the case lets: then its figures are no success."""
+    found = [run for run in report.runs if run.failed_too_many]
+    if found:
+        worst = max(found, key=lambda run: run.failed_share())
+        yield Ending(
+            BAD,
+            f"Error: {percent(worst.failed_share())} of the operations failed at {place(worst.case)}: the "
+            "database was locked for longer than --busy-timeout. At most "
+            f"{percent(worst.case.max_failed)} may (--max-failed).",
+        )
 
 
 def _of_ab(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlstress.analysis.wording import finite
+from sqlstress.analysis.wording import finite, percent
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.statistics.ratios import FEWEST, Passes, Ratio
 from sqlstress.target import stores_nothing
 
 T = TypeVar("T")
+
+ERROR = 0.05
+"""With this probability at most, anything that is concluded from the noise of a report is wrong."""
+EQUAL = 0.10
+"""Figures that differ by less are called about equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class Group:
     """The case of the first run: it stands for all, but for what the experiment varies."""
     runs: tuple[Run, ...]
     """One or more, in the order of the report."""
+    groups: int = 1
+    """How many groups the report has: what is concluded of all of them is to hold together."""
 
     @property
     def unit(self) -> str:
@@ -47,6 +55,20 @@ class Group:
         if stores_nothing(self.case.driver):
             return False
         return face_of(self.case).writes(self.case)
+
+    def is_believed(self, run: Run) -> bool:
+        """Return whether a run has figures, and its data was not found wrong."""
+        return run.verdict.status != "failed" and bool(finite(run.median_tps()))
+
+    def tested(
+        self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
+    ) -> Tested | None:
+        """Return what the passes of runs say of each other; None where these are too few.
+
+        `figures` are those of a run by pass, above 0.
+        """
+        found = Tested(runs, [figures(run) for run in runs], ERROR / self.groups)
+        return found if found.passes >= FEWEST else None
 
     def points(self) -> tuple[Point, ...]:
         """Return the figures of the runs that were measured and whose data was not found wrong."""
@@ -61,6 +83,66 @@ class Group:
         for run in self.runs:
             if trial := run.shown():
                 yield run, trial
+
+
+class Tested:
+    """What the passes of some runs say of each other, each pair against its own noise."""
+
+    def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
+        self._places = {id(run): place for place, run in enumerate(runs)}
+        self._passes = Passes(dict(enumerate(figures)), error)
+
+    @property
+    def passes(self) -> int:
+        """How many passes all of them have in common."""
+        return self._passes.count
+
+    def middle(self, run: Run) -> float:
+        """Return the geometric mean of a run's figures."""
+        return self._passes.middle(self._place(run))
+
+    def best(self, runs: Iterable[Run]) -> Run:
+        """Return which of the runs has the highest."""
+        return max(runs, key=self.middle)
+
+    def ratio(self, base: Run, other: Run) -> Ratio | None:
+        """Return the other's figure over the base's."""
+        return self._passes.ratio(self._place(base), self._place(other))
+
+    def is_less(self, run: Run, other: Run) -> bool:
+        """Say whether a run reaches less than another one, beyond doubt."""
+        ratio = self.ratio(other, run)
+        return ratio is not None and ratio.is_below
+
+    def adds_little(self, run: Run, other: Run) -> bool:
+        """Say whether another run reaches less than EQUAL more than a run, if it does, beyond doubt."""
+        ratio = self.ratio(run, other)
+        return ratio is not None and ratio.high < 1 / (1 - EQUAL)
+
+    def are_equal(self, run: Run, other: Run) -> bool:
+        """Say whether two runs differ by less than EQUAL, beyond doubt."""
+        ratio = self.ratio(other, run)
+        return run is other or (ratio is not None and ratio.is_within(EQUAL))
+
+    def needed(self) -> int:
+        """Return about how many passes would tell a difference of EQUAL."""
+        return self._passes.needed(EQUAL)
+
+    def _place(self, run: Run) -> int:
+        return self._places[id(run)]
+
+
+MOST_PASSES = 1000
+
+
+def noise(tested: Tested) -> str:
+    """Say why passes can't tell, and how many would."""
+    needed = tested.needed()
+    passes = f"{tested.passes} passes are too noisy"
+    if needed > MOST_PASSES:
+        return f"{passes}, and so would {MOST_PASSES:,} be: measure where less else is running"
+    many = max(needed, tested.passes + 1)
+    return f"{passes}. About {many} would tell {percent(EQUAL)} (--repeat {many})"
 
 
 def longest_wait_ns(run: Run) -> int:
@@ -81,7 +163,7 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
     groups: dict[tuple[str | None, Case], list[Run]] = {}
     for run in runs:
         groups.setdefault((run.arm, face_of(run.case).one_table(run.case)), []).append(run)
-    return tuple(Group(members[0].case, tuple(members)) for members in groups.values())
+    return tuple(Group(members[0].case, tuple(members), len(groups)) for members in groups.values())
 
 
 def rate_of(run: Run) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sqlstress.experiment import face_of, has_window
 from sqlstress.report.case import Case, Settings
+from sqlstress.statistics.ratios import Ratio
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
 
 _LONGEST_LIST = 8
@@ -44,6 +45,11 @@ def percent(share: float) -> str:
 def times(ratio: float) -> str:
     """Write a ratio: 1.87 → "1.9 times"."""
     return f"{rounded(ratio, 2)} times"
+
+
+def between(ratio: Ratio) -> str:
+    """Write the interval of a ratio: "1.5 to 2.3"."""
+    return f"{rounded(ratio.low, 2)} to {rounded(ratio.high, 2)}"
 
 
 def duration(ns: float) -> str:

@@ -11,7 +11,7 @@ import click
 from sqlstress.cli.options import GroupedCommand, click_options, slice_options, with_options
 from sqlstress.errors import UsageError
 from sqlstress.report.case import Case
-from sqlstress.studies.ab_options import CONCURRENCY, GATE, ab_options
+from sqlstress.studies.ab_options import GATE, ab_options, defaults
 
 if TYPE_CHECKING:
     from sqlstress.engine.study import Opening
@@ -84,7 +84,8 @@ def _parsed(name: str, gate: Given) -> Given:
 def _merged(common: Given, own: Given) -> Given:
     """Return the options of an arm: its own take the place of common ones, PRAGMAs come beside them."""
     lists = {name: (*common.get(name, ()), *value) for name, value in own.items() if isinstance(value, tuple)}
-    return {"concurrency": CONCURRENCY, **common, **own, **lists}
+    given = {**common, **own, **lists}
+    return {**defaults(given), **given}
 
 
 def _cases(arms: tuple[Given, Given]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:

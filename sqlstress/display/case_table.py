@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sqlstress.analysis.disturbance import disturbed
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.wording import finite
 from sqlstress.display.blocks import Column, Table
@@ -14,6 +15,8 @@ from sqlstress.display.figures import (
     Figure,
     count_cell,
     ms_cell,
+    percent_cell,
+    rate_cell,
     seconds_cell,
     share_cell,
     table_of,
@@ -22,6 +25,7 @@ from sqlstress.display.figures import (
 )
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Run, Trial
+from sqlstress.statistics.ratios import spread
 
 FAILED = "failed"
 _LONGEST_CASE = 30
@@ -51,13 +55,13 @@ def of_trial(figure: Callable[[Trial], str | None]) -> Cell:
 
 
 def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
-    """Return the cell of a figure, in ms, of the latencies of a kind of operation."""
+    """Return the cell of a figure, in ms, of the latencies of a kind of operation in all trials."""
 
-    def cell(trial: Trial) -> str | None:
-        latency = trial.latency.get(kind)
+    def cell(row: Row) -> str | None:
+        latency = row.run.latency(kind) if row.trial else None
         return None if latency is None or not latency.count else ms_cell(figure(latency))
 
-    return of_trial(cell)
+    return cell
 
 
 def _case(row: Row) -> str:
@@ -65,7 +69,14 @@ def _case(row: Row) -> str:
 
 
 def _total(row: Row) -> str | None:
-    return FAILED if row.trial is None else count_cell(row.run.median_tps())
+    if row.trial is None:
+        return FAILED
+    return rate_cell(row.run.median_tps(), spread([*row.run.rates().values()]), disturbed=disturbed(row.run))
+
+
+def _failed(row: Row) -> str | None:
+    share = row.run.failed_share()
+    return percent_cell(share) if share else None
 
 
 def _per_process(row: Row) -> str | None:
@@ -94,14 +105,16 @@ TOTAL: Figure[Row] = Figure(Column("TPS total", ("TPS", "total")), _total)
 ROWS_PER_S: Figure[Row] = Figure(
     Column("rows/s", ("rows", "per s")), of_trial(lambda trial: count_cell(trial.rows_per_s))
 )
+FAILED_SHARE: Figure[Row] = Figure(Column("failed %", ("failed", "%")), _failed)
 FAIRNESS: Figure[Row] = Figure(
     Column("fairness", ("fair-", "ness")), of_trial(lambda trial: share_cell(trial.fairness))
 )
 LONGEST_WAIT: Figure[Row] = Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait)
 
-COMMON = (PROCESSES, TIME, TOTAL, ROWS_PER_S, FAIRNESS, LONGEST_WAIT, VERIFIED)
+COMMON = (PROCESSES, TIME, TOTAL, ROWS_PER_S, FAILED_SHARE, FAIRNESS, LONGEST_WAIT, VERIFIED)
 """What can be said of every case, beside what it is."""
 _MEANINGS = {
+    "failed %": "failed: operations given up, in per cent",
     "TPS total": "TPS: {units} a second",
     "fairness": "fairness (Jain's index): 1 when all processes got an equal share",
     "longest wait ms": "longest wait: the slowest operation",
@@ -118,4 +131,15 @@ def common_legend(group: Group, table: Table) -> str:
     """Return what its columns mean, in a sentence."""
     units = face_of(group.case).units
     told = [text.format(units=units) for name, text in _MEANINGS.items() if name in table.headers]
+    told += spread_legend(group)
     return f"{'; '.join((*told, *verified_legend(group)))}."
+
+
+def spread_legend(group: Group) -> list[str]:
+    """Return what the marks beside a rate mean, where there are any."""
+    found = []
+    if any(spread([*run.rates().values()]) is not None for run in group.runs):
+        found.append("±: 95% interval of the typical TPS")
+    if any(disturbed(run) for run in group.runs):
+        found.append("~: other programs took processor time")
+    return found

@@ -4,6 +4,7 @@ exact where that fits, and of bounded width whatever the number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -26,6 +27,26 @@ def count_cell(value: float | None) -> str | None:
     if abs(number) >= 9_999_999.5:
         return f"{number:.1e}"
     return f"{number:.2f}" if 0 < abs(number) < 10 else format_count(number)
+
+
+def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
+    """Write a rate in about ten characters: "22.1k ±8%" where its spread is known; ~: disturbed."""
+    number = finite(value)
+    if number is None:
+        return None
+    if spread is None:
+        return f"{'~' * disturbed}{count_cell(number)}"
+    share = "±>99%" if spread >= 0.995 else f"±{max(1, round(spread * 100))}%"
+    return f"{'~' * disturbed}{_compact(number)} {share:>4}"
+
+
+def _compact(number: float) -> str:
+    """Write a number of three digits with its thousands as a letter."""
+    for size, letter in ((10**6, "M"), (10**4, "k")):
+        if size * 0.9995 <= number < 999.5 * 10**6:
+            scaled = number / min(size, 1000 if letter == "k" else size)
+            return f"{scaled:.{max(0, 2 - int(math.log10(scaled)))}f}{letter}"
+    return str(count_cell(float(rounded(number, 3).replace(",", ""))))
 
 
 def ms_cell(ns: float | None) -> str | None:
@@ -96,13 +117,22 @@ def table_of(rows: Sequence[R], figures: Sequence[Figure[R]], leaving: tuple[str
     )
 
 
+def percent_cell(share: float) -> str:
+    """Write a share, 0 to 1, in per cent: "0.02", "3.1", "94"."""
+    number = share * 100
+    return f"{number:.0f}" if number >= 9.95 else f"{number:.1f}" if number >= 0.095 else f"{number:.2g}"
+
+
 FAILED = "FAILED"
+NOT_ALL = "ok, not all"
 _WORDS = {"ok": "ok", "failed": FAILED, "skipped": MISSING, "unknown": UNKNOWN}
 _MEANINGS = {"failed": "the data is wrong", "unknown": "it could not be decided", "skipped": "not checked"}
 
 
 def verified_cell(run: Run) -> str:
-    """Return what is said of a run."""
+    """Return what is said of a run: of data that is right, also whether too much failed to be written."""
+    if run.verdict.status == "ok" and run.failed_too_many:
+        return NOT_ALL
     return _WORDS.get(run.verdict.status, UNKNOWN)
 
 
@@ -117,5 +147,7 @@ def verified_legend(group: Group, ok: str = "no acknowledged write was lost") ->
     meanings = {"ok": ok, **_MEANINGS}
     statuses = {run.verdict.status for run in group.runs}
     told = [f"{_WORDS[status]} = {text}" for status, text in meanings.items() if status in statuses]
+    if any(verified_cell(run) == NOT_ALL for run in group.runs):
+        told.append(f"{NOT_ALL} = but more operations failed than --max-failed lets")
     if told:
         yield f"verified: {', '.join(told)}"

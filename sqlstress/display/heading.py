@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from sqlstress.analysis.disturbance import disturbances
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
@@ -57,7 +58,8 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
             if warning.code not in told and warning.text not in general:
                 cases.setdefault(warning.text, []).append(run.case)
     own = [f"{text} (At {places(where)}.)" for text, where in cases.items()]
-    return tuple(f"Warning: {text}" for text in (*general, *own))
+    met = disturbances(group.runs, environment)
+    return tuple(f"Warning: {text}" for text in (*general, *own, *met))
 
 
 def _surroundings(environment: Environment) -> Iterator[str]:
@@ -81,7 +83,7 @@ def _method(group: Group) -> Iterator[str]:
     if face_of(case).windowed:
         yield amount(case)
     if case.repeat > 1:
-        yield f"median of {format_count(case.repeat)} trials"
+        yield f"median of {format_count(case.repeat)} passes"
     if case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver):
         yield from _settings(group)
 

@@ -160,6 +160,10 @@ class Pool:
             pipe: number for pipe, number in self._pipes.items() if (number <= len(self._jobs)) == workers
         }
 
+    def pids(self) -> list[int]:
+        """Return the process ids of all of them."""
+        return [process.pid for process in self._processes if process.pid]
+
     def done_so_far(self) -> int:
         """Return the operations that all workers have done."""
         return sum(self._words[SLOT_WORDS::SLOT_WORDS].tolist())

@@ -16,6 +16,7 @@ from sqlstress.options.parsing import (
     choice,
     duration,
     milliseconds,
+    percentage,
     power_of_two,
     pragmas,
     ranges,
@@ -148,16 +149,16 @@ class Case:
     )
     duration_s: float = option(
         duration(0.01),
-        "2s",
+        "300ms",
         SWEEP,
-        "Length of the measured window.",
+        "Length of the measured window, of each pass.",
         name="duration",
         metavar="TIME",
         meaning="Length of the measured window, in seconds.",
     )
     warmup_s: float = option(
         duration(0.0),
-        "500ms",
+        "100ms",
         SWEEP,
         "Load before the window opens.",
         name="warmup",
@@ -168,7 +169,12 @@ class Case:
         whole(1, 10**9), None, SWEEP, "Transactions for each worker, instead of a window."
     )
     repeat: int = option(
-        whole(1, 1000), 1, SWEEP, "Trials for each case; the median is shown.", meaning="Number of trials."
+        whole(1, 1000),
+        5,
+        SWEEP,
+        "Passes over all cases, a trial of each; the median is shown.",
+        meaning="Number of trials, each in a pass of its own over all cases.",
+        unsaid=1,
     )
     seed: int = option(
         whole(0, (1 << 32) - 1),
@@ -183,6 +189,14 @@ class Case:
         TRUST,
         "Proof after each trial: none, quick, full (integrity_check).",
         metavar="LEVEL",
+    )
+    max_failed: float = option(
+        percentage(0.0, 1.0),
+        "1%",
+        TRUST,
+        "Share of the operations that may be given up for a busy database; more exits 1.",
+        metavar="SHARE",
+        meaning="Share of the operations that may be given up, 0 to 1.",
     )
     settings: Settings = Settings()
     """How every connection is opened."""

@@ -101,3 +101,5 @@ class Environment:
     """What one sync costs there; None where it was not measured."""
     warnings: tuple[Warning, ...] = ()
     """What a reader must know of these surroundings."""
+    sync_after: SyncCost | None = None
+    """What a sync cost when everything had been measured; None where that was not looked at again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.report.results import CHECK_STATUSES, Check
+from sqlstress.report.verdict import CHECK_STATUSES, Check
 
 EXAMPLES = 5
 """Counter-examples that a check keeps."""

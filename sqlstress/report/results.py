@@ -1,7 +1,8 @@
-"""What was measured: Latency, WorkerResult, Verdict, Trial, Run."""
+"""What was measured: Latency, WorkerResult, Trial, Run."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
@@ -9,6 +10,7 @@ from statistics import median
 from sqlstress.report.case import Case
 from sqlstress.report.environment import Warning
 from sqlstress.report.space import Space
+from sqlstress.report.verdict import Verdict
 from sqlstress.statistics import histogram
 from sqlstress.statistics.series import Series
 
@@ -97,49 +99,6 @@ class WorkerResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was proved, or was not."""
-
-    name: str
-    """What was checked, such as "last write"."""
-    status: str
-    """ok, failed, unknown or skipped."""
-    checked: int = 0
-    """How many things were looked at: keys, files, pairs, counters."""
-    problems: int = 0
-    """How many of them were wrong."""
-    counterexamples: tuple[str, ...] = ()
-    """The first wrong ones, in words."""
-    note: str = ""
-    """What limits the check, such as the share of keys covered."""
-
-
-CHECK_STATUSES = ("failed", "unknown", "ok", "skipped")
-"""What a check can say, the worst first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Is the data what the workers were told it is?"""
-
-    checks: tuple[Check, ...] = ()
-    """What was proved, or was not."""
-    seconds: float = 0.0
-    """How long the verification took, after the window."""
-
-    @property
-    def status(self) -> str:
-        """The worst of its checks: failed, unknown, ok, or skipped when nothing was checked."""
-        found = {check.status for check in self.checks}
-        return next((status for status in CHECK_STATUSES if status in found), "skipped")
-
-    @property
-    def counterexamples(self) -> tuple[str, ...]:
-        """The counter-examples of all checks."""
-        return tuple(text for check in self.checks for text in check.counterexamples)
-
-
-@dataclass(frozen=True, slots=True)
 class Trial:
     """One timed execution of a Case by its workers."""
 
@@ -173,14 +132,18 @@ class Trial:
     """One for each process, dead ones included."""
     effective: dict[str, str] = field(default_factory=dict)
     """Every setting as SQLite answered it after the first write."""
-    verdict: Verdict = Verdict()
+    verdict: Verdict = field(default_factory=Verdict)
     """Whether the data held what the workers were told."""
     half_ratio: float | None = None
     """Median of the second half's tenths of a second over the first half's; None if too short."""
     start_s: float | None = None
     """From starting the first process to the last one being ready, in seconds; None: not observed."""
     attempts: int = 1
-    """How often the trial was started, because a worker came late or the machine slept meanwhile."""
+    """How often it was started: a worker came late, the machine slept, or others took the processors."""
+    foreign_share: float | None = None
+    """Share of all processors' time that other programs took meanwhile; None: not observed."""
+    stolen_share: float | None = None
+    """The same of other guests of a hypervisor; 0 where the system does not say."""
     outcome: str = "done"
     """How a fixed amount of work ended: done, timeout (given up), or limit (refused by SQLite)."""
     note: str = ""
@@ -243,6 +206,28 @@ class Run:
         """The trial that stands for the run: the typical one of the valid ones; None without one."""
         trial = self.typical()
         return trial if trial is not None and trial.error is None else None
+
+    def rates(self) -> dict[int, float]:
+        """The TPS of each pass, by its number: of the valid trials in which anything was done."""
+        return {trial.index: trial.tps for trial in self.valid if 0 < trial.tps < math.inf}
+
+    def failed_share(self) -> float:
+        """The share of the operations of its valid trials that was given up, 0 to 1."""
+        failed = sum(trial.failed or 0 for trial in self.valid)
+        return failed / (failed + sum(trial.transactions for trial in self.valid)) if failed else 0.0
+
+    @property
+    def failed_too_many(self) -> bool:
+        """Whether more of them failed than the case lets."""
+        return self.failed_share() > self.case.max_failed
+
+    def latency(self, kind: str) -> Latency | None:
+        """The latencies of a kind of operation, of all valid trials together; None without any."""
+        found = [own for trial in self.valid if (own := trial.latency.get(kind)) and own.count]
+        if len(found) < 2 or not all(own.buckets for own in found):
+            return next(iter(found), None)
+        merged = histogram.merge([dict(own.buckets) for own in found])
+        return Latency.from_buckets(merged, max(own.max_ns for own in found))
 
     def median_tps(self) -> float | None:
         """The median TPS of the valid trials; None without one."""

@@ -24,8 +24,8 @@ from sqlstress.options.parsing import constraint
 from sqlstress.report.ab import ARMS
 from sqlstress.report.case import Case
 from sqlstress.report.document import FORMAT_VERSION, Report
-from sqlstress.report.results import CHECK_STATUSES
 from sqlstress.report.saving import write_atomically
+from sqlstress.report.verdict import CHECK_STATUSES
 from sqlstress.statistics.gate import METRICS, VERDICTS
 
 FILE_NAME = "report.schema.json"

@@ -11,10 +11,10 @@ Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
-from statistics import fmean, stdev
-from typing import NamedTuple
+from statistics import fmean, stdev, variance
+from typing import Generic, NamedTuple, TypeVar
 
 FEWEST = 3
 """Fewer pairs than this say nothing about their own noise."""
@@ -46,31 +46,102 @@ class Ratio(NamedTuple):
         return self.low > 1 - share and self.high < 1 / (1 - share)
 
 
-def ratio(base: Mapping[int, float], other: Mapping[int, float], alpha: float) -> Ratio | None:
-    """Return `other` over `base` from their figures by pass; None where too few passes have both.
+K = TypeVar("K", bound=Hashable)
 
-    The interval misses the truth with probability `alpha`, if the logarithms' noise is about normal.
+
+class Passes(Generic[K]):
+    """The figures of several cases by pass, and what they say of any two of the cases.
+
+    All of what is said holds together with a probability of 1 - `error` (Bonferroni over all pairs).
+    The noise of a pair is taken from all cases, as what is left of their logarithms without the mean of each
+    case and of each pass; a pair that is noisier than that counts half of its own.
     """
-    common = sorted(base.keys() & other.keys())
-    if len(common) < FEWEST:
-        return None
-    logs = [math.log(other[one] / base[one]) for one in common]
-    return Ratio(*_around(logs, alpha), len(common))
+
+    def __init__(self, figures: Mapping[K, Mapping[int, float]], error: float) -> None:
+        """`figures` are above 0, and finite."""
+        self._logs = {
+            key: {number: math.log(value) for number, value in own.items()} for key, own in figures.items()
+        }
+        pairs = max(1, math.comb(len(self._logs), 2))
+        self._alpha = error / pairs
+        self._pooled, self._degrees = _left_over([*self._logs.values()])
+
+    @property
+    def count(self) -> int:
+        """How many passes all cases have in common."""
+        return len(_common(self._logs.values()))
+
+    def middle(self, case: K) -> float:
+        """Return the geometric mean of a case."""
+        return math.exp(fmean(self._logs[case].values()))
+
+    def best(self) -> K:
+        """Return the case whose figures are the highest."""
+        return max(self._logs, key=self.middle)
+
+    def ratio(self, base: K, other: K) -> Ratio | None:
+        """Return `other` over `base`; None where fewer passes than FEWEST have both."""
+        logs = self._differences(base, other)
+        if len(logs) < FEWEST:
+            return None
+        reach = self._reach(logs, len(logs))
+        middle = fmean(logs)
+        return Ratio(math.exp(middle), _exp(middle - reach), _exp(middle + reach), len(logs))
+
+    def needed(self, share: float) -> int:
+        """Return about how many passes would tell a difference of a share between any two cases."""
+        first, *others = self._logs
+        worst = max((self._spoken(self._differences(first, other)) for other in others), default=(0.0, 1))
+        noise, degrees = worst
+        error = quantile(1 - self._alpha / 2, max(degrees, 2)) * math.sqrt(noise)
+        return max(FEWEST, math.ceil((error / -math.log1p(-share)) ** 2))
+
+    def _differences(self, base: K, other: K) -> list[float]:
+        one, two = self._logs[base], self._logs[other]
+        return [two[number] - one[number] for number in sorted(one.keys() & two.keys())]
+
+    def _reach(self, logs: Sequence[float], count: int) -> float:
+        noise, degrees = self._spoken(logs)
+        return quantile(1 - self._alpha / 2, degrees) * math.sqrt(noise / count)
+
+    def _spoken(self, logs: Sequence[float]) -> tuple[float, int]:
+        """Return the variance of a difference in one pass, and its degrees of freedom."""
+        own = variance(logs) if len(logs) > 1 else 0.0
+        if not self._degrees:
+            return own, max(1, len(logs) - 1)
+        return max(2 * self._pooled, self._pooled + own / 2), self._degrees
 
 
-def spread(figures: Sequence[float], alpha: float = 0.05) -> float | None:
-    """Return how far the mean of figures may be off, as a share of it: ±0.08; None for too few."""
+def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:
+    found = [set(own) for own in cases]
+    return sorted(set.intersection(*found)) if found else []
+
+
+def _left_over(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
+    """Return the variance of what neither case nor pass explains, and its degrees of freedom; 0 of few."""
+    passes = _common(cases)
+    if len(cases) < FEWEST or len(passes) < FEWEST:
+        return 0.0, 0
+    rows = [[own[number] for number in passes] for own in cases]
+    of_pass = [fmean(column) for column in zip(*rows, strict=True)]
+    whole = fmean(of_pass)
+    left = [
+        value - fmean(row) - mean + whole for row in rows for value, mean in zip(row, of_pass, strict=True)
+    ]
+    degrees = (len(rows) - 1) * (len(passes) - 1)
+    return sum(value * value for value in left) / degrees, degrees
+
+
+def spread(figures: Sequence[float], error: float = 0.05) -> float | None:
+    """Return how far the typical figure of a case may be off, as a share of it: ±0.08; None for too few.
+
+    Each by itself, so that what drifts over the passes is part of it.
+    """
     if len(figures) < FEWEST or min(figures) <= 0:
         return None
-    middle, _, high = _around([math.log(one) for one in figures], alpha)
-    return high / middle - 1
-
-
-def _around(logs: Sequence[float], alpha: float) -> tuple[float, float, float]:
-    """Return e to the mean of logarithms, and to the ends of its interval."""
-    middle, noise = fmean(logs), stdev(logs)
-    reach = quantile(1 - alpha / 2, len(logs) - 1) * noise / math.sqrt(len(logs))
-    return math.exp(middle), _exp(middle - reach), _exp(middle + reach)
+    logs = [math.log(one) for one in figures]
+    reach = quantile(1 - error / 2, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
+    return _exp(reach) - 1
 
 
 def _exp(value: float) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlstress.experiment import DEFAULT, face
 from sqlstress.options.option import Option, chosen, option, options_of
@@ -10,7 +12,12 @@ from sqlstress.options.parsing import choice, percentage, switch
 from sqlstress.statistics import gate
 
 COMPARED = "What is compared"
-CONCURRENCY = "2"
+_OTHERWISE: dict[str, dict[str, Any]] = {
+    "concurrency": {"default": "2", "help": "Processes; of a list the geometric mean is judged."},
+    "duration": {"default": "2s", "help": "Length of the measured window of a slice."},
+    "warmup": {"default": "500ms"},
+}
+"""What options of the experiment mean here, where there is a single trial to a slice."""
 _NOT_HERE = ("repeat", "preset")
 """Options of the experiment that mean nothing where slices are measured in turns."""
 
@@ -41,7 +48,11 @@ def ab_options() -> tuple[Option, ...]:
     return (*GATE, *(_own(one) for one in face(DEFAULT).options if one.name not in _NOT_HERE))
 
 
+def defaults(given: Collection[str]) -> dict[str, str]:
+    """Return what stands for options that an arm was not given: other Pythons may have other defaults."""
+    counted = ("duration", "warmup") if "ops" in given else ()
+    return {name: said["default"] for name, said in _OTHERWISE.items() if name not in counted}
+
+
 def _own(one: Option) -> Option:
-    if one.name != "concurrency":
-        return one
-    return replace(one, default=CONCURRENCY, help="Processes; of a list the geometric mean is judged.")
+    return replace(one, **_OTHERWISE.get(one.name, {}))

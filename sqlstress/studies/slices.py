@@ -93,6 +93,7 @@ class Python:
         """Return the options of a slice."""
         given = {
             **self.options,
+            "repeat": 1,
             "concurrency": case.concurrency,
             "buckets": case.buckets,
             "seed": (case.seed + pair) % (1 << 32),

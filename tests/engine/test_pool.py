@@ -16,7 +16,7 @@ from sqlstress.engine.companion import Observed
 from sqlstress.engine.pool import Ended, Pool, WorkerFailure
 from sqlstress.engine.protocols import Findings
 from sqlstress.engine.tally import Totals, Window
-from sqlstress.engine.trial import plan_window
+from sqlstress.engine.window import plan_window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Ready
 from sqlstress.errors import Interrupted
 from sqlstress.report.case import Case

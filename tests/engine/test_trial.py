@@ -9,7 +9,8 @@ import pytest
 
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.engine.trial import ATTEMPTS, Flaw, TrialRunner, flaw_of, lateness_s, outcomes, plan_window
+from sqlstress.engine.trial import ATTEMPTS, Flaw, TrialRunner, flaw_of, outcomes
+from sqlstress.engine.window import lateness_s, plan_window
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.report.case import Case
 from sqlstress.report.misfit import Misfit
-from sqlstress.report.results import Verdict
+from sqlstress.report.verdict import Verdict
 
 ACKNOWLEDGED, WHOLE, INTEGRITY, SURVIVORS = (
     "acknowledged transactions",

@@ -87,7 +87,7 @@ CYCLES = Experiment(
     options=(
         *chosen(options_of(Extra), "settings"),
         otherwise("concurrency", default="1"),
-        *common("repeat"),
+        otherwise("repeat", default=1),
         *chosen(options_of(Cycling), "cycles", "rows"),
         *chosen(options_of(Extra), "transaction"),
         *chosen(options_of(Cycling), "timeout"),
@@ -98,7 +98,7 @@ CYCLES = Experiment(
             help="PRAGMA wal_autocheckpoint of the settings wal and wal-tx.",
         ),
         *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout", "busy"),
-        *common("driver", "verify", "seed"),
+        *common("driver", "verify", "max-failed", "seed"),
     ),
     extra=Extra,
     cases=cases,

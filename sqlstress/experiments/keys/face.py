@@ -96,7 +96,7 @@ KEYS = Experiment(
         *chosen(options_of(Picks), "schema"),
         *chosen(options_of(Extra)),
         *chosen(options_of(Picks), "id-type", "made-by"),
-        *common("repeat"),
+        otherwise("repeat", default=1),
         *chosen(options_of(Picks), "users", "picks", "items", "begin"),
         *(
             otherwise("synchronous", default="normal")
@@ -108,7 +108,7 @@ KEYS = Experiment(
             else common(name)[0]
             for name in SETTINGS
         ),
-        *common("driver", "verify", "seed"),
+        *common("driver", "verify", "max-failed", "seed"),
     ),
     extra=Extra,
     cases=cases,

@@ -30,7 +30,7 @@ PUBLISHED = Case(
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
 """The published script's measurement: what `--preset classic` fixes; None: left alone."""
-_FREE = ("buckets", "concurrency", "driver", "repeat", "seed", "verify", "preset")
+_FREE = ("buckets", "concurrency", "driver", "repeat", "seed", "verify", "max-failed", "preset")
 """What it leaves to the user."""
 
 Asked = Ask[Load, Extra]
@@ -66,8 +66,20 @@ def _published(asked: Asked) -> Case:
                 value = getattr(fixed, field)
                 if getattr(part, field) != value:
                     raise UsageError(_contradiction(option.name, _fixed(option.name, value)))
-    case = asked.case
-    return replace(PUBLISHED, driver=case.driver, repeat=case.repeat, seed=case.seed, verify=case.verify)
+    case = _counted(asked)
+    return replace(
+        PUBLISHED,
+        driver=case.driver,
+        repeat=case.repeat,
+        seed=case.seed,
+        verify=case.verify,
+        max_failed=case.max_failed,
+    )
+
+
+def _counted(asked: Asked) -> Case:
+    """Return the case; a number of operations is asked for once, unless something else is said."""
+    return asked.case if "repeat" in asked.given else replace(asked.case, repeat=1)
 
 
 def _contradiction(name: str, what: str) -> str:
@@ -98,7 +110,7 @@ def _checked(asked: Asked) -> Case:
     check_locking(asked)
     if beside.mode != "none":
         case = replace(case, settings=asked.with_settings(wal_autocheckpoint=0))
-    return case if case.ops is None else replace(case, warmup_s=0.0)
+    return case if case.ops is None else replace(case, warmup_s=0.0, repeat=_counted(asked).repeat)
 
 
 def _check_load(load: Load) -> None:
@@ -153,7 +165,7 @@ KV = Experiment(
         *chosen(options_of(Load)),
         *common(*SETTINGS),
         *chosen(options_of(Checkpointing)),
-        *common("driver", "verify"),
+        *common("driver", "verify", "max-failed"),
         *chosen(options_of(Extra)),
         *common("seed"),
     ),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 from sqlstress.experiments.kv.keys import Key, encoder
@@ -20,6 +20,8 @@ from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse
 from sqlstress.system.sharing import shared_array
 
+MOST_KEPT = 1_000_000
+"""Keys whose partition is kept for the next trial: 2 to 6 MB a layout."""
 _MASK = (1 << 32) - 1
 _BLOCK = 1 << 14
 
@@ -74,6 +76,17 @@ def shared_arrays(case: Case, pulse: Pulse) -> tuple[Any, Any]:
         ordered[place : place + len(group)] = group
         place += len(group)
     return bucket_table, order
+
+
+def shared_arrays_once(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
+    """Return the same, from the trial before that had the same keys; of very many keys none are kept."""
+    asked = ("partition", case.buckets, case.spec.key_space, case.spec.key_type, case.spec.batch > 1)
+    if asked in carry:
+        return cast("tuple[Any, Any]", carry[asked])
+    found = shared_arrays(case, pulse)
+    if case.spec.key_space <= MOST_KEPT:
+        carry[asked] = found
+    return found
 
 
 def _grouped(bucket_table: Any, buckets: int, pulse: Pulse) -> list[array[int]]:

@@ -11,7 +11,7 @@ from sqlstress.engine.proven import ProvenWork
 from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv import acks, beside, proof
 from sqlstress.experiments.kv.keys import encoder, number_of
-from sqlstress.experiments.kv.partition import by_bucket, shared_arrays
+from sqlstress.experiments.kv.partition import by_bucket, shared_arrays_once
 from sqlstress.experiments.kv.placement import Placement, check_room
 from sqlstress.report import Check
 from sqlstress.report.case import Case
@@ -32,6 +32,7 @@ class KeyValueWork(ProvenWork):
         self.slots = acks.Slots(case.spec.key_space, self.shape.slots)
         self.shared: tuple[Any, ...] = ()
         self.companions = beside.names(case)
+        self._carry = carry
 
     def prepare(self, pulse: Pulse) -> None:
         """Make the shared arrays; create and preload every bucket; see that settings were taken."""
@@ -44,7 +45,7 @@ class KeyValueWork(ProvenWork):
         self.table.fill((self._preload(of_bucket, pulse) for of_bucket in numbers), pulse)
 
     def _share(self, pulse: Pulse) -> None:
-        bucket_table, order = shared_arrays(self.case, pulse)
+        bucket_table, order = shared_arrays_once(self.case, self._carry, pulse)
         self.placement = Placement(self.case, bucket_table, order)
         if self.case.spec.batch > 1:
             check_room(self.case, self.placement)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
+from os import SEEK_END
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ _WAL_BUDGET = 128 << 20
 """Bytes of WAL that preloading fills at most, over all buckets."""
 _PIECE = 8 << 20
 """Bytes of rows that preloading writes in one transaction, about."""
+_BLOCK = 1 << 20
 _KEY_BYTES = 24
 _CACHE_KIB = 32 << 10
 
@@ -107,19 +109,19 @@ class SqliteTable:
             connection.rows("COMMIT")
 
     def _grow_wal(self, path: Path, connection: Connection) -> None:
-        # The first fill of a WAL extends the file and costs several times more than writing over it.
+        """Give the WAL the size that it works at.
+
+        The first fill extends the file and costs several times more than writing over it. What follows
+        the last valid frame is nothing to SQLite: a WAL that has begun anew ends in frames of before.
+        """
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
         page_size = int(connection.rows("PRAGMA page_size")[0][0])
         target = min(frames * (page_size + _FRAME_HEADER), _WAL_BUDGET // self._case.buckets)
         wal = path.with_name(path.name + "-wal")
-        version = 0
-        while wal.stat().st_size < target:
-            for _ in range(16):
-                version += 1
-                connection.rows(f"PRAGMA user_version={version}")
-        if version:
-            connection.rows("PRAGMA user_version=0")
+        with wal.open("r+b") as file:
+            for size in range(file.seek(0, SEEK_END), target, _BLOCK):
+                file.write(bytes(min(_BLOCK, target - size)))
 
     def _open_idle(self, path: Path) -> Connection:
         """Open a connection that has seen the WAL and holds no lock on it."""

@@ -13,7 +13,8 @@ from sqlstress.display.measures import RATIO, TPS, Measure, of_trial, p99, shape
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
 from sqlstress.experiments.kv.shown import plots, wal
-from sqlstress.experiments.kv.shown.findings import checkpoints, throughput
+from sqlstress.experiments.kv.shown.checkpoints import checkpoints
+from sqlstress.experiments.kv.shown.scaling import throughput
 from sqlstress.experiments.kv.shown.table import build, legend
 from sqlstress.experiments.kv.shown.waiting import waiting
 from sqlstress.experiments.kv.shown.wal import most, total

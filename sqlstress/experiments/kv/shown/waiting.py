@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns
-from sqlstress.analysis.wording import duration, finite, listing, places, rounded, whole
+from sqlstress.analysis.wording import duration, finite, listing, percent, place, places, rounded, whole
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.shown.findings import NEAR_BEST
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, format_duration
@@ -19,6 +18,8 @@ LONG_WAIT_NS = NS_PER_S
 """A wait over this is called starvation."""
 USEFUL_BUCKETS = 20
 """The fewest buckets to try: every process then finds a free file most of the time."""
+NEAR_BEST = 0.95
+"""More files that reach less than this share of what fewer reach are no remedy."""
 MANY_FILES = 500
 """More files than this are no remedy: each costs every process a connection."""
 
@@ -37,9 +38,8 @@ def _starvation(group: Group) -> Iterator[Finding]:
     for run, trial in group.measured():
         if run.case.concurrency == 1:
             continue
-        jain = finite(trial.fairness)
-        if jain is not None and jain < UNFAIR_UNDER:
-            uneven.append((run.case, jain))
+        if _is_uneven(run):
+            uneven.append((run.case, finite(trial.fairness) or 0.0))
         if longest_wait_ns(run) > LONG_WAIT_NS:
             waited.append((run.case, longest_wait_ns(run)))
     if not uneven and not waited:
@@ -52,6 +52,12 @@ def _starvation(group: Group) -> Iterator[Finding]:
         what.append(f"an operation waited up to {duration(max(wait for _, wait in waited))}")
     cases = [case for case, _ in uneven + waited]
     yield Finding("starvation", f"Starvation at {places(cases)}: {listing(what)}. {_remedy(group, cases)}")
+
+
+def _is_uneven(run: Run) -> bool:
+    """Return whether the shares of every pass were uneven: those of one alone may be an accident."""
+    found = [finite(trial.fairness) for trial in run.valid]
+    return bool(found) and all(jain is not None and jain < UNFAIR_UNDER for jain in found)
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> str:
@@ -129,11 +135,13 @@ def _given_up(group: Group) -> Iterator[Finding]:
     number, cases = _tally(group, lambda trial: trial.failed)
     if number:
         timeout = format_duration(group.case.settings.busy_timeout_ms / 1000)
+        most = max(group.runs, key=Run.failed_share)
         ways = ["a longer --busy-timeout", *_ways(group, cases)]
         yield Finding(
             "given-up",
-            f"Operations given up after the busy time-out of {timeout}: {whole(number)}, at {places(cases)}. "
-            f"They count in no figure: try {listing(ways, 'or')}.",
+            f"Operations given up after the busy time-out of {timeout}: {whole(number)}, at {places(cases)}; "
+            f"up to {percent(most.failed_share())} of all (at {place(most.case)}). An application sees them "
+            f'as "database is locked", and they count in no figure: try {listing(ways, "or")}.',
         )
 
 

@@ -1,0 +1,48 @@
+"""What others did to a measurement: how much of the processors they took, and what became of the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sqlstress.analysis.wording import percent, places, times
+from sqlstress.report import Environment, Run, Trial
+from sqlstress.statistics.units import format_ms
+
+NOTED_OVER = 0.10
+"""Share of the processors that others may take: the system's own work for us is counted as theirs."""
+CHANGED_OVER = 2.0
+"""By so many times the cost of a sync may change while we measure."""
+
+
+def taken(trial: Trial) -> float:
+    """Return the share of the processors that others took during a trial; 0 where it was not observed."""
+    return (trial.foreign_share or 0.0) + (trial.stolen_share or 0.0)
+
+
+def disturbed(run: Run) -> bool:
+    """Return whether others took much of the processors in half of a run's trials or more."""
+    met = [taken(trial) > NOTED_OVER for trial in run.valid]
+    return bool(met) and 2 * sum(met) >= len(met)
+
+
+def disturbances(runs: Iterable[Run], environment: Environment) -> Iterator[str]:
+    """Yield what a reader must know before any figure."""
+    met = [(run, trial) for run in runs for trial in run.valid if taken(trial) > NOTED_OVER]
+    if met:
+        most = max((trial for _, trial in met), key=taken)
+        stolen = (most.stolen_share or 0) > (most.foreign_share or 0)
+        who = "other guests of the hypervisor" if stolen else "other programs"
+        cases = places(dict.fromkeys(run.case for run, _ in met))
+        yield (
+            f"{who} took up to {percent(taken(most))} of the processors at {cases}: measure again where less "
+            "else is running, or read these figures as those of a shared machine."
+        ).capitalize()
+    before, after = environment.sync, environment.sync_after
+    if before and after:
+        ratio = after.overwrite_p50_ns / max(1, before.overwrite_p50_ns)
+        if not 1 / CHANGED_OVER <= ratio <= CHANGED_OVER:
+            was, now = (format_ms(cost.overwrite_p50_ns) for cost in (before, after))
+            yield (
+                f"A sync took {was} ms before and {now} ms after the measurement: the disk became "
+                f"{times(max(ratio, 1 / ratio))} as {'slow' if ratio > 1 else 'fast'} meanwhile."
+            )

@@ -1,0 +1,43 @@
+"""When a trial's window opens and closes, and whether all workers were there in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlstress.engine.pool import Ended
+from sqlstress.engine.tally import FOREVER_NS, Window
+from sqlstress.experiment import has_window
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_S
+
+LEAD_S = 0.2
+"""How long before the common start the window is announced to eight workers; more of them, and fewer, get
+more, and less, down to a quarter."""
+FIXED_LEAD_S = 0.02
+"""The same for each worker where nothing depends on all of them having begun: a fixed amount of work."""
+
+
+def plan_window(case: Case, now_ns: int, extra_s: float = 0.0) -> Window:
+    """Return the window, far enough ahead that every worker hears of it in time.
+
+    `extra_s` is added to the warm-up, unless none is wanted.
+    """
+    if not has_window(case):
+        starts = now_ns + int(FIXED_LEAD_S * (case.concurrency + 1) * NS_PER_S)
+        return Window(starts, starts, FOREVER_NS)
+    starts = now_ns + int(LEAD_S * max(0.25, case.concurrency / 8) * NS_PER_S)
+    warmup_s = case.warmup_s + extra_s if case.warmup_s else 0.0
+    opens = starts + int(warmup_s * NS_PER_S)
+    return Window(starts, opens, opens + int(case.duration_s * NS_PER_S))
+
+
+def lateness_s(case: Case, window: Window, ended: Sequence[Ended]) -> float:
+    """Return how long the window was open when the last worker reached its loop; 0 when all were in time."""
+    if window.closes_ns == FOREVER_NS:
+        return 0.0
+    # One that never began has not done so by the end of the window.
+    begins = [one.done.totals.first_ns or window.closes_ns for one in ended if one.done]
+    late_s = (max(begins, default=0) - window.opens_ns) / NS_PER_S
+    # Without a warm-up the window opens at the common start itself, which nobody meets to the nanosecond.
+    tolerance_s = 0.0 if case.warmup_s else max(0.02, case.duration_s / 50)
+    return late_s if late_s > tolerance_s else 0.0

@@ -1,0 +1,101 @@
+"""What others take of the processors while we measure: other programs, and a hypervisor's other guests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import psutil
+
+from sqlstress.statistics.units import NS_PER_S
+
+APART_S = 0.1
+"""Looks that are nearer to each other say nothing: systems count processor time in hundredths."""
+_NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
+"""Times of no program of this machine, and times that are contained in others (the last four)."""
+
+
+class Look(NamedTuple):
+    """Seconds since any beginning, of all processors together."""
+
+    at_ns: int
+    busy: float
+    """In which they ran anything of this machine."""
+    own: float
+    """In which they ran us."""
+    stolen: float
+    """In which a hypervisor ran something else."""
+
+
+class Shares(NamedTuple):
+    """Shares of all processors' time, each 0 to 1."""
+
+    foreign: float
+    """What other programs took."""
+    stolen: float
+    """What other guests of the hypervisor took, where the system says so; else 0."""
+
+
+def look(own: Iterable[psutil.Process]) -> Look | None:
+    """Look at the processors' times, and at those of our processes; None when one of these has ended."""
+    try:
+        ours = sum(times.user + times.system for times in (one.cpu_times() for one in own))
+        total = psutil.cpu_times()
+    except (psutil.Error, OSError):
+        return None
+    known = total._asdict()
+    busy = sum(value for name, value in known.items() if name not in _NOT_BUSY)
+    return Look(time.perf_counter_ns(), busy, ours, known.get("steal", 0.0))
+
+
+def shares(first: Look, last: Look, processors: int) -> Shares:
+    """Return what others took between two looks."""
+    whole = processors * (last.at_ns - first.at_ns) / NS_PER_S
+    foreign = (last.busy - first.busy) - (last.own - first.own)
+    return Shares(*(min(1.0, max(0.0, part / whole)) for part in (foreign, last.stolen - first.stolen)))
+
+
+def _processes(pids: Iterable[int]) -> list[psutil.Process]:
+    """Return processes by their ids; none where one of them has ended, so that they can't be told apart."""
+    try:
+        return [psutil.Process(pid) for pid in pids]
+    except (psutil.Error, OSError):
+        return []
+
+
+class Watch:
+    """Looks from time to time while our processes work, more rarely the longer it takes."""
+
+    def __init__(
+        self,
+        pids: Iterable[int],
+        begins_ns: int,
+        ends_ns: int,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        """Of looks outside of the two times, on the shared clock, nothing is learned."""
+        self._own = _processes(pids)
+        self._begins, self._ends, self._clock = begins_ns, ends_ns, clock
+        self._first: Look | None = None
+        self._last: Look | None = None
+
+    def pulse(self) -> None:
+        """Look, if it is time: to be called several times a second."""
+        now = self._clock()
+        if not self._own or not self._begins <= now <= self._ends or not self._is_due(now):
+            return
+        seen = look(self._own)
+        if seen and seen.at_ns <= self._ends:
+            self._first, self._last = self._first or seen, seen
+
+    def _is_due(self, now: int) -> bool:
+        if self._first is None or self._last is None:
+            return True
+        return now - self._last.at_ns >= max(APART_S / 2 * NS_PER_S, 0.1 * (now - self._first.at_ns))
+
+    def shares(self) -> Shares | None:
+        """Return what others took; None when that could not be seen, or not for long enough."""
+        if not self._first or not self._last or self._last.at_ns - self._first.at_ns < APART_S * NS_PER_S:
+            return None
+        return shares(self._first, self._last, psutil.cpu_count() or 1)
