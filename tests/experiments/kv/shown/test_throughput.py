@@ -90,6 +90,6 @@ def test_layouts_without_a_common_concurrency_are_not_compared(others: tuple[obj
 
 
 def test_runs_of_other_settings_are_another_group() -> None:
-    runs = (*curve(1, 1000, 900), *(run(1, n, case=Case(driver="apsw")) for n in (1, 2)), *curve(20, 1000))
+    runs = (*curve(1, 1000, 900), *(run(1, n, case=Case(duration_s=9.0)) for n in (1, 2)), *curve(20, 1000))
     assert [len(one.runs) for one in group_runs(runs)] == [3, 2]
     assert [finding.code for finding in advise(replace(EXAMPLE, runs=runs))].count("best") == 2
