@@ -81,8 +81,11 @@ def test_the_heading_says_of_what_differs_both(changes: dict[str, Any], told: st
 
 
 def test_a_pragma_that_differs_is_not_said_to_hold_for_all() -> None:
-    told = text_of(beside(settings=replace(CASE.settings, pragmas=(("temp_store", "2"),))))
-    assert "temp_store=2" in told and "; temp_store=2;" not in told
+    with_pragma = replace(CASE.settings, pragmas=(("temp_store", "2"),))
+    first = tuple(replace(run, case=replace(run.case, settings=with_pragma)) for run in EXAMPLE.runs)
+    told = text_of(beside(replace(EXAMPLE, runs=first), settings=CASE.settings))
+    assert "- pragma default: 1.0 times temp_store=2" in told
+    assert "; temp_store=2;" not in told
 
 
 def test_what_is_said_of_one_value_says_of_which() -> None:
