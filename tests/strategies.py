@@ -18,7 +18,7 @@ from sqlstress.experiments.cycles import moves
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import constraint
-from sqlstress.report import ab, case, document, environment, results, space
+from sqlstress.report import ab, case, document, environment, results, space, verdict
 from sqlstress.report.case_json import unknown_keys
 from sqlstress.statistics import gate, histogram, series
 

@@ -122,13 +122,17 @@ def _unsteady(group: Group) -> Iterator[Finding]:
     changes = [(run.case, change) for run in group.runs if (change := _change(run)) is not None]
     if changes:
         largest = max((change for _, change in changes), key=abs)
-        direction = "faster" if largest > 0 else "slower"
-        much = percent(abs(largest)) if largest < 1 else times(1 + largest)
         yield Finding(
             "not-steady",
             f"Not steady at {group.places(case for case, _ in changes)}: the second half of the window was "
-            f"up to {much} {direction} than the first. Measure longer (--duration).",
+            f"up to {_against_the_first(largest)}. Measure longer (--duration).",
         )
+
+
+def _against_the_first(change: float) -> str:
+    if change >= 1:
+        return f"{times(1 + change)} as fast as the first"
+    return f"{percent(abs(change))} {'faster' if change > 0 else 'slower'} than the first"
 
 
 def _change(run: Run) -> float | None:

@@ -60,6 +60,8 @@ TRIAL: dict[str, Callable[[Trial], Value]] = {
     "half_ratio": lambda trial: trial.half_ratio,
     "start_s": lambda trial: trial.start_s,
     "attempts": lambda trial: trial.attempts,
+    "foreign_share": lambda trial: trial.foreign_share,
+    "stolen_share": lambda trial: trial.stolen_share,
     "outcome": lambda trial: trial.outcome,
     "note": lambda trial: trial.note,
     "verdict": lambda trial: trial.verdict.status,

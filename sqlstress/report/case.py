@@ -155,6 +155,7 @@ class Case:
         name="duration",
         metavar="TIME",
         meaning="Length of the measured window, in seconds.",
+        unsaid=2.0,
     )
     warmup_s: float = option(
         duration(0.0),
@@ -164,6 +165,7 @@ class Case:
         name="warmup",
         metavar="TIME",
         meaning="Load before the window opens, in seconds; not counted.",
+        unsaid=0.5,
     )
     ops: int | None = option(
         whole(1, 10**9), None, SWEEP, "Transactions for each worker, instead of a window."

@@ -41,7 +41,7 @@ MOST_TEXTS = 500_000
 MOST_RUNS = 1000
 """Runs of a report that is read: the cases of the largest plan. An A/B test has twice as many."""
 
-FORMAT_VERSION = "1.2"
+FORMAT_VERSION = "1.3"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 

@@ -18,7 +18,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "warmup": {"default": "500ms"},
 }
 """What options of the experiment mean here, where there is a single trial to a slice."""
-_NOT_HERE = ("repeat", "preset")
+_NOT_HERE = ("repeat", "max-failed", "preset")
 """Options of the experiment that mean nothing where slices are measured in turns."""
 
 

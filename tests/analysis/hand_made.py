@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from sqlstress.analysis.advice import advise_group
@@ -31,7 +33,14 @@ def trial(tps: float = 1000.0, **fields: Any) -> Trial:
 def run(files: int, processes: int, *trials: Trial, case: Case | None = None, **fields: Any) -> Run:
     """Return a run of these trials, one calm one by default."""
     at = replace(case or Case(), buckets=files, concurrency=processes)
-    return Run(at, trials or (trial(),), **fields)
+    numbered = tuple(replace(one, index=index) for index, one in enumerate(trials or (trial(),)))
+    return Run(at, numbered, **fields)
+
+
+def passes(files: int, processes: int, tps: float, noise: float = 0.02, count: int = 5) -> Run:
+    """Return a run over so many passes, around a TPS, with noise of its own."""
+    draw = Random(f"{files}:{processes}")
+    return run(files, processes, *(trial(tps * math.exp(draw.gauss(0, noise))) for _ in range(count)))
 
 
 def curve(files: int, *totals: float) -> list[Run]:

@@ -105,7 +105,7 @@ def test_a_case_without_a_trial_is_told() -> None:
 def test_an_interruption_says_how_much_is_missing() -> None:
     cut = replace(EXAMPLE, runs=EXAMPLE.runs[:3], planned=8, interrupted=True)
     assert [finding.text for finding in advise(cut) if finding.code == "interrupted"] == [
-        "Interrupted: 3 of 8 planned cases are reported."
+        "Interrupted: 3 of 8 planned cases are reported, with 3 trials."
     ]
     assert not [
         finding for finding in advise(replace(cut, interrupted=False)) if finding.code == "interrupted"

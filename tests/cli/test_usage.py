@@ -35,6 +35,7 @@ WRONG = [
     ("--ops 1e6", "--ops: '1e6'", "whole number"),
     ("--ops 5 --duration 1s", "leave out --ops or --duration", "--ops takes the place"),
     ("--ops 5 --warmup 1s", "leave out --ops or --warmup", "--ops takes the place"),
+    ("--max-failed 2", "--max-failed: '2'", "share from 0 to 1"),
     ("--repeat 0", "--repeat: '0'", "from 1 to 1,000"),
     ("--read-ratio 1.5", "--read-ratio: '1.5'", "share from 0 to 1"),
     ("--read-ratio 50%", "--read-ratio: '50%'", "share from 0 to 1"),

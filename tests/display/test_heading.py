@@ -96,7 +96,7 @@ def test_settings_that_were_chosen_are_named_and_others_are_not() -> None:
 
 def test_a_fixed_count_and_repeats_are_told() -> None:
     text = described(with_case(ops=700, repeat=2))
-    assert "700 transactions a process; median of 2 trials; " in text
+    assert "700 transactions a process; median of 2 passes; " in text
     assert "windows" not in text
 
 

@@ -20,7 +20,7 @@ from tests.rows import mostly_thorough, thorough
 
 TELLING = (sys.executable, str(Path(__file__).with_name("telling.py")))
 COMMON = ("-c", "2", "--synchronous", "off", "--busy-timeout", "300ms", "-o", "report.json", "--quiet")
-KV = ("kv", "--warmup", "100ms", "--duration", "300ms", "--key-space", "2000")
+KV = ("kv", "--warmup", "100ms", "--duration", "300ms", "--key-space", "2000", "--repeat", "1")
 READING = (*KV, "--read-ratio", "1")
 """What a stranger writes is not written over."""
 FIXED = {
@@ -317,7 +317,7 @@ def test_a_lock_for_ever_ends_with_a_message_within_the_time_out(
 def test_a_fixed_amount_of_work_does_not_wait_for_ever_for_a_lock(
     tmp_path: Path, held: Callable[[str], Act]
 ) -> None:
-    arguments = ("kv", "--ops", "1000000", "--key-space", "2000")
+    arguments = ("kv", "--ops", "1000000", "--key-space", "2000", "--repeat", "1")
     code, errors, run = disturbed(tmp_path, held("IMMEDIATE"), *arguments)
     assert (code, run.valid) == (4, ())
     assert "kv.db is locked by another program: end it and measure again" in errors

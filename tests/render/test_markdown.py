@@ -10,12 +10,20 @@ import pytest
 from sqlstress.render.markdown import report_markdown
 from sqlstress.report import Report
 from tests.example_report import assert_golden, example_report, failed_report
-from tests.render.variants import EXAMPLE, beside_report, classic_report, update_report, with_one
+from tests.render.variants import (
+    EXAMPLE,
+    beside_report,
+    classic_report,
+    passes_report,
+    update_report,
+    with_one,
+)
 
 VARIANTS = {
     "report": example_report,
     "failed": failed_report,
     "classic": classic_report,
+    "passes": passes_report,
     "updates": update_report,
     "beside": beside_report,
 }

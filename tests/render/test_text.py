@@ -18,6 +18,7 @@ from tests.render.variants import (
     classic_report,
     each_run,
     each_trial,
+    passes_report,
     troubled_report,
     update_report,
     widest_report,
@@ -28,6 +29,7 @@ from tests.render.variants import (
 VARIANTS = {
     "report": example_report,
     "failed": failed_report,
+    "passes": passes_report,
     "classic": classic_report,
     "troubled": troubled_report,
     "updates": update_report,
@@ -66,8 +68,8 @@ def test_no_figure_however_strange_breaks_the_table(figure: float) -> None:
 
 def test_the_widest_table_keeps_all_its_columns() -> None:
     text = report_text(widest_report())
-    assert "1,234,567 1,234,567  60,000  60,000 60,000" in text
-    assert all(heading in text for heading in ("time", "proc-", "fair-", "veri-"))
+    assert "1,234,567   5,850 5,850  60,000  60,000 60,000" in text
+    assert all(heading in text for heading in ("proc-", "commits", "fair-", "veri-"))
 
 
 def test_escape_sequences_of_an_error_never_reach_the_terminal() -> None:
@@ -97,7 +99,9 @@ def test_runs_that_differ_in_one_setting_share_a_table_of_which_the_first_senten
 def test_a_column_of_rows_a_second_stands_where_it_fits() -> None:
     def small(run: Run) -> Run:
         case = replace(run.case, spec=replace(run.case.spec, batch=5))
-        return replace(run, case=case, trials=(replace(run.trials[0], rows_per_s=77_777.0),))
+        first = run.trials[0]
+        workers = tuple(replace(one, operations={"replace": 5}) for one in first.workers)
+        return replace(run, case=case, trials=(replace(first, rows_per_s=77_777.0, workers=workers),))
 
     text = report_text(each_run(small))
     assert "77,777" in text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from sqlstress.experiments.kv.spec import Checkpointing, Load
@@ -48,6 +50,26 @@ def with_case(report: Report = EXAMPLE, **fields: Any) -> Report:
 def with_one(run: Run) -> Report:
     """Return the report with its first run replaced."""
     return replace(EXAMPLE, runs=(run, *EXAMPLE.runs[1:]))
+
+
+def passes_report() -> Report:
+    """Return five passes, noisy at eight processes, where others took a core and operations were given up."""
+
+    def passes(run: Run) -> Run:
+        draw, crowded = Random(f"{run.case.label}"), run.case.concurrency == 8
+        trials = tuple(
+            replace(
+                run.trials[0],
+                index=index,
+                tps=run.trials[0].tps * math.exp(draw.gauss(0, 0.3 if crowded else 0.03)),
+                failed=900 if crowded and run.case.buckets == 1 else 0,
+                foreign_share=0.25 + index / 50 if crowded else 0.02,
+            )
+            for index in range(5)
+        )
+        return replace(run, case=replace(run.case, repeat=5), trials=trials)
+
+    return each_run(passes)
 
 
 def classic_report() -> Report:

@@ -31,7 +31,6 @@ def test_more_work_is_expected_to_take_longer() -> None:
         for change in (
             {"duration_s": 9.0},
             {"warmup_s": 9.0},
-            {"repeat": 2},
             {"concurrency": 8},
             {"buckets": 9},
         )

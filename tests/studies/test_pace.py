@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from sqlstress.engine.observer import Progress
 from sqlstress.report.case import Case
 from sqlstress.studies.pace import Pace, expected_s
+from sqlstress.studies.passes import turns
 from tests.studies.watching import Watching
 
 CASES = (Case(concurrency=1), Case(concurrency=16, buckets=20))
@@ -21,7 +23,7 @@ class Going(Watching):
         super().__init__()
         self.now = 100.0
         self.heard: list[str] = []
-        self.pace = Pace(cases, self, lambda: self.now)
+        self.pace = Pace(cases, list(turns(cases)), self, lambda: self.now)
 
     def phase(self, name: str) -> None:
         self.heard.append(name)
@@ -48,6 +50,13 @@ def test_a_case_is_named_with_its_number(going: Going) -> None:
     going.pace.begin(1)
     going.pace.phase("preparing")
     assert (going.last.label, going.last.note) == ("[2/2] 20 files, 16 processes", "preparing")
+
+
+def test_of_several_passes_it_is_told_which_one_it_is() -> None:
+    going = Going(tuple(replace(case, repeat=3) for case in CASES))
+    going.pace.begin(4)
+    going.pace.phase("preparing")
+    assert going.last.label == "[pass 3/3] 1 file, 1 process"
 
 
 def test_the_widths_that_are_to_come_are_known_from_the_beginning(going: Going) -> None:
@@ -83,8 +92,8 @@ def test_the_published_script_counts_pairs() -> None:
 def test_time_that_is_left_runs_down_while_a_case_is_measured(going: Going) -> None:
     whole = going.pace.left_s()
     assert whole == pytest.approx(sum(map(expected_s, CASES)))
-    going.now += 1.5
-    assert going.pace.left_s() == pytest.approx(whole - 1.5)
+    going.now += 0.5
+    assert going.pace.left_s() == pytest.approx(whole - 0.5)
 
 
 def test_a_case_that_takes_longer_than_expected_leaves_the_others_time_alone(going: Going) -> None:

@@ -82,6 +82,7 @@ def test_an_option_is_handed_on_as_it_was_typed_and_the_seed_is_that_of_the_pair
     words = Python("python", given, tmp_path).words(replace(CASE, concurrency=4, buckets=20), 5)
     assert words == [
         "--pragma=a=1", "--pragma=b=2", "--pinned-reader", "--concurrency=4", "--read-ratio=0.9",
+            "--repeat=1",
         "--buckets=20", "--seed=8",
     ]  # fmt: skip
 

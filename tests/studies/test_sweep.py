@@ -20,7 +20,7 @@ from sqlstress.studies.carry_out import follow
 from sqlstress.studies.sweep import Sweep
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.system.pulse import Pulse
-from tests.engine.benches import bench
+from tests.engine.benches import BLANK, bench
 from tests.example_report import example_report
 
 TRIAL = example_report().runs[0].trials[0]
@@ -85,8 +85,33 @@ def test_an_interruption_keeps_the_finished_cases_and_saves_them(scripted: Measu
 def test_an_interruption_keeps_the_finished_trials_of_its_case(scripted: Measure) -> None:
     script = raising_at(2, Interrupted("stopped by SIGINT"), trial=2)
     report, saved = scripted(script, Case(concurrency=2, repeat=3), FOUR)
-    assert [len(run.trials) for run in report.runs] == [2]
-    assert saved == [report]
+    assert [len(run.trials) for run in report.runs] == [2, 1]
+    assert saved[-1] == report
+
+
+def test_the_passes_go_over_all_cases_there_and_back(scripted: Measure) -> None:
+    went: list[tuple[int, int]] = []
+
+    def script(case: Case, index: int) -> Trial:
+        went.append((index, case.concurrency))
+        return replace(TRIAL, index=index)
+
+    report, saved = scripted(script, *(Case(concurrency=processes, repeat=2) for processes in (1, 2, 3)))
+    assert went == [(0, 1), (0, 2), (0, 3), (1, 3), (1, 2), (1, 1)]
+    assert [[trial.index for trial in run.trials] for run in report.runs] == [[0, 1]] * 3
+    assert len(saved) == 6
+
+
+def test_a_case_that_failed_is_left_out_of_the_later_passes(scripted: Measure) -> None:
+    script = raising_at(2, EnvironmentFailure("no space"), trial=0)
+    report, _ = scripted(script, *(Case(concurrency=processes, repeat=3) for processes in (1, 2)))
+    assert [(len(run.trials), run.error) for run in report.runs] == [(3, None), (0, "no space")]
+
+
+def test_the_cost_of_a_sync_is_looked_at_again_when_all_is_measured(scripted: Measure) -> None:
+    report, _ = scripted(always, ONE)
+    after = report.environment.sync_after
+    assert after and after.primitive == BLANK.environment.sync.primitive and after.samples >= 8  # type: ignore[union-attr]
 
 
 def test_an_interruption_before_anything_was_measured_saves_nothing(scripted: Measure) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ WRITTEN: dict[str, list[Any]] = {
     "busy": ["fair"],
     "driver": ["apsw"],
     "verify": ["none"],
+    "max-failed": ["10%"],
     "checkpointer": ["restart"],
     "checkpoint-interval": ["1s"],
     "pinned-reader": ["on"],
@@ -80,9 +82,18 @@ def assert_can_be_carried_out(case: Case) -> None:
     hash(case)
 
 
+PLANNED_ONE = Case(duration_s=0.3, warmup_s=0.1, repeat=5)
+"""What is planned without options, but for processes and seed."""
+
+
 def test_without_options_the_main_job_is_planned() -> None:
     cases = cases_of({"seed": 7})
-    assert cases == tuple(Case(concurrency=processes, seed=7) for processes in range(1, 9))
+    assert cases == tuple(replace(PLANNED_ONE, concurrency=processes, seed=7) for processes in range(1, 9))
+
+
+def test_a_number_of_operations_is_asked_for_once() -> None:
+    assert one(ops="100").repeat == one(preset="classic").repeat == 1
+    assert one(ops="100", repeat="3").repeat == one(preset="classic", repeat="3").repeat == 3
 
 
 def test_layouts_are_outside_and_concurrencies_inside() -> None:
@@ -219,7 +230,7 @@ def test_the_published_script_is_reproduced() -> None:
     assert case.spec.begin == "deferred"
 
 
-FREE = ("concurrency", "buckets", "driver", "repeat", "seed", "verify", "preset")
+FREE = ("concurrency", "buckets", "driver", "repeat", "seed", "verify", "max-failed", "preset")
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN.keys() - {*FREE, "checkpoint-interval"}))
@@ -292,10 +303,11 @@ def test_a_plan_has_defaults_and_cases(tmp_path: Path) -> None:
     """
     normal = Settings(synchronous="normal")
     assert planned(tmp_path, text) == (
-        Case(concurrency=1, seed=3, settings=normal),
-        Case(concurrency=4, seed=3, settings=normal),
-        Case(concurrency=5, seed=3, settings=normal),
-        Case(
+        replace(PLANNED_ONE, concurrency=1, seed=3, settings=normal),
+        replace(PLANNED_ONE, concurrency=4, seed=3, settings=normal),
+        replace(PLANNED_ONE, concurrency=5, seed=3, settings=normal),
+        replace(
+            PLANNED_ONE,
             concurrency=2,
             buckets=20,
             seed=3,

@@ -46,7 +46,7 @@ def _rate_of(kinds: tuple[str, ...]) -> Cell:
     """Return the cell of how many of these were done a second, where the load is mixed."""
 
     def cell(row: Row) -> str | None:
-        trials = row.run.valid
+        trials = [trial for trial in row.run.valid if trial.seconds > 0]
         if face_of(row.run.case).whole_script or not all(_done(trials, one) for one in (COMMITS, GETS)):
             return None
         return count_cell(median(_done([trial], kinds) / trial.seconds for trial in trials))

@@ -43,6 +43,8 @@ def test_the_table_has_the_columns_of_the_main_job_in_their_order() -> None:
         "time s",
         "TPS per process",
         "TPS total",
+        "commits/s",
+        "gets/s",
         "replace p50 ms",
         "replace p99 ms",
         "get p99 ms",
@@ -54,7 +56,21 @@ def test_the_table_has_the_columns_of_the_main_job_in_their_order() -> None:
 
 def test_a_row_says_what_was_measured() -> None:
     row = table(EXAMPLE).rows[3]
-    assert row == ("1", "8", "2.00", "1,558", "12,465", "0.140", "0.244", "0.011", "0.17", "1,970", "ok")
+    assert row == (
+        "1",
+        "8",
+        "2.00",
+        "1,558",
+        "12,465",
+        "6,232",
+        "6,232",
+        "0.140",
+        "0.244",
+        "0.011",
+        "0.17",
+        "1,970",
+        "ok",
+    )
 
 
 def test_every_row_has_a_cell_for_each_header_and_each_alignment() -> None:
@@ -92,7 +108,7 @@ def test_rows_a_second_stand_in_the_table_of_batches_only() -> None:
 
 
 def test_a_case_that_could_not_be_measured_has_a_row_of_dashes() -> None:
-    assert table(troubled_report()).rows[1] == ("1", "2", MISSING, MISSING, "failed", *[MISSING] * 6)
+    assert table(troubled_report()).rows[1] == ("1", "2", MISSING, MISSING, "failed", *[MISSING] * 8)
 
 
 def test_figures_of_a_trial_that_is_not_valid_are_not_shown() -> None:
@@ -123,7 +139,7 @@ def test_repeated_cases_show_the_median_the_typical_trial_and_the_longest_wait_o
     )
     report = with_one(replace(run, trials=trials))
     names = ("TPS total", "TPS per process", "fairness", "longest wait ms")
-    assert [column(report, name)[0] for name in names] == ["550", "550", "0.50", "900"]
+    assert [column(report, name)[0] for name in names] == ["550 ±>99%", "550", "0.50", "900"]
 
 
 def test_the_total_is_that_of_all_processes() -> None:
@@ -133,7 +149,7 @@ def test_the_total_is_that_of_all_processes() -> None:
 
 def test_the_length_of_a_window_gives_way_first_and_that_of_a_fixed_count_late() -> None:
     (window,) = group_runs(EXAMPLE.runs)
-    assert build(window).leaving[:2] == ("time s", "rows/s")
+    assert build(window).leaving[:3] == ("time s", "TPS per process", "rows/s")
     for report in (classic_report(), with_case(workload="classic"), with_case(ops=700)):
         (count,) = group_runs(report.runs)
         leaving = build(count).leaving

@@ -158,7 +158,8 @@ def test_operations_given_up_are_counted_over_all_trials_with_the_time_out() -> 
     case = Case(settings=Settings(busy_timeout_ms=500, busy="fair"))
     told = findings(run(1, 4, trial(failed=1200), trial(failed=34), case=case), run(1, 8, case=case))
     assert told["given-up"] == (
-        "Operations given up after the busy time-out of 500ms: 1,234, at 4 processes on 1 file. They count "
+        "Operations given up after the busy time-out of 500ms: 1,234, at 4 processes on 1 file; up to 2.6% of "
+        'all (at 4 processes on 1 file). An application sees them as "database is locked", and they count '
         "in no figure: try a longer --busy-timeout, more files (--buckets 20) or fewer processes."
     )
 

@@ -1,0 +1,175 @@
+"""Tests of what is said of the totals: the best point, where they stop rising, the layouts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.analysis.advice import advise
+from sqlstress.analysis.group import group_runs
+from sqlstress.report import Check, Run, Verdict
+from sqlstress.report.case import Case
+from tests.analysis.hand_made import EXAMPLE, curve, findings, passes, run, trial
+
+WRONG = Verdict((Check("last write", "failed", 10, 1),))
+
+
+def measured(files: int, *totals: float, noise: float = 0.02, count: int = 5) -> list[Run]:
+    """Return runs around these TPS at 1, 2, 3 … processes."""
+    return [passes(files, processes, tps, noise, count) for processes, tps in enumerate(totals, 1)]
+
+
+def test_of_single_trials_only_the_highest_is_told_and_what_it_is_worth() -> None:
+    told = findings(*curve(1, 1000, 900), *curve(20, 1100, 12_345))
+    assert told["best"] == (
+        "Highest: 12,300 transactions a second, with 2 processes on 20 files. So few trials don't tell that "
+        "from noise: measure with --repeat 5."
+    )
+    assert not told.keys() & {"plateau", "still-rising", "cannot-tell", "layouts"}
+
+
+def test_what_stands_out_of_the_noise_is_the_best() -> None:
+    told = findings(*measured(1, 1000, 900), *measured(20, 1100, 12_345))
+    assert told["best"].startswith("Best: 12,")
+    assert told["best"].endswith("transactions a second, with 2 processes on 20 files.")
+
+
+def test_those_that_hardly_differ_are_about_equal() -> None:
+    told = findings(*measured(1, 500, 1000, 1003, noise=0.005))
+    assert told["best"].endswith("with 2 and 3 processes on 1 file, which are about equal.")
+
+
+def test_those_that_noise_hides_cannot_be_told_apart() -> None:
+    told = findings(*measured(1, 100, 1000, 1100, noise=0.2))
+    assert told["best"].endswith("with 2 and 3 processes on 1 file, which can't be told apart.")
+
+
+def test_one_point_alone_has_no_best_and_no_plateau() -> None:
+    assert not findings(*measured(1, 1000)).keys() & {"best", "plateau", "still-rising", "layouts"}
+
+
+@pytest.mark.parametrize("doubtful", [{"verdict": WRONG}, {"error": "worker 1 died"}, {"tps": float("inf")}])
+def test_a_figure_that_cannot_be_believed_is_never_the_best(doubtful: dict[str, object]) -> None:
+    best = replace(trial(99_000), **doubtful)  # type: ignore[arg-type]
+    told = findings(*measured(1, 1000, 500), run(1, 3, *[best] * 5))
+    assert told["best"].endswith("with 1 process on 1 file.")
+
+
+def test_pairs_are_called_pairs() -> None:
+    runs = [replace(one, case=replace(one.case, workload="classic")) for one in curve(1, 1000, 900)]
+    assert "1,000 pairs a second" in findings(*runs)["best"]
+
+
+@pytest.mark.parametrize(
+    ("totals", "code", "expected"),
+    [
+        ((500, 1000, 1000, 1000), "plateau", "On 1 file more than 2 processes gained less than 10%."),
+        (
+            (500, 1000, 1000, 500),
+            "plateau",
+            "On 1 file more than 2 processes gained less than 10%, and 4 processes reached only 0.5 times "
+            "(0.49 to 0.51) the best.",
+        ),
+        (
+            (500, 1000, 1030, 1030),
+            "plateau",
+            "On 1 file more than 2 processes gained less than 10%; whether more than 2 gained anything",
+        ),
+        (
+            (500, 700, 900, 1200),
+            "still-rising",
+            "On 1 file the total still rose at the most that was measured, 4 processes: "
+            "try more with --concurrency.",
+        ),
+        (
+            (500, 700),
+            "still-rising",
+            "On 1 file the total still rose at the most that was measured, 2 processes",
+        ),
+    ],
+)
+def test_where_the_total_stops_rising(totals: Sequence[float], code: str, expected: str) -> None:
+    told = findings(*measured(1, *totals, noise=0.005))
+    assert told[code].startswith(expected.partition("; whether")[0][:60])
+    assert len(told.keys() & {"plateau", "still-rising", "cannot-tell"}) == 1
+
+
+def test_what_lies_between_is_said_to_be_unknown() -> None:
+    told = findings(*measured(1, 100, 990, 1000, 1000, noise=0.01))
+    assert told["plateau"] == "On 1 file more than 2 processes gained less than 10%."
+    told = findings(*measured(1, 100, 940, 1000, 1000, noise=0.04))
+    assert told["plateau"] == (
+        "On 1 file more than 3 processes gained less than 10%; whether more than 2 gained anything can't be told."
+    )
+
+
+def test_noise_that_hides_everything_says_how_many_passes_would_tell() -> None:
+    told = findings(*measured(1, 100, 1000, 1100, noise=0.2))
+    assert told["cannot-tell"].startswith(
+        "On 1 file more than 1 process gained something; whether it pays to have more than 2 processes can't be "
+        "told: 5 passes are too noisy. About "
+    )
+    assert "would tell 10% (--repeat " in told["cannot-tell"]
+
+
+def test_noise_that_no_patience_helps_against_says_so() -> None:
+    told = findings(*measured(1, 1000, 1100, noise=2.0))
+    assert told["cannot-tell"].endswith("and so would 1,000 be: measure where less else is running.")
+
+
+def test_every_layout_is_told_by_itself() -> None:
+    runs = (*measured(1, 500, 1000), *measured(20, 1000, 1000, noise=0.005))
+    told = [one.text for one in advise(replace(EXAMPLE, runs=tuple(runs)))]
+    assert sum(text.startswith("On 1 file the total still rose") for text in told) == 1
+    assert sum(text.startswith("On 20 files more than 1 process gained less") for text in told) == 1
+
+
+@pytest.mark.parametrize(
+    ("tps", "noise", "expected"),
+    [
+        (
+            1900,
+            0.01,
+            r"Compared with 1 file: 20 files gave 1\.9 times \(1\.8 to 2\.0\) as much at 2 processes\.",
+        ),
+        (500, 0.01, r"Compared with 1 file: 20 files gave 0\.5\d? times \(.*\) as much at 2 processes\."),
+        (1000, 0.005, r"Compared with 1 file: 20 files gave about as much at 2 processes\."),
+        (
+            1200,
+            0.3,
+            r"Compared with 1 file: what 20 files gave at 2 processes can't be told from it \(.* times\)\.",
+        ),
+    ],
+)
+def test_layouts_are_compared_at_the_largest_common_concurrency(
+    tps: float, noise: float, expected: str
+) -> None:
+    runs = (*measured(1, 1000, 1000, 9000, noise=noise), *measured(20, 500, tps, noise=noise))
+    told = [one.text for one in advise(replace(EXAMPLE, runs=runs)) if one.code == "layouts"]
+    (text,) = told
+    assert re.fullmatch(expected, text), text
+
+
+@pytest.mark.parametrize("others", [(), (passes(20, 7, 1000),)])
+def test_layouts_without_a_common_concurrency_are_not_compared(others: tuple[Run, ...]) -> None:
+    assert "layouts" not in findings(*measured(1, 1000, 1000), *others)
+
+
+def test_runs_of_other_settings_are_another_group_which_shares_the_error_rate() -> None:
+    runs = (*curve(1, 1000, 900), *(run(1, n, case=Case(duration_s=9.0)) for n in (1, 2)), *curve(20, 1000))
+    groups = group_runs(runs)
+    assert [len(one.runs) for one in groups] == [3, 2]
+    assert {one.groups for one in groups} == {2}
+    assert [finding.code for finding in advise(replace(EXAMPLE, runs=runs))].count("best") == 2
+
+
+def test_more_groups_are_told_with_more_reserve() -> None:
+    (one,) = group_runs(measured(1, 1000, 1100))
+    alone, among = (replace(one, groups=groups).tested(one.runs) for groups in (1, 20))
+    assert alone and among
+    few, many = (tested.ratio(*one.runs) for tested in (alone, among))
+    assert few and many
+    assert many.high > few.high
