@@ -122,13 +122,12 @@ class Report:
 
         Raises UsageError for a format that is not known, EnvironmentFailure when it can't be written.
         """
-        from sqlstress.render import FORMATS, check_installed
+        from sqlstress.render import FORMATS
         from sqlstress.report import write_atomically
 
         form = format or Path(path).suffix.removeprefix(".")
         if form not in FORMATS:
             raise UsageError(f"the formats are {', '.join(FORMATS)}: {form!r} is none of them.")
-        check_installed(form)
         write_atomically(Path(path), FORMATS[form](self.document))
 
 

@@ -78,6 +78,35 @@ class Page:
         """Prefer dark colours, or light ones."""
         self._page.emulate_media(color_scheme="dark" if dark else "light")
 
+    def on_paper(self, *, printed: bool) -> None:
+        """Show the page as it is printed, or as on a screen."""
+        self._page.emulate_media(media="print" if printed else "screen")
+
+    def point(self, selector: str, number: int = 0) -> None:
+        """Move the pointer onto the middle of the n-th element of many."""
+        self._page.locator(selector).nth(number).hover()
+
+    def drag(self, selector: str, begin: tuple[float, float], end: tuple[float, float]) -> None:
+        """Drag across an element, from and to a share of its width and height."""
+        self._page.locator(selector).scroll_into_view_if_needed()
+        box = self._page.locator(selector).bounding_box()
+        assert box
+        (x, y), (width, height) = (box["x"], box["y"]), (box["width"], box["height"])
+        self._page.mouse.move(x + begin[0] * width, y + begin[1] * height)
+        self._page.mouse.down()
+        self._page.mouse.move(x + end[0] * width, y + end[1] * height, steps=3)
+        self._page.mouse.up()
+
+    def saved_by(self, selector: str) -> str:
+        """Return the text of the file that a click saves."""
+        with self._page.expect_download() as found:
+            self._page.locator(selector).click()
+        return Path(found.value.path()).read_text(encoding="utf-8")
+
+    def click(self, selector: str, times: int = 1) -> None:
+        """Click an element."""
+        self._page.locator(selector).first.click(click_count=times)
+
     def ask(self, expression: str) -> Any:
         """Return the value of an expression of JavaScript, awaited."""
         return self._page.evaluate(expression)

@@ -81,7 +81,6 @@ Plans are shortened in the file.
 """
 ELSEWHERE = {
     "python -m pip install .": ".ci/run and the workflow install the project",
-    "python -m pip install '.[report]'": "the extra test brings plotly",
     "python -m pip install '.[test]'": ".ci/run runs the README's test command",
     "python -m pip install -e '.[test,lint]'": "as above",
     "python -m pytest": "this is it",

@@ -55,9 +55,9 @@ def answer(group: Group) -> Iterator[Finding]:
         _clause(value, ratio, passes.middle(value) / passes.middle(sides.base), sides.base)
         for value, ratio in ratios.items()
     ]
-    mean = f", the mean over {places(sides.cases)}" if len(sides.cases) > 1 else ""
-    text = f"{group.setting} {'; '.join(told)}, in {group.unit} a second{mean}.{_noise(ratios, passes)}"
-    yield Finding("answer", text)
+    mean = f", as the mean over {places(sides.cases)}" if len(sides.cases) > 1 else ""
+    measured = f"Measured in {group.unit} a second{mean}."
+    yield Finding("answer", f"{group.setting} {'; '.join(told)}. {measured}{_noise(ratios, passes)}")
     if apart := [text for value in sides.others if (text := _apart(sides, value, error))]:
         yield Finding("answer-by-place", f"{'; '.join(apart)}.")
 

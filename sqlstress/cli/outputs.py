@@ -13,7 +13,7 @@ from tempfile import gettempdir
 from sqlstress.cli.console import complain, say
 from sqlstress.cli.github import Step
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
-from sqlstress.render import BESIDE, FORMATS, check_installed
+from sqlstress.render import BESIDE, FORMATS
 from sqlstress.report import Report, to_json, write_atomically
 from sqlstress.report.document import LARGEST
 from sqlstress.report.saving import is_stream, remove_unfinished
@@ -195,7 +195,6 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
             )
         found = Output(suffix, Path(text))
     _check(text, found.path)
-    check_installed(found.format)
     return found
 
 

@@ -40,6 +40,10 @@ class Picture:
     lines: tuple[str, ...]
 
 
+NAME, FIGURE, DETAIL = "name", "figure", "detail"
+"""Of columns: it says which row it is; it is what is looked for; it is looked up."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table."""
@@ -50,6 +54,8 @@ class Column:
     """The same on two short lines."""
     align: str = "right"
     """right or left."""
+    role: str = FIGURE
+    """NAME, FIGURE or DETAIL: what is seen first where there is room for a few columns."""
 
 
 @dataclass(frozen=True, slots=True)

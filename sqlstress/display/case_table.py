@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlstress.analysis.disturbance import disturbed
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.wording import finite
-from sqlstress.display.blocks import Column, Table
+from sqlstress.display.blocks import DETAIL, NAME, Column, Table
 from sqlstress.display.clean import shortened
 from sqlstress.display.figures import (
     VERIFIED,
@@ -70,7 +70,7 @@ def apart(group: Group) -> tuple[Figure[Row], ...]:
     if not group.setting:
         return ()
     name = group.setting.replace("-", " ")
-    return (Figure(Column(name, _two_lines(name), "left"), lambda row: group.value(row.run.case)),)
+    return (Figure(Column(name, _two_lines(name), "left", NAME), lambda row: group.value(row.run.case)),)
 
 
 def _two_lines(name: str) -> tuple[str, str]:
@@ -107,15 +107,19 @@ def _longest_wait(row: Row) -> str | None:
     return ms_cell(longest_wait_ns(row.run))
 
 
-CASE: Figure[Row] = Figure(Column("case", ("", "case"), "left"), _case)
-FILES: Figure[Row] = Figure(Column("files", ("", "files")), lambda row: whole_cell(row.run.case.buckets))
+CASE: Figure[Row] = Figure(Column("case", ("", "case"), "left", NAME), _case)
+FILES: Figure[Row] = Figure(
+    Column("files", ("", "files"), role=NAME), lambda row: whole_cell(row.run.case.buckets)
+)
 PROCESSES: Figure[Row] = Figure(
-    Column("processes", ("proc-", "esses")), lambda row: whole_cell(row.run.case.concurrency)
+    Column("processes", ("proc-", "esses"), role=NAME), lambda row: whole_cell(row.run.case.concurrency)
 )
 TIME: Figure[Row] = Figure(
-    Column("time s", ("time", "s")), of_trial(lambda trial: seconds_cell(trial.seconds))
+    Column("time s", ("time", "s"), role=DETAIL), of_trial(lambda trial: seconds_cell(trial.seconds))
 )
-PER_PROCESS: Figure[Row] = Figure(Column("TPS per process", ("TPS per", "process")), _per_process)
+PER_PROCESS: Figure[Row] = Figure(
+    Column("TPS per process", ("TPS per", "process"), role=DETAIL), _per_process
+)
 TOTAL: Figure[Row] = Figure(Column("TPS total", ("TPS", "total")), _total)
 ROWS_PER_S: Figure[Row] = Figure(
     Column("rows/s", ("rows", "per s")), of_trial(lambda trial: count_cell(trial.rows_per_s))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.wording import files
-from sqlstress.display.plot import Plain, Plot, View, axis, colour, counts_axis, line, name
+from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, line, name
 from sqlstress.experiment import face_of
 
 if TYPE_CHECKING:
@@ -76,13 +76,11 @@ def _bars(
                 "y": list(titles),
                 "x": values,
                 "marker": {"color": colour(place)},
-                "hovertemplate": f"{shown}, %{{y}}: %{{x:,.4g}}<extra></extra>",
+                "hovertemplate": f"{shown}, %{{y}}: %{{x:,.4g}}",
             }
         )
     found = [value for trace in data for value in trace["x"] if value]
-    scale: Plain = (
-        {"type": "log", "dtick": 1} if max(found) > WIDE_RANGE * min(found) else {"rangemode": "tozero"}
-    )
+    scale: Plain = {"type": "log"} if max(found) > WIDE_RANGE * min(found) else {"rangemode": "tozero"}
     layout = {
         "xaxis": axis("", **scale),
         "yaxis": axis("", type="category", autorange="reversed"),
@@ -132,9 +130,13 @@ def _view(
         for number, (layout, curve) in enumerate(sorted(curves.items())):
             shown = f"{names[place]}, {files(layout)}"
             counts = sorted(curve)
-            hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}<extra></extra>"
+            hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}"
             values = [curve[count] for count in counts]
             data.append(line(shown, counts, values, place, hover, DASHES[number % len(DASHES)]))
     counts = [count for trace in data for count in trace["x"]]
-    axes = {"xaxis": counts_axis("processes", counts), "yaxis": axis(label, rangemode="tozero")}
+    axes = {
+        "xaxis": counts_axis("processes", counts),
+        "yaxis": axis(label, rangemode="tozero"),
+        **apart(data),
+    }
     return label, data, axes

@@ -1,15 +1,22 @@
-"""A plot as plain data, in the terms of plotly.js; colours are names of the page's style ("--c1")."""
+"""A plot as plain data, which the page's chart.js draws; colours are names of the page's style ("--c1").
+
+The names are those that plotly.js has for the same things, as far as they are drawn here: scatter (lines,
+markers, steps, error bars, an area below), bar (grouped, stacked, lying) and heatmap; axes that are linear,
+log, category or multicategory. Of our own are `multiples`, a small frame for each line, and `whole`, an axis
+whose ticks are whole numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from sqlstress.display.clean import clean
 
 COLOURS = 8
+TOGETHER = 4
+"""So many lines can be told apart in one frame."""
 _LONGEST = 48
 
 Plain = dict[str, Any]
@@ -47,9 +54,9 @@ def colour(place: int) -> str:
 
 
 def name(words: str) -> str:
-    """Return a text from anywhere as plotly shows it: short, and without what it would take for markup."""
+    """Return a text from anywhere as a plot shows it: short, and without a place to be filled in."""
     shown = clean(words)
-    return escape(shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…").replace("%{", "% {")
+    return (shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…").replace("%{", "% {")
 
 
 def level(value: float, shade: str) -> Plain:
@@ -58,6 +65,15 @@ def level(value: float, shade: str) -> Plain:
         "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": value, "y1": value,
         "line": {"color": shade, "width": 1, "dash": "dot"},
     }  # fmt: skip
+
+
+def apart(data: Sequence[Plain]) -> Plain:
+    """Return what a layout has more where lines are too many to be told apart in one frame.
+
+    A small frame for each of them then, with the others behind it in the colour of rules.
+    """
+    named = {trace.get("legendgroup", trace["name"]) for trace in data}
+    return {"multiples": True} if len(named) > TOGETHER else {}
 
 
 def axis(title: str, **more: Any) -> Plain:
@@ -69,7 +85,7 @@ def counts_axis(title: str, counts: Iterable[int]) -> Plain:
     """Return an axis of whole numbers, with a tick at each one that was measured, if they are few."""
     found = sorted(set(counts))
     ticks: Plain = {"tickvals": found} if len(found) <= 12 else {}
-    return axis(title, **ticks)
+    return axis(title, whole=True, **ticks)
 
 
 def line(

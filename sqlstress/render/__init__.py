@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
@@ -71,13 +70,3 @@ BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
 
 SINGLE = frozenset({"json"})
 """Formats that hold one report and no more."""
-
-_NEEDS = {"html": "plotly"}
-"""Format → the package that it needs, and that need not be there."""
-
-
-def check_installed(form: str) -> None:
-    """Raise UsageError where a format needs a package that is not installed."""
-    package = _NEEDS.get(form)
-    if package and find_spec(package) is None:
-        raise UsageError(f"{form} needs {package}: python -m pip install {package}.")

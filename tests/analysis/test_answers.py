@@ -40,13 +40,13 @@ def told(*runs: Run) -> str:
 
 def test_the_first_sentence_says_how_many_times_and_how_sure_that_is() -> None:
     runs = measured("full", 1000), measured("normal", 15_000, ROUGH)
-    assert told(*runs) == "synchronous normal: 15 times full (12 to 19), in transactions a second."
+    assert told(*runs) == "synchronous normal: 15 times full (12 to 19). Measured in transactions a second."
     assert advise_group(whole(*runs))[0].code == "answer"
 
 
 def test_what_drifts_over_the_passes_is_no_noise() -> None:
     up = measured("full", 1000, DRIFT), measured("normal", 2000, DRIFT)
-    assert told(*up) == "synchronous normal: 2.0 times full (2.0 to 2.0), in transactions a second."
+    assert told(*up) == "synchronous normal: 2.0 times full (2.0 to 2.0). Measured in transactions a second."
 
 
 def test_several_values_are_each_set_against_the_first() -> None:
@@ -69,8 +69,8 @@ def test_what_noise_hides_cannot_be_told_and_how_long_it_would_take_is_said() ->
 def test_a_single_trial_gives_no_interval_and_says_so() -> None:
     text = told(measured("full", 1000, (1.0,)), measured("normal", 15_000, (1.0,)))
     assert text == (
-        "synchronous normal: 15 times full, in transactions a second. So few trials don't tell that from "
-        "noise: measure with --repeat 5 (3 at least)."
+        "synchronous normal: 15 times full. Measured in transactions a second. So few trials don't tell that "
+        "from noise: measure with --repeat 5 (3 at least)."
     )
 
 
@@ -78,8 +78,8 @@ def test_over_several_places_it_is_the_mean_and_where_it_differs_is_said() -> No
     full = [measured("full", 1000, NOISE, count) for count in (1, 4)]
     normal = [measured("normal", tps, NOISE[::-1], count) for tps, count in ((16_000, 1), (4000, 4))]
     assert told(*full, *normal) == (
-        "synchronous normal: 8.0 times full (7.8 to 8.2), in transactions a second, the mean over 1 and 4 "
-        "processes on 1 file. normal reached 16 times at 1 process on 1 file but 4.0 times at 4 processes on "
+        "synchronous normal: 8.0 times full (7.8 to 8.2). Measured in transactions a second, as the mean over "
+        "1 and 4 processes on 1 file. normal reached 16 times at 1 process on 1 file but 4.0 times at 4 processes on "
         "1 file."
     )
 

@@ -106,18 +106,6 @@ def test_github_gets_the_summary_and_the_annotations(
     assert (saved / "summary.md").read_text(encoding="utf-8") == f"before\n{FORMATS['md'](failed_report())}\n"
 
 
-@pytest.mark.parametrize("command", [["report", "good.json"], ["--concurrency", "1"]], ids=str)
-def test_a_page_without_plotly_is_refused_with_what_to_install_before_anything_is_done(
-    cli: Cli, session: type[FakeSession], monkeypatch: pytest.MonkeyPatch, saved: Path, command: list[str]
-) -> None:
-    monkeypatch.setattr("sqlstress.render.find_spec", lambda name: None)
-    session.report = AssertionError("it was measured")
-    said = cli(*command, "-o", "page.html")
-    expected = "Error: html needs plotly: python -m pip install plotly.\n"
-    assert said == (2, "", expected)
-    assert not (saved / "page.html").exists()
-
-
 @pytest.mark.usefixtures("saved")
 @pytest.mark.parametrize(
     "arguments", [["report", "good.json", "--github"], ["--concurrency", "1", "--github"]]

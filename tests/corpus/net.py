@@ -9,6 +9,7 @@ them. A digest stands for a text that is kept nowhere; where one differs, the te
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from itertools import pairwise
@@ -31,16 +32,14 @@ def formats() -> dict[str, Callable[..., str]]:
     from sqlstress.analysis.comparison import compare
     from sqlstress.render import BESIDE, FORMATS
     from sqlstress.render.ci.github import summary, workflow_commands
-    from sqlstress.render.page.document import plotly_js
+    from sqlstress.render.page.document import script
     from sqlstress.render.text import comparison_text, report_text
 
-    library = plotly_js()
     known: dict[str, Callable[..., str]] = {
         **FORMATS,
         **{f"{name}{suffix}": render for name, (suffix, render) in BESIDE.items()},
         "txt": report_text,
-        # The library's version is no business of ours, nor is the hash of it.
-        "html": lambda report: _without_hashes(FORMATS["html"](report).replace(library, "")),
+        "html": lambda report: _without_assets(FORMATS["html"](report).replace(script(), "")),
         "github": lambda report: "\n".join((*workflow_commands(report), summary(report))),
         "compare": lambda report: comparison_text(compare([("one", report), ("same", report)], False)),
         "compare-anyway": lambda report: comparison_text(compare([("one", report), ("same", report)], True)),
@@ -48,7 +47,9 @@ def formats() -> dict[str, Callable[..., str]]:
     return known
 
 
-def _without_hashes(page: str) -> str:
+def _without_assets(page: str) -> str:
+    """Return a page without the style and the script's hash: what is written of a report counts here."""
+    page = re.sub("<style>.*?</style>", "", page, flags=re.DOTALL)
     before, _, rest = page.partition("<meta http-equiv")
     return before + rest.partition(">")[2]
 

@@ -1,52 +1,54 @@
 """The page: one file, which opens offline and may ask nobody for anything.
 
-Its Content-Security-Policy lets our script run and, where there are plots, plotly.js, each known by its hash:
-a text of a report that got through as a script would still not run.
+Its Content-Security-Policy lets our script run, known by its hash: a text of a report that got through as a
+script would still not run.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib import resources
 
 from sqlstress.analysis.comparison import LETTERS, Comparison, compare
 from sqlstress.display import heading
-from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph, Picture, Verdict
+from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph, Picture, Table, Verdict
 from sqlstress.display.plot import Plot
-from sqlstress.errors import UsageError
 from sqlstress.render.page import facts
-from sqlstress.render.page.markup import WARNING, data, drawn, element, text
+from sqlstress.render.page.markup import WARNING, data, drawn, element, said, text
 from sqlstress.render.page.plots import ab_plots, comparison_plots, report_plots
+from sqlstress.render.page.tables import Folded, drawn_folded, drawn_table, folded
 from sqlstress.render.views import Section, report_sections
 from sqlstress.render.views.comparison import comparison_heading, comparison_tables
+from sqlstress.render.views.headline import headline, headline_beside
 from sqlstress.report import Report
 
 
 def report_html(*reports: Report) -> str:
-    """Return reports as a page; of several ones, first what they say beside each other.
-
-    Raises UsageError where plotly is not installed.
-    """
+    """Return reports as a page; of several ones, first what they say beside each other."""
     plots = Plots()
     comparison = _beside(reports)
-    body = [*_compared(comparison, plots)] if comparison else []
+    title = headline_beside(comparison) if comparison else ""
+    body = [*_compared(comparison, title, plots)] if comparison else []
     names = LETTERS if comparison else map(str, range(1, len(reports) + 1))
     for report, name in zip(reports, names, strict=False):
-        body.append(_report(report, f"Report {name}" if len(reports) > 1 else "sqlstress", plots))
-    shown = plots.plain()
-    scripts = [*([plotly_js()] if shown else []), _asset("page.js")]
+        sections = tuple(report_sections(report))
+        finding = headline(sections[1:])
+        title = title or finding
+        body.append(
+            _report(report, sections, f"Report {name}: {finding}" if len(reports) > 1 else finding, plots)
+        )
     return "\n".join(
         (
             "<!DOCTYPE html>",
             '<html lang="en">',
-            element("head", *_head(scripts, heading.origin(reports[0]) if reports else "nothing")),
+            element("head", *_head(title)),
             "<body>",
             element("main", *body),
-            element("script", data(shown), type="application/json", id="plots"),
-            *(element("script", script) for script in scripts),
+            element("script", data(plots.plain()), type="application/json", id="plots"),
+            element("script", script()),
             "</body>",
             "</html>\n",
         )
@@ -72,12 +74,10 @@ class Plots:
         return [[{"data": view.data, "layout": view.layout} for view in plot.views] for plot in self._placed]
 
 
-def _head(scripts: Iterable[str], title: str) -> Iterator[str]:
-    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
-    # Plotly writes its styles into the page, and makes pictures for download of it.
+def _head(title: str) -> Iterator[str]:
     policy = (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src 'sha256-{_hash(script())}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
     yield '\n<meta charset="utf-8">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -92,8 +92,25 @@ def _hash(script: str) -> str:
     return b64encode(sha256(script.encode()).digest()).decode()
 
 
+SCRIPTS = ("scales.js", "marks.js", "chart.js", "pointer.js", "page.js")
+"""Each uses those before it."""
+
+
+@cache
+def script() -> str:
+    """Return the page's script: its files as one, whose names are seen by nobody else."""
+    return "\n".join(('"use strict";', "(() => {", *map(_asset, SCRIPTS), "})();"))
+
+
 def _asset(name: str) -> str:
     return resources.files("sqlstress.render.page").joinpath(name).read_text(encoding="utf-8")
+
+
+BUTTONS = tuple(
+    element("button", name, type="button", hidden=True, title=told)
+    for name, told in (("Show all", "the whole again"), ("Save", "this chart as a picture, SVG"))
+)
+"""Of a plot; the script shows them where they do something."""
 
 
 def _place(number: int, plot: Plot) -> str:
@@ -105,7 +122,7 @@ def _place(number: int, plot: Plot) -> str:
     choice = element("select", shown, aria_label=f"{plot.title}: what is shown") if len(choices) > 1 else ""
     return element(
         "figure",
-        element("figcaption", element("h3", text(plot.title)), choice),
+        element("figcaption", element("h3", text(plot.title)), *BUTTONS, choice),
         element("div", class_="canvas"),
         element("p", text(plot.note), class_="remark"),
         class_="plot wide" if plot.wide else "plot",
@@ -121,16 +138,14 @@ def _beside(reports: tuple[Report, ...]) -> Comparison | None:
     return comparison if comparison.tables else None
 
 
-def _compared(comparison: Comparison, plots: Plots) -> Iterator[str]:
-    yield element(
-        "section", element("h1", "Reports side by side"), *map(drawn, comparison_heading(comparison))
-    )
+def _compared(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
+    yield element("section", element("h1", text(title)), *_tables(comparison_heading(comparison)))
     for beside in comparison_tables(comparison):
         yield element(
             "section",
-            *map(drawn, (*beside.before, *_saying(beside.findings))),
+            said((*beside.before, *_saying(beside.findings))),
             plots.place(comparison_plots(beside.compared)),
-            *map(drawn, beside.figures),
+            *_tables(beside.figures),
         )
 
 
@@ -138,11 +153,11 @@ def _saying(findings: Bullets) -> tuple[Block, ...]:
     return (Paragraph("What they say:"), findings) if findings.texts else ()
 
 
-def _report(report: Report, title: str, plots: Plots) -> str:
-    first, *others = report_sections(report)
+def _report(report: Report, sections: Sequence[Section], title: str, plots: Plots) -> str:
+    first, *others = sections
     return element(
         "article",
-        element("header", element("h1", title), *map(drawn, first.blocks), facts.tiles(report)),
+        element("header", element("h1", text(title)), *_tables(first.blocks), facts.tiles(report)),
         *(_section(report, section, plots) for section in others),
         element(
             "section", element("h2", "Environment"), facts.environment(report.environment, _told(others))
@@ -165,19 +180,21 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     # A picture shows in characters what a plot shows better.
     left_out = (Verdict, Bullets, Picture) if placed else (Verdict, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
-    return element("section", *map(drawn, (*begin, *saying)), placed, *map(drawn, figures))
+    return element("section", said((*begin, *saying)), placed, *_tables(figures))
+
+
+def _tables(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield blocks as HTML, the tables in the page's way."""
+    for part in folded(tuple(blocks)):
+        match part:
+            case Folded():
+                yield drawn_folded(part)
+            case Table():
+                yield drawn_table(part)
+            case Paragraph() | Verdict() | Lines() | Bullets() | Picture():
+                yield drawn(part)
 
 
 def _again(report: Report) -> str:
     command = facts.command(report)
     return element("section", element("h2", "To measure it again"), command) if command else ""
-
-
-@cache
-def plotly_js() -> str:
-    """Return the library's source. Raises UsageError where plotly is not installed."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise UsageError("html needs plotly: python -m pip install plotly.") from error
-    return str(get_plotlyjs())

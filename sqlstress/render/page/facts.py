@@ -106,7 +106,9 @@ def environment(surroundings: Environment, told: Collection[str] = ()) -> str:
         for warning in ordered
         if warning.text not in told
     ]
-    return element("dl", *terms) + "\n".join(warnings)
+    return element("dl", *terms) + element(
+        "div", *warnings, class_="said two" if len(warnings) > 1 else "said"
+    )
 
 
 def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from html import escape
-from itertools import pairwise
 from typing import Any
 
-from sqlstress.display.blocks import Block, Bullets, Lines, Picture, Table, Verdict
+from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph, Picture, Table, Verdict
 from sqlstress.display.clean import brief, visible
-from sqlstress.display.figures import FAILED
 from sqlstress.render.views.comparison import NOT_COMPARABLE
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{1,40}(?![\w-])")
@@ -43,15 +41,16 @@ def data(plain: Any) -> str:
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
+WIDE = 240
+"""Characters of a text that takes two columns where there is room for them."""
+Said = Paragraph | Verdict | Lines | Bullets | Picture
 WARNING = "Warning: "
 """How a line begins that warns."""
 
 
-def drawn(block: Block) -> str:
-    """Return one block as HTML."""
+def drawn(block: Said) -> str:
+    """Return a block that is no table as HTML."""
     match block:
-        case Table():
-            return _table(block)
         case Picture():
             lines = "\n".join(visible(line).rstrip() for line in block.lines)
             return element("pre", escape(lines), tabindex="0")
@@ -61,45 +60,28 @@ def drawn(block: Block) -> str:
             return element("p", sentence(block.text), class_="verdict")
         case Bullets():
             return element("ul", *(element("li", sentence(each)) for each in block.texts), class_="findings")
-    barred = block.text.startswith(NOT_COMPARABLE)
-    return element("p", sentence(block.text), class_="warning" if barred else False)
+    if block.text.startswith(NOT_COMPARABLE):
+        return element("p", sentence(block.text), class_="warning")
+    return element("p", sentence(block.text), class_="long" if len(block.text) > WIDE else False)
+
+
+def said(blocks: Sequence[Block]) -> str:
+    """Return what was done and what it says, in two columns where there is room and much is said."""
+    shown = [block for block in blocks if not isinstance(block, Table)]
+    long = sum(len(words) for block in shown for words in _words(block)) > 2 * WIDE
+    return element("div", *map(drawn, shown), class_="said two" if long else "said")
+
+
+def _words(block: Said) -> tuple[str, ...]:
+    match block:
+        case Lines() | Bullets():
+            return block.texts
+        case Picture():
+            return ()
+    return (block.text,)
 
 
 def _line(words: str) -> str:
     if words.startswith(WARNING):
         return element("p", sentence(words.removeprefix(WARNING)), class_="warning")
     return element("p", sentence(words))
-
-
-def _table(table: Table) -> str:
-    begins = _beginnings(table)
-    head = _row("th", zip(map(text, table.headers), table.alignment, strict=True), scope="col")
-    body = [
-        _row(
-            "td",
-            ((_cell(table, row, column), align) for column, align in enumerate(table.alignment)),
-            begins=row in begins,
-        )
-        for row in range(len(table.rows))
-    ]
-    inner = element("table", element("thead", head), element("tbody", *body))
-    return element("div", inner, class_="table", tabindex="0")
-
-
-def _beginnings(table: Table) -> set[int]:
-    """Return the rows where the next of several groups begins: those of one layout, of one schema."""
-    firsts = [row[0] for row in table.rows]
-    found = {place for place, (one, other) in enumerate(pairwise(firsts), 1) if one != other}
-    return found if len(found) < len(firsts) - 1 else set()
-
-
-def _row(name: str, cells: Iterable[tuple[str, str]], *, begins: bool = False, **attributes: str) -> str:
-    drawn_cells = (element(name, cell, class_=align, **attributes) for cell, align in cells)
-    return element("tr", *drawn_cells, class_="next" if begins else False) + "\n"
-
-
-def _cell(table: Table, row: int, column: int) -> str:
-    words = text(table.rows[row][column])
-    if words == FAILED:
-        return element("strong", words, class_="failed")
-    return element("mark", words) if (row, column) in table.marked else words

@@ -1,99 +1,106 @@
-"use strict";
-// Draws the plots in the colours of the page's style, and again when these change or the page is printed.
-(() => {
-  const PRINTED = 660;
-  const root = document.documentElement;
-  const plots = JSON.parse(document.getElementById("plots").textContent);
-  const figures = [...document.querySelectorAll("[data-plot]")];
+// Draws the charts, and again where there is more or less room for them; what can be clicked.
 
-  const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+const PRINTED = 660;
+const root = document.documentElement;
+const plots = JSON.parse(document.getElementById("plots").textContent);
+const states = new Map();
 
-  // A colour is a name of the style wherever plotly takes a colour, and nowhere else.
-  const painted = (value, key) => {
-    if (typeof value === "string") {
-      return /colou?r/i.test(key) && value.startsWith("--") ? colour(value) : value;
-    }
-    if (Array.isArray(value)) return value.map((each) => painted(each, key));
-    if (value === null || typeof value !== "object") return value;
-    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, painted(each, name)]));
-  };
+// A picture of a chart that stands alone: with the page's colours of this moment in it.
+const pictureOf = (svg, title) => {
+  const copy = svg.cloneNode(true);
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.style.background = "var(--paper)";
+  const own = node(copy, "title");
+  own.textContent = title;
+  const style = getComputedStyle(root);
+  return new XMLSerializer().serializeToString(copy)
+    .replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+};
 
-  const axis = () => ({
-    gridcolor: colour("--rule"), linecolor: colour("--rule"), zerolinecolor: colour("--rule"),
-    dividercolor: colour("--rule"),
-    automargin: true, title: { standoff: 8 },
+const save = (svg, title) => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([pictureOf(svg, title)], { type: "image/svg+xml" }));
+  link.download = `${title}.svg`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+};
+
+const draw = (figure, width) => {
+  const select = figure.querySelector("select");
+  const chosen = select ? Number(select.value) : 0;
+  const view = plots[Number(figure.dataset.plot)][chosen];
+  const state = states.get(figure);
+  const canvas = figure.querySelector(".canvas");
+  const again = () => draw(figure, width);
+  const drawn = drawChart(canvas, view, state, width || canvas.clientWidth, again);
+  const title = figure.querySelector("h3").textContent;
+  drawn.svg.setAttribute("aria-label", title);
+  follow(canvas, view, drawn, state, again);
+  const [whole, picture] = figure.querySelectorAll("figcaption button");
+  whole.hidden = !state.zoom;
+  picture.hidden = false;
+  whole.onclick = () => { state.zoom = null; again(); };
+  picture.onclick = () => save(drawn.svg, title);
+};
+
+const figures = [...document.querySelectorAll("[data-plot]")];
+const drawAll = (width) => figures.forEach((figure) => draw(figure, width));
+
+for (const figure of figures) {
+  states.set(figure, { hidden: new Set(), zoom: null });
+  figure.querySelector("select")?.addEventListener("change", () => {
+    states.set(figure, { hidden: new Set(), zoom: null });
+    draw(figure);
   });
+}
 
-  // The legend stands below the plot: so much room it needs.
-  const legendHeight = (data, width) => {
-    const names = data.filter((trace) => trace.name && trace.showlegend !== false).map((trace) => trace.name);
-    const longest = Math.max(0, ...names.map((name) => name.length));
-    const columns = Math.max(1, Math.floor(width / (60 + 7 * longest)));
-    return names.length > 1 ? 20 * Math.ceil(names.length / columns) : 0;
-  };
+// The names of the rows stay in sight while the table is moved, if they leave room for the figures.
+const keepNames = () => {
+  for (const table of document.querySelectorAll("[data-names]")) {
+    const cells = [...table.querySelectorAll("thead th")].slice(0, Number(table.dataset.names));
+    const widths = cells.map((cell) => cell.getBoundingClientRect().width);
+    const all = widths.reduce((sum, width) => sum + width, 0) < 0.6 * table.clientWidth;
+    table.classList.toggle("kept", all && widths.length > 1);
+    table.style.setProperty("--second", `${widths[0] || 0}px`);
+  }
+};
 
-  const layout = (own, data, room, width) => {
-    const chosen = painted(own, "");
-    const legend = chosen.showlegend === false ? 0 : legendHeight(data, room);
-    const shared = {
-      autosize: !width, height: 300 + legend, margin: { l: 46, r: 14, t: 24, b: 56 + legend },
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--ink") },
-      legend: {
-        orientation: "h", traceorder: "normal", yref: "container", y: 0.02, yanchor: "bottom", x: 0,
-        bgcolor: "rgba(0,0,0,0)",
-      },
-      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--muted"), activecolor: colour("--accent") },
-      hoverlabel: { bgcolor: colour("--paper"), bordercolor: colour("--rule"), font: { color: colour("--ink") } },
-      hovermode: "closest", dragmode: "zoom", separators: ".,",
-    };
-    const axes = {};
-    for (const name of ["xaxis", "yaxis"]) {
-      const given = chosen[name] || {};
-      axes[name] = { ...axis(), ...given, title: { standoff: 8, ...(given.title || {}) } };
+let room = root.clientWidth;
+addEventListener("resize", () => {
+  if (room === root.clientWidth) return;
+  room = root.clientWidth;
+  drawAll();
+  keepNames();
+});
+
+// On paper everything is open, and what was closed is closed again afterwards.
+let closed = [];
+addEventListener("beforeprint", () => {
+  closed = [...document.querySelectorAll("details:not([open])")];
+  for (const each of closed) each.open = true;
+  drawAll(PRINTED);
+});
+addEventListener("afterprint", () => {
+  for (const each of closed) each.open = false;
+  drawAll();
+});
+
+for (const button of document.querySelectorAll(".copy")) {
+  const code = button.parentElement.querySelector("code");
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const range = document.createRange();
+    range.selectNodeContents(code);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Selected";
     }
-    return { ...shared, ...chosen, ...axes, ...(width ? { width } : {}) };
-  };
-
-  const draw = (figure, width) => {
-    const views = plots[Number(figure.dataset.plot)];
-    const select = figure.querySelector("select");
-    const view = views[select ? Number(select.value) : 0];
-    const canvas = figure.querySelector(".canvas");
-    const room = width || canvas.clientWidth;
-    const config = {
-      responsive: true, displaylogo: false, displayModeBar: room >= 480, scrollZoom: false,
-      // Named one by one: others, such as those that share a plot, would send it somewhere.
-      modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
-    };
-    return Plotly.react(canvas, painted(view.data, ""), layout(view.layout, view.data, room, width), config);
-  };
-
-  const drawAll = (width) => Promise.all(figures.map((figure) => draw(figure, width)));
-
-  for (const figure of figures) {
-    const select = figure.querySelector("select");
-    if (select) select.addEventListener("change", () => draw(figure));
-  }
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
-  addEventListener("beforeprint", () => { root.dataset.print = ""; drawAll(PRINTED); });
-  addEventListener("afterprint", () => { delete root.dataset.print; drawAll(); });
-
-  for (const button of document.querySelectorAll(".copy")) {
-    const code = button.parentElement.querySelector("code");
-    button.hidden = false;
-    button.addEventListener("click", async () => {
-      const range = document.createRange();
-      range.selectNodeContents(code);
-      getSelection().removeAllRanges();
-      getSelection().addRange(range);
-      try {
-        await navigator.clipboard.writeText(code.textContent);
-        button.textContent = "Copied";
-      } catch {
-        button.textContent = "Selected";
-      }
-    });
-  }
-  drawAll().then(() => { root.dataset.drawn = String(figures.length); });
-})();
+  });
+}
+drawAll();
+keepNames();
+root.dataset.drawn = String(figures.length);

@@ -1,4 +1,4 @@
-"""The plots of a page, as plain data that plotly.js draws."""
+"""The plots of a page, as plain data that its script draws."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _of_pairs(report: Report, test: AbTest) -> Iterator[Plot]:
         data.append(_estimates(test.looks))
     allowed = exp(sign * tolerance(test.metric, test.max_drop).fail_below)
     layout = {
-        "xaxis": axis("pair"),
+        "xaxis": axis("pair", whole=True),
         "yaxis": _ratio_axis(
             f"B over A, {'p99' if test.metric == 'p99' else 'TPS'}",
             [1.0, allowed, *(ratio for trace in data for ratio in trace["y"])],
@@ -73,12 +73,23 @@ def _of_pairs(report: Report, test: AbTest) -> Iterator[Plot]:
 
 def _ratio_axis(title: str, ratios: list[float]) -> Plain:
     """Return an axis on which half and twice are as far from 1, with ticks that can be read."""
-    decades = range(floor(log10(min(ratios))), ceil(log10(max(ratios))) + 1)
-    if max(ratios) < 2 * min(ratios):
-        return axis(title, type="log")
+    low, high = min(ratios), max(ratios)
+    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
     if len(decades) > 4:
-        return axis(title, type="log", dtick=1)
-    return axis(title, type="log", tickvals=[step * 10.0**ten for ten in decades for step in (1, 2, 5)])
+        return axis(title, type="log")
+    return axis(title, type="log", tickvals=_steps(low, high) or _doublings(decades))
+
+
+def _steps(low: float, high: float) -> list[float]:
+    """Return even steps where all ratios lie near each other, one of them at 1: 0.9, 1, 1.1."""
+    step = next((step for step in (0.01, 0.02, 0.05, 0.1, 0.2) if high - low < 8 * step), None)
+    if step is None or high > 2 * low:
+        return []
+    return [round(count * step, 2) for count in range(floor(low / step), ceil(high / step) + 1)]
+
+
+def _doublings(decades: range) -> list[float]:
+    return [step * 10.0**ten for ten in decades for step in (1, 2, 5)]
 
 
 def _pairs(label: str, ratios: list[float], number: int) -> Plain:
@@ -89,7 +100,7 @@ def _pairs(label: str, ratios: list[float], number: int) -> Plain:
         "x": list(range(1, len(ratios) + 1)),
         "y": ratios,
         "marker": {"color": colour(number), "size": 8, "opacity": 0.7},
-        "hovertemplate": f"{label}, pair %{{x}}: %{{y:.3f}}<extra></extra>",
+        "hovertemplate": f"{label}, pair %{{x}}: %{{y:.3f}}",
     }
 
 
@@ -108,5 +119,5 @@ def _estimates(looks: tuple[Look, ...]) -> Plain:
             "color": "--ink",
         },
         "marker": {"color": "--ink", "size": 11, "symbol": "diamond"},
-        "hovertemplate": "after %{text} pairs: %{y:.3f}<extra></extra>",
+        "hovertemplate": "after %{text} pairs: %{y:.3f}",
     }

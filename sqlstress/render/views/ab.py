@@ -22,7 +22,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.wording import finite, listing
 from sqlstress.display import heading
-from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.figures import MISSING, count_cell, ms_cell, whole_cell
 from sqlstress.experiment import face_of
 from sqlstress.report import AbTest, Arm, Look, Report, Run
@@ -84,8 +84,8 @@ def _interrupted(report: Report) -> list[str]:
 def _table(report: Report, test: AbTest) -> Table:
     name, unit = NAMES[test.metric], " ms" if test.metric == "p99" else ""
     columns = (
-        Column("files", ("", "files")),
-        Column("processes", ("proc-", "esses")),
+        Column("files", ("", "files"), role=NAME),
+        Column("processes", ("proc-", "esses"), role=NAME),
         Column(f"A {name}{unit}", ("A", f"{name}{unit}")),
         Column(f"B {name}{unit}", ("B", f"{name}{unit}")),
         Column("pairs", ("", "pairs")),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.comparison import LETTERS, Compared, Comparison
 from sqlstress.analysis.wording import processes
-from sqlstress.display.blocks import Column, Table
+from sqlstress.display.blocks import NAME, Column, Table
 from sqlstress.display.clean import clean, shortened
 from sqlstress.display.figures import Figure, count_cell, ms_cell, table_of, whole_cell
 from sqlstress.display.measures import SYSTEMS, Measure
@@ -126,9 +126,9 @@ def _labels(compared: Compared) -> list[Figure[int]]:
     case = compared.table.case
     if not compared.table.sweeps:
         return [_case(compared)]
-    files = Figure[int](Column("files", ("", "files")), lambda row: whole_cell(case(row).buckets))
+    files = Figure[int](Column("files", ("", "files"), role=NAME), lambda row: whole_cell(case(row).buckets))
     processes = Figure[int](
-        Column("processes", ("proc-", "esses")), lambda row: whole_cell(case(row).concurrency)
+        Column("processes", ("proc-", "esses"), role=NAME), lambda row: whole_cell(case(row).concurrency)
     )
     return [files, processes] if compared.table.by_layout else [processes]
 

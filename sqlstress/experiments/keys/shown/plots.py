@@ -54,7 +54,7 @@ def _times(cells: list[Cell]) -> list[Plain]:
         own = [cell for cell in cells if _id(cell) == id_type]
         found.append(
             {
-                **_bars(id_type, number, f"%{{x}}, {id_type}: %{{y:.2f}} s<extra></extra>"),
+                **_bars(id_type, number, f"%{{x}}, {id_type}: %{{y:.2f}} s"),
                 "x": [name(cell.picks.schema) for cell in own],
                 "y": [cell.seconds for cell in own],
             }
@@ -67,7 +67,7 @@ def _spaces(cells: list[Cell]) -> list[Plain]:
     where = [[name(cell.picks.schema) for cell in cells], [_id(cell) for cell in cells]]
     return [
         {
-            **_bars(part, number, f"%{{y}}, {part}: %{{x:.2f}} MB<extra></extra>"),
+            **_bars(part, number, f"%{{y}}, {part}: %{{x:.2f}} MB"),
             "orientation": "h",
             "x": [(size(cell) or 0.0) / 1e6 for cell in cells],
             "y": where,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group
 from sqlstress.display import case_table
-from sqlstress.display.blocks import Column, Table
+from sqlstress.display.blocks import NAME, Column, Table
 from sqlstress.display.case_table import FAILED, PROCESSES, ROWS_PER_S, of_latency, of_trial
 from sqlstress.display.figures import (
     VERIFIED,
@@ -71,9 +71,9 @@ def _case(rows: list[Row]) -> tuple[Figure[Row], ...]:
     makers = {row.picks.made_by for row in rows}
     sizes = {row.run.case.concurrency for row in rows}
     return (
-        Figure(Column("schema", ("", "schema"), "left"), lambda row: row.picks.schema),
-        Figure(Column("id type", ("", "id type"), "left"), lambda row: row.picks.id_type),
-        *[Figure(Column("made by", ("made", "by"), "left"), _made_by)] * (len(makers) > 1),
+        Figure(Column("schema", ("", "schema"), "left", NAME), lambda row: row.picks.schema),
+        Figure(Column("id type", ("", "id type"), "left", NAME), lambda row: row.picks.id_type),
+        *[Figure(Column("made by", ("made", "by"), "left", NAME), _made_by)] * (len(makers) > 1),
         *[PROCESSES] * (len(sizes) > 1),
     )
 
@@ -161,8 +161,8 @@ def _written(published: Published, value: float) -> str | None:
 
 
 PUBLISHED: tuple[Figure[Beside], ...] = (
-    Figure(Column("schema", ("", "schema"), "left"), lambda one: one.published.schema),
-    Figure(Column("id type", ("", "id type"), "left"), lambda one: one.published.id_type),
+    Figure(Column("schema", ("", "schema"), "left", NAME), lambda one: one.published.schema),
+    Figure(Column("id type", ("", "id type"), "left", NAME), lambda one: one.published.id_type),
     Figure(Column("figure", ("", "figure"), "left"), lambda one: _figure(one.published)),
     Figure(Column("published", ("pub-", "lished")), lambda one: _written(one.published, one.published.value)),
     Figure(Column("here", ("", "here")), lambda one: _written(one.published, one.here)),

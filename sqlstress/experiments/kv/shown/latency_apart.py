@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, finite
-from sqlstress.display.plot import Plot, View, axis, counts_axis, line, name
+from sqlstress.display.plot import Plot, View, apart, axis, counts_axis, line, name
 from sqlstress.report import Latency, Trial
 from sqlstress.statistics.units import NS_PER_MS
 
@@ -28,7 +28,8 @@ def percentiles(group: Group) -> Iterator[Plot]:
             "Waits for the lock included. p50 and p99: half and 99% of the operations were as fast or faster."
         )
         first = max((n for n, view in enumerate(views) if view.label.startswith("replace")), default=0)
-        yield Plot("Latency percentiles", note, tuple(views), first)
+        many = any("multiples" in view.layout for view in views)
+        yield Plot("Latency percentiles", note, tuple(views), first, many)
 
 
 def sweeps(group: Group) -> bool:
@@ -54,13 +55,13 @@ def _by_processes(group: Group, kind: str) -> Iterator[View]:
                 known = _known(own, kind, figure)
                 if known:
                     label = f"{value} {percentile}"
-                    hover = f"{label}, %{{x}} processes: %{{y:.3g}} ms<extra></extra>"
+                    hover = f"{label}, %{{x}} processes: %{{y:.3g}} ms"
                     counts, ms = [count for count, _ in known], [one for _, one in known]
                     data.append(line(label, counts, ms, number, hover, dash))
         if data:
             xaxis = counts_axis("processes", (run.case.concurrency for run in group.runs))
             label = kind if len(layouts) == 1 else f"{kind}, {files(layout)}"
-            yield View(label, data, {"xaxis": xaxis, "yaxis": _MS})
+            yield View(label, data, {"xaxis": xaxis, "yaxis": _MS, **apart(data)})
 
 
 def _by_value(group: Group, kind: str) -> Iterator[View]:
@@ -74,7 +75,7 @@ def _by_value(group: Group, kind: str) -> Iterator[View]:
         data = []
         for number, (percentile, _, figure) in enumerate(_PERCENTILES):
             if known := _known(own, kind, figure):
-                hover = f"%{{x}}: {percentile} %{{y:.3g}} ms<extra></extra>"
+                hover = f"%{{x}}: {percentile} %{{y:.3g}} ms"
                 trace = line(percentile, [x for x, _ in known], [ms for _, ms in known], number, hover)
                 data.append({**trace, "mode": "markers"})
         if data:
@@ -82,7 +83,7 @@ def _by_value(group: Group, kind: str) -> Iterator[View]:
             yield View(kind if len(layouts) == 1 else f"{kind}, {files(layout)}", data, axes)
 
 
-_MS = axis("ms", type="log", exponentformat="none")
+_MS = axis("ms", type="log")
 
 
 def _known(own: list[tuple[Any, Trial]], kind: str, figure: Callable[[Latency], float | None]) -> list[Any]:

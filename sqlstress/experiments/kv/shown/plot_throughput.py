@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from sqlstress.analysis.group import Group, by_files
 from sqlstress.analysis.wording import files, finite, place, processes
-from sqlstress.display.plot import Plain, Plot, View, axis, colour, counts_axis, level, line
+from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, level, line
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 
@@ -37,15 +37,16 @@ def throughput(group: Group) -> Iterator[Plot]:
     layout_of = {
         "xaxis": counts_axis("processes", (point.processes for point in points)),
         "yaxis": axis(f"{group.unit} a second", range=[0, 1.05 * top]),
+        **apart(data),
     }
     note = "Dashed: the ideal, as many times the first point as there are processes."
     trials = " Bars: from the lowest trial to the highest." if any("error_y" in one for one in data) else ""
-    yield Plot("Throughput", note + trials, (View("", data, layout_of),))
+    yield Plot("Throughput", note + trials, (View("", data, layout_of),), wide="multiples" in layout_of)
 
 
 def _measured(unit: str, runs: list[Run], curve: list[tuple[int, float]], number: int) -> Plain:
     where = files(runs[0].case.buckets)
-    hover = f"%{{x}} processes on {where}: %{{y:,.0f}} {unit}/s<extra></extra>"
+    hover = f"%{{x}} processes on {where}: %{{y:,.0f}} {unit}/s"
     trace = line(where, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
     spread = _spreads(runs)
     if any(low < high for low, high in spread.values()):
@@ -71,6 +72,7 @@ def _ideal(layout: int, counts: list[int], ideal: list[float], number: int) -> P
         "mode": "lines",
         "opacity": 0.55,
         "showlegend": False,
+        "legendgroup": files(layout),
         "hoverinfo": "skip",
     }
 
@@ -85,7 +87,7 @@ def _by_layout(group: Group) -> Iterator[Plot]:
         "x": [files(point.files) for point in points],
         "y": [point.tps for point in points],
         "marker": {"color": colour(0)},
-        "hovertemplate": f"%{{x}}: %{{y:,.0f}} {group.unit}/s<extra></extra>",
+        "hovertemplate": f"%{{x}}: %{{y:,.0f}} {group.unit}/s",
     }
     layout = {"xaxis": axis(""), "yaxis": axis(f"{group.unit} a second"), "showlegend": False}
     yield Plot("Throughput", "Of all processes together.", (View("", [bars], layout),))
@@ -98,10 +100,11 @@ def over_time(group: Group) -> Iterator[Plot]:
         data = [trace for number, run in enumerate(runs) if (trace := window_line(run, number))]
         if data:
             axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} a second", rangemode="tozero")}
-            views.append(View(files(layout), data, axes))
+            views.append(View(files(layout), data, {**axes, **apart(data)}))
     if views:
         note = "By tenths of a second: a steady load stays level."
-        yield Plot("Over the window", note, tuple(views))
+        many = any("multiples" in view.layout for view in views)
+        yield Plot("Over the window", note, tuple(views), wide=many)
 
 
 def window_line(run: Run, number: int) -> Plain | None:
@@ -111,7 +114,7 @@ def window_line(run: Run, number: int) -> Plain | None:
     if not bins:
         return None
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
-    hover = f"{place(run.case)}, %{{x:.1f}} s: %{{y:,.0f}}/s<extra></extra>"
+    hover = f"{place(run.case)}, %{{x:.1f}} s: %{{y:,.0f}}/s"
     seconds = [round(BIN_S * count, 1) for count in range(len(totals) + 1)]
     # The last tenth has a width too.
     trace = line(place(run.case).partition(" on ")[0], seconds, [*totals, totals[-1]], number, hover)
@@ -157,5 +160,5 @@ def _marks(layout: int, measured: list[tuple[Run, Trial]], number: int, layouts:
         "y": y,
         "text": told,
         "marker": {"color": colour(number), "size": 9, "opacity": 0.6},
-        "hovertemplate": "%{text}, %{y:.2f} of an equal share<extra></extra>",
+        "hovertemplate": "%{text}, %{y:.2f} of an equal share",
     }

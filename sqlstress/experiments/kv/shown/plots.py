@@ -8,7 +8,7 @@ from functools import cache
 
 from sqlstress.analysis.group import Group, by_files
 from sqlstress.analysis.wording import files, finite, place
-from sqlstress.display.plot import Plain, Plot, View, axis, colour, counts_axis, line, name
+from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, line, name
 from sqlstress.experiments.kv.shown import plots_apart
 from sqlstress.experiments.kv.shown.plot_throughput import over_time, shares, throughput
 from sqlstress.experiments.kv.shown.wal import series_of
@@ -40,12 +40,12 @@ def wal_size(group: Group) -> Iterator[Plot]:
         if series and series.values and series.times_ns:
             seen = list(zip(series.times_ns, series.values, strict=False))
             where = name(group.place(run.case))
-            hover = f"{where}, %{{x:.2f}} s: %{{y:.2f}} MB<extra></extra>"
+            hover = f"{where}, %{{x:.2f}} s: %{{y:.2f}} MB"
             seconds, sizes = [ns / NS_PER_S for ns, _ in seen], [count / 1e6 for _, count in seen]
             trace = line(where, seconds, sizes, len(data), hover)
             data.append({**trace, "mode": "lines", "line": {**trace["line"], "shape": "hv"}})
     if data:
-        axes = {"xaxis": axis("seconds"), "yaxis": axis("MB", rangemode="tozero")}
+        axes = {"xaxis": axis("seconds"), "yaxis": axis("MB", rangemode="tozero"), **apart(data)}
         note = "All files together, as a process saw it that holds no connection."
         yield Plot("Size of the WALs", note, (View("", data, axes),), wide=True)
 
@@ -100,12 +100,12 @@ def _percentiles(measured: Measured, kind: str) -> Iterator[tuple[list[Plain], P
         known = [(count, ns) for count, one in found if (ns := finite(value(one))) and ns > 0]
         if known:
             counts, values = [count for count, _ in known], [ns / NS_PER_MS for _, ns in known]
-            hover = f"%{{x}} processes: {percentile} %{{y:.3g}} ms<extra></extra>"
+            hover = f"%{{x}} processes: {percentile} %{{y:.3g}} ms"
             data.append(line(percentile, counts, values, number, hover))
     if data:
         axes = {
             "xaxis": counts_axis("processes", (count for count, _ in found)),
-            "yaxis": axis("ms", type="log", exponentformat="none"),
+            "yaxis": axis("ms", type="log"),
         }
         yield data, axes
 
@@ -121,7 +121,7 @@ def histogram(group: Group) -> Iterator[Plot]:
         ]
         if data:
             axes = {
-                "xaxis": axis("ms", type="log", dtick=1, exponentformat="none"),
+                "xaxis": axis("ms", type="log"),
                 "yaxis": axis("% of operations", rangemode="tozero"),
                 "hovermode": "x",
             }

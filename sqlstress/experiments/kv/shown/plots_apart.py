@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlstress.analysis.group import Group, by_files
 from sqlstress.analysis.wording import files, finite, place
-from sqlstress.display.plot import Plain, Plot, View, axis, colour, counts_axis, level, line, name
+from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, level, line, name
 from sqlstress.experiments.kv.shown.latency_apart import percentiles, sweeps
 from sqlstress.experiments.kv.shown.plot_throughput import over_time, shares, window_line
 from sqlstress.report import Run
@@ -47,7 +47,8 @@ def throughput(group: Group) -> Iterator[Plot]:
             " Bars: from the lowest trial to the highest." if any("error_y" in one for one in data) else ""
         )
         axes = {"xaxis": xaxis, "yaxis": axis(f"{group.unit} a second", rangemode="tozero")}
-        yield Plot(title, note + spread, (View("", data, axes),))
+        more = apart(data)
+        yield Plot(title, note + spread, (View("", data, {**axes, **more}),), wide=bool(more))
 
 
 def _one_by_one(plots: Plots, group: Group) -> Iterator[Plot]:
@@ -81,7 +82,7 @@ def _shares_by_value(group: Group) -> Iterator[Plot]:
         "y": y,
         "text": told,
         "marker": {"color": colour(0), "size": 9, "opacity": 0.6},
-        "hovertemplate": "%{text}: %{y:.2f} of an equal share<extra></extra>",
+        "hovertemplate": "%{text}: %{y:.2f} of an equal share",
     }
     axes = {
         "xaxis": axis(name(group.setting), type="category"),
@@ -101,14 +102,15 @@ def _over_time_by_value(group: Group) -> Iterator[Plot]:
         for number, run in enumerate(runs):
             if trace := window_line(run, number):
                 value = name(group.value(run.case))
-                hover = f"{value}, %{{x:.1f}} s: %{{y:,.0f}}/s<extra></extra>"
+                hover = f"{value}, %{{x:.1f}} s: %{{y:,.0f}}/s"
                 data.append({**trace, "name": value, "hovertemplate": hover})
         if data:
             axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} a second", rangemode="tozero")}
-            views.append(View(files(layout), data, axes))
+            views.append(View(files(layout), data, {**axes, **apart(data)}))
     if views:
         note = "By tenths of a second: a steady load stays level."
-        yield Plot("Over the window", note, tuple(views))
+        many = any("multiples" in view.layout for view in views)
+        yield Plot("Over the window", note, tuple(views), wide=many)
 
 
 def _series(group: Group) -> list[Series]:
@@ -128,7 +130,7 @@ def _rising(group: Group, one: Series, number: int) -> Plain | None:
     curve = [(p.processes, p.tps) for p in sorted(part.points(), key=_processes) if p.files == layout]
     if not curve:
         return None
-    hover = f"{label}, %{{x}} processes: %{{y:,.0f}} {group.unit}/s<extra></extra>"
+    hover = f"{label}, %{{x}} processes: %{{y:,.0f}} {group.unit}/s"
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
     return _with_spread(trace, [runs[count] for count, _ in curve], [tps for _, tps in curve], number)
 
@@ -156,7 +158,7 @@ def _bar(group: Group, bars: list[tuple[str, Run, float]], number: int) -> Plain
         "x": [value for value, _, _ in bars],
         "y": [tps for _, _, tps in bars],
         "marker": {"color": colour(number)},
-        "hovertemplate": f"%{{x}}, {where}: %{{y:,.0f}} {group.unit}/s<extra></extra>",
+        "hovertemplate": f"%{{x}}, {where}: %{{y:,.0f}} {group.unit}/s",
     }
     return _with_spread(trace, [run for _, run, _ in bars], [tps for _, _, tps in bars], number)
 

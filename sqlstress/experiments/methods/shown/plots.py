@@ -51,17 +51,11 @@ def _view(label: str, runs: list[Run]) -> View | None:
         "y": rows,
         "z": [[log10(seconds) if seconds else None for seconds, _ in line] for line in found],
         "text": [[told for _, told in line] for line in found],
-        "texttemplate": "%{text}",
-        "textfont": {"color": "--ink"},
-        "hovertemplate": "%{y}, %{x}: %{text} s<extra></extra>",
-        "colorscale": [[0, "--cold-color"], [1, "--hot-color"]],
-        "showscale": False,
-        "xgap": 2,
-        "ygap": 2,
+        "hovertemplate": "%{y}, %{x}: %{text} s",
     }
     layout = {
-        "xaxis": axis(SCALES.get(label.partition(",")[0], "samples"), type="category", showgrid=False),
-        "yaxis": axis("", type="category", autorange="reversed", showgrid=False),
+        "xaxis": axis(SCALES.get(label.partition(",")[0], "samples"), type="category"),
+        "yaxis": axis("", type="category", autorange="reversed"),
         "height": 140 + 30 * len(rows),
     }
     return View(name(label), [heat], layout)

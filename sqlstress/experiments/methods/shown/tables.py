@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlstress.display.blocks import Column, Table
+from sqlstress.display.blocks import NAME, Column, Table
 from sqlstress.display.figures import MISSING, Figure, seconds_cell, table_of
 from sqlstress.experiments.methods.shown.cells import DONE, LIMIT, TIMEOUT, WRONG, Cell, Cells, Series
 from sqlstress.experiments.methods.shown.grids import (
@@ -19,8 +19,8 @@ from sqlstress.experiments.methods.shown.grids import (
 )
 
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
-_PHASE = Column("phase", ("", "phase"), "left")
-_METHOD = Column("method", ("", "method"), "left")
+_PHASE = Column("phase", ("", "phase"), "left", NAME)
+_METHOD = Column("method", ("", "method"), "left", NAME)
 
 
 def column(tricks: str) -> Column:

@@ -9,7 +9,7 @@ from sqlstress.analysis.finding import Part
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.display import heading
-from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.display.blocks import DETAIL, NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.shown import ResultShown, Tile, came_of
 from sqlstress.experiments.power_loss.result import PowerCuts, PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import (
@@ -57,10 +57,10 @@ class PowerLossShown(ResultShown[PowerLoss]):
 
 
 COLUMNS = (
-    Column("journal mode", ("journal", "mode"), align="left"),
-    Column("synchronous", ("synchro-", "nous"), align="left"),
-    Column("syncs/transaction", ("syncs/", "trans.")),
-    Column("images", ("", "images")),
+    Column("journal mode", ("journal", "mode"), "left", NAME),
+    Column("synchronous", ("synchro-", "nous"), "left", NAME),
+    Column("syncs/transaction", ("syncs/", "trans."), role=DETAIL),
+    Column("images", ("", "images"), role=DETAIL),
     Column("good", ("", "good")),
     Column("lost", ("", "lost")),
     Column("torn", ("", "torn")),
