@@ -78,9 +78,9 @@ def test_over_several_places_it_is_the_mean_and_where_it_differs_is_said() -> No
     full = [measured("full", 1000, NOISE, count) for count in (1, 4)]
     normal = [measured("normal", tps, NOISE[::-1], count) for tps, count in ((16_000, 1), (4000, 4))]
     assert told(*full, *normal) == (
-        "synchronous normal: 8.0 times full (7.8 to 8.2). Measured in transactions a second, as the mean over "
-        "1 and 4 processes on 1 file. normal reached 16 times at 1 process on 1 file but 4.0 times at 4 processes on "
-        "1 file."
+        "synchronous normal: 8.0 times full (7.8 to 8.2). Measured in transactions a second, as the mean "
+        "over 1 and 4 processes on 1 file. normal reached 16 times at 1 process on 1 file but 4.0 times at 4 "
+        "processes on 1 file."
     )
 
 
