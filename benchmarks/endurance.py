@@ -46,6 +46,7 @@ class Size:
             "key-space": self.keys,
             "duration": f"{self.window_s}s",
             "synchronous": "normal",
+            "repeat": 1,
             "seed": seed,
         }
         return [word for name, value in values.items() for word in (f"--{name}", str(value))]

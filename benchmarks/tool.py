@@ -45,6 +45,7 @@ class ToolCase:
             "verify": self.verify,
             "duration": f"{self.duration_s}s",
             "warmup": f"{self.warmup_s}s",
+            "repeat": 1,
             "seed": seed,
         }
         return [word for name, value in values.items() for word in (f"--{name}", str(value))]

@@ -48,15 +48,25 @@ from tests.rows import mostly_thorough
 from tests.test_examples import EXAMPLES, run, shortened
 
 README = ROOT / "README.md"
+COLUMNS = ROOT / "docs" / "reading.md"
+INDEX_OF_EXAMPLES = ROOT / "docs" / "plans.md"
 REFERENCE = ROOT / "docs" / "options.md"
 MAIN_COMMAND = "sqlstress --concurrency 1-8 --buckets 20"
 
-SHORT = "--concurrency 1,2 --duration 200ms --warmup 200ms --key-space 2000"
+MOST_LINES = 200
+SHORT = "--concurrency 1,2 --repeat 1 --duration 200ms --warmup 200ms --key-space 2000"
 AB_SHORT = "--concurrency 1 --read-ratio 1 --duration 50ms --warmup 0ms --key-space 20 --verify none"
 ADDED = {
     MAIN_COMMAND: SHORT,
+    "sqlstress -c 1-8 -b 1,20": SHORT,
     "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": SHORT,
-    "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": "--duration 300ms",
+    "sqlstress -c 4 --busy-timeout 0ms": "--duration 300ms --repeat 1 --max-failed 100%",
+    "sqlstress -c 8 --read-ratio 0": "--duration 300ms --repeat 1",
+    "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": "--duration 300ms --repeat 1",
+    "sqlstress -c 2 --read-ratio 0 --checkpointer restart --pinned-reader --busy-timeout 500ms": (
+        "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%"
+    ),
+    "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": "--duration 300ms --repeat 1",
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
     'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
     'sqlstress ab --a "" --b "" --concurrency 2': f"{AB_SHORT} --max-drop 90%",
@@ -81,6 +91,8 @@ Plans are shortened in the file.
 """
 ELSEWHERE = {
     "python -m pip install .": ".ci/run and the workflow install the project",
+    "python -m pip install '.[apsw]'": "the extra test brings apsw",
+    "python -m benchmarks.picture": "it draws the README's picture, which a test compares",
     "python -m pip install '.[test]'": ".ci/run runs the README's test command",
     "python -m pip install -e '.[test,lint]'": "as above",
     "python -m pytest": "this is it",
@@ -183,8 +195,13 @@ def test_no_command_is_excused_or_shortened_that_is_not_written_anywhere() -> No
     assert all((ROOT / command.split()[-1]).is_file() for command in written if PLAN.fullmatch(command))
 
 
-def test_the_readme_explains_every_column() -> None:
-    text = README.read_text(encoding="utf-8")
+def test_the_readme_is_read_in_a_few_screens() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def test_every_column_is_explained_where_the_readme_says() -> None:
+    assert "docs/reading.md#the-table" in links(README)
+    text = COLUMNS.read_text(encoding="utf-8")
     assert [figure.column.name for figure in FIGURES if f"**{figure.column.name}**" not in text] == []
 
 
@@ -200,10 +217,11 @@ def test_every_internal_link_resolves(page: Path) -> None:
             assert anchor in anchors(file), f"{page.name}: {target}"
 
 
-def test_the_readme_links_every_page_and_every_example() -> None:
-    wanted = [f"docs/{page.name}" for page in PAGES]
-    wanted += [f"examples/{path.name}" for path in EXAMPLES.iterdir() if path.is_file()]
-    assert sorted(set(wanted) - set(links(README))) == []
+def test_the_readme_links_every_page_and_one_of_them_every_example() -> None:
+    pages = {f"docs/{page.name}" for page in PAGES}
+    assert sorted(pages - {link.partition("#")[0] for link in links(README)}) == []
+    examples = {f"../examples/{path.name}" for path in EXAMPLES.iterdir() if path.is_file()}
+    assert sorted(examples - set(links(INDEX_OF_EXAMPLES))) == []
 
 
 def at(document: Any, path: str) -> Any:

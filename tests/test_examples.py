@@ -23,7 +23,7 @@ from tests.pages import ROOT, columns, have_one_form, shown
 
 EXAMPLES = ROOT / "examples"
 SHORT: dict[str, dict[str, Any]] = {
-    "kv": {"duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2},
+    "kv": {"repeat": 1, "duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2},
     "methods": {"scale": 20, "concurrency": [1, 2]},
     "keys": {"users": 40, "picks": 20, "items": 100, "concurrency": 2},
     "cycles": {"cycles": 5, "concurrency": 2},
@@ -327,6 +327,30 @@ def test_slowest_writes_shows_the_worst_case_first(
     assert left.value.code == 0
     assert first.startswith("20 files, 8 processes: p99 ")
     assert float(first.split()[5]) >= float(second.split()[5])
+
+
+def test_database_is_locked_meets_each_kind_and_what_avoids_it(tmp_path: Path) -> None:
+    _, _, _, *lines = run(
+        [str(EXAMPLES / "database_is_locked.py"), str(tmp_path)], tmp_path
+    ).stdout.splitlines()
+    told = [re.fullmatch(r".+ +([\d.]+) s  (\w+) after ([\d.]+) s", line) for line in lines]
+    answers = [(float(one[1]), one[2], float(one[3])) for one in told if one]
+    assert [(timeout_s, answer) for timeout_s, answer, _ in answers] == [
+        (0, "SQLITE_BUSY"),
+        (0.2, "SQLITE_BUSY"),
+        (5, "done"),
+        (5, "SQLITE_BUSY_SNAPSHOT"),
+        (5, "SQLITE_BUSY"),
+        (5, "done"),
+        (5, "SQLITE_BUSY_SNAPSHOT"),
+        (0.2, "SQLITE_BUSY"),
+        (0.2, "SQLITE_BUSY"),
+        (5, "SQLITE_BUSY"),
+        (5, "done"),
+    ]
+    # Of those with a time-out of 5 s nobody waits for so long: who is refused is so at once.
+    assert all(after_s < timeout_s for timeout_s, _, after_s in answers if timeout_s == 5)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.thorough

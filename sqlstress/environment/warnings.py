@@ -172,10 +172,11 @@ def few_cores(facts: Facts) -> Iterator[Warning]:
     """More processes than processors."""
     cores = facts.host.cores
     if cores is not None and facts.most_workers > cores:
+        many = f"Up to {facts.most_workers} processes on {cores} core{'s' * (cores != 1)}"
         yield Warning(
             "few-cores",
-            f"{cores} core{'s' * (cores != 1)} for up to {facts.most_workers} processes: read what more "
-            f"than {cores} reach as taking turns, whatever the store does.",
+            f"{many}: beyond {cores} they take turns at the processor, and the figures say as much of the "
+            "system's scheduler as of SQLite.",
         )
 
 

@@ -54,7 +54,9 @@ class Sweep:
                 # A worker that fails stops its own case only.
                 nothing_yet = not (self._measured_anything or isinstance(problem, WorkerFailure))
                 error = kept_reason(problem, self.cases[turn.case].driver, nothing_yet=nothing_yet)
-                self._runs[turn.case] = replace(self._runs[turn.case], error=error)
+                # Of what went wrong, the first thing explains the others.
+                run = _whole(self._runs[turn.case])
+                self._runs[turn.case] = replace(run, error=run.error or error)
             if number == len(order) - 1:
                 self._sync_after = _sync_now(bench)
             yield

@@ -19,7 +19,7 @@ from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
 from tests.rows import thorough
 
-SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "500")
+SHORT = ("--repeat", "1", "--duration", "50ms", "--warmup", "100ms", "--key-space", "500")
 
 
 class Log(Nobody):
@@ -57,12 +57,14 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
 
 
 def test_the_phases_come_in_their_order(cli: Cli, log: Log, tmp_path: Path) -> None:
-    said = cli("-c", "1,2", "-b", "3", "--repeat", "2", *SHORT)
+    said = cli("-c", "1,2", "-b", "3", *SHORT, "--repeat", "2")
     trial = ["preparing", "starting", "measuring", "verifying"]
     assert (said.code, said.err) == (0, "")
     assert log.told == [
-        "[1/2] 3 files, 1 process", *trial, *trial,
-        "[2/2] 3 files, 2 processes", *trial, *trial,
+        "[pass 1/2] 3 files, 1 process", *trial,
+        "[pass 1/2] 3 files, 2 processes", *trial,
+        "[pass 2/2] 3 files, 2 processes", *trial,
+        "[pass 2/2] 3 files, 1 process", *trial,
     ]  # fmt: skip
     # Prepared before the workers start, there until verified, and gone before the next trial begins.
     assert log.databases == {"preparing": 0, "starting": 3, "measuring": 3, "verifying": 3}
@@ -71,7 +73,7 @@ def test_the_phases_come_in_their_order(cli: Cli, log: Log, tmp_path: Path) -> N
 
 @pytest.mark.thorough
 def test_the_observer_hears_what_has_been_done_meanwhile(cli: Cli, log: Log) -> None:
-    cli("-c", "2", "--driver", "dry", "--duration", "500ms", "--warmup", "100ms", "--key-space", "500")
+    cli("-c", "2", "--driver", "dry", "--repeat", "1", "--duration", "500ms", "--warmup", "100ms", "--key-space", "500")
     assert log.operations > 0
 
 
@@ -134,7 +136,7 @@ def test_a_pragma_that_was_not_taken_says_what_was_asked_and_what_it_is(cli: Cli
 
 
 def test_too_few_keys_for_a_batch_in_every_file_are_refused(cli: Cli, tmp_path: Path) -> None:
-    said = cli("-b", "20", "--batch", "10", "--key-space", "40", "--duration", "50ms")
+    said = cli("-b", "20", "--batch", "10", "--key-space", "40", "--duration", "50ms", "--repeat", "1")
     assert (said.code, said.out, len(said.lines)) == (2, "", 1)
     assert "raise --key-space, or lower --batch or --buckets" in said.err
     assert list(tmp_path.iterdir()) == []

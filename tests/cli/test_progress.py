@@ -24,7 +24,7 @@ from tests.crash_report import KILLS
 from tests.engine.processes import Command, sqlstress
 from tests.power_report import power_cuts, power_loss
 
-SHORT = ("-c", "1,2", "--driver", "dry", "--key-space", "500")
+SHORT = ("-c", "1,2", "--driver", "dry", "--key-space", "500", "--repeat", "1")
 
 
 class FakeTqdm:

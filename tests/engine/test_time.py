@@ -21,6 +21,8 @@ KV = (
     "2",
     "--key-space",
     "500",
+    "--repeat",
+    "1",
     "--duration",
     "200ms",
     "--warmup",
@@ -28,7 +30,7 @@ KV = (
     "--synchronous",
     "off",
 )
-DRY = ("kv", "-c", "1", "--driver", "dry", "--duration", "50ms", "--warmup", "50ms")
+DRY = ("kv", "-c", "1", "--driver", "dry", "--repeat", "1", "--duration", "50ms", "--warmup", "50ms")
 SAVED = ("-o", "report.json", "--quiet")
 
 STEPPING = """

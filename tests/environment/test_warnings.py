@@ -161,6 +161,14 @@ def test_more_workers_than_cores_are_noted(workers: int, expected: dict[str, boo
     assert codes(replace(SOUND, most_workers=workers)) == expected
 
 
+def test_more_workers_than_cores_make_the_figures_those_of_the_scheduler_too() -> None:
+    (note,) = warn(replace(SOUND, most_workers=8))
+    assert note.text == (
+        "Up to 8 processes on 4 cores: beyond 4 they take turns at the processor, and the figures say as "
+        "much of the system's scheduler as of SQLite."
+    )
+
+
 def test_without_a_database_only_the_host_counts() -> None:
     nothing = replace(
         SOUND, builds=(), file_system=FileSystem("tmpfs", "", ""), settings=(Settings(journal_mode="off"),)

@@ -17,17 +17,19 @@ from tests.engine.processes import Command
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 
 HELD = Path(__file__).with_name("held.py")
-SHORT = ("--key-space", "500", "--warmup", "50ms", "--duration", "100ms")
+SLICE = ("--key-space", "500", "--warmup", "50ms", "--duration", "100ms")
+SHORT = (*SLICE, "--repeat", "1")
 EXPERIMENTS = {
     "methods": ("methods", "--phase", "insert", "--scale", "20", "--driver", "sqlite3"),
     "keys": ("keys", "--schema=no-key", "--id-type=uuid4", "--users=20", "--picks=10", "--items=60"),
     "cycles": ("cycles", "--cycles", "3", "--settings", "wal"),
     "crash": ("crash", "--rounds", "2", "--seed", "1"),
-    "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "-c", "2", *SHORT),
+    "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "-c", "2", *SLICE),
 }
 """Small measurements of the commands other than kv and run."""
 PLAN = """
 workload = "kv"
+repeat = 1
 key-space = 500
 warmup = "50ms"
 concurrency = 2

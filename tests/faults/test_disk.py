@@ -15,9 +15,10 @@ from tests.faults.commands import Held, left
 from tests.faults.surroundings import BALLAST, bounded, fill, linux, posix, small_disk
 from tests.rows import thorough
 
-KV = ("kv", "--warmup", "50ms", "--duration", "100ms", "--quiet")
+KV = ("kv", "--warmup", "50ms", "--duration", "100ms", "--repeat", "1", "--quiet")
 PLAN = """
 workload = "kv"
+repeat = 1
 key-space = 20000
 warmup = "50ms"
 duration = "100ms"

@@ -49,6 +49,8 @@ def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start
         "dry",
         "-c",
         "1",
+        "--repeat",
+        "1",
         "--duration",
         "10ms",
         "--warmup",

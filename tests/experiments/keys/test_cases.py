@@ -38,6 +38,7 @@ WRITTEN: dict[str, list[Any]] = {
     "busy": ["fair"],
     "driver": ["dry", "apsw"],
     "verify": ["none"],
+    "max-failed": ["10%"],
     "seed": ["7"],
 }
 """Values of every option that are right by themselves."""

@@ -257,7 +257,7 @@ def test_the_title_of_several_reports_is_what_they_say_beside_each_other() -> No
     ours = [read(FOLDER_OF_REPORTS / f"{name}.json") for name in ("linux-1-and-20-files", "linux-20-files")]
     title, (beside, a, b) = headings(report_html(*ours))
     assert title == beside and title.startswith("B reached ")
-    assert a.startswith("Report A: Best: ") and b.startswith("Report B: Best: ")
+    assert a.startswith("Report A: Highest: ") and b.startswith("Report B: Highest: ")
 
 
 def folded(page: str) -> list[str]:

@@ -45,7 +45,7 @@ def _highest(group: Group, runs: Sequence[Run]) -> Finding:
     return Finding(
         "best",
         f"Highest: {rounded(best.median_tps() or 0.0)} {group.unit} a second, with {places([best.case])}. "
-        "So few trials don't tell that from noise: measure with --repeat 5.",
+        "One trial of each case does not tell that from noise; --repeat 5 does.",
     )
 
 

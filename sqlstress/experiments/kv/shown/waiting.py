@@ -149,10 +149,15 @@ def _snapshots(group: Group) -> Iterator[Finding]:
     if group.case.spec.begin != "deferred":
         return
     number, cases = _tally(group, lambda trial: trial.busy_snapshot)
-    if number:
+    # With fair waits BUSY is counted whenever somebody looks again for the lock: it is no refusal there.
+    waits = group.case.settings.busy == "fair"
+    refused, others = (0, []) if waits else _tally(group, lambda trial: trial.busy)
+    if number or refused:
+        where = places([*cases, *others])
+        more = f", and after a BUSY that came at once: {whole(refused)}" if refused else ""
         yield Finding(
             "busy-snapshot",
-            f"Transactions begun again after BUSY_SNAPSHOT: {whole(number)}, at {places(cases)}. "
+            f"Transactions begun again after BUSY_SNAPSHOT: {whole(number)}{more}, at {where}. "
             "A deferred transaction that has read can't wait for its turn to write: "
             "use BEGIN IMMEDIATE (--begin immediate).",
         )

@@ -25,8 +25,8 @@ def measured(files: int, *totals: float, noise: float = 0.02, count: int = 5) ->
 def test_of_single_trials_only_the_highest_is_told_and_what_it_is_worth() -> None:
     told = findings(*curve(1, 1000, 900), *curve(20, 1100, 12_345))
     assert told["best"] == (
-        "Highest: 12,300 transactions a second, with 2 processes on 20 files. So few trials don't tell that "
-        "from noise: measure with --repeat 5."
+        "Highest: 12,300 transactions a second, with 2 processes on 20 files. One trial of each case does not "
+        "tell that from noise; --repeat 5 does."
     )
     assert not told.keys() & {"plateau", "still-rising", "cannot-tell", "layouts"}
 

@@ -173,6 +173,21 @@ def test_busy_snapshot_under_deferred_advises_begin_immediate() -> None:
     assert "BEGIN IMMEDIATE (--begin immediate)" in told["busy-snapshot"]
 
 
+def test_a_deferred_transaction_that_was_refused_with_a_plain_busy_is_counted_too() -> None:
+    case = Case(spec=Load(begin="deferred", update_ratio=0.5))
+    told = findings(run(1, 2, trial(busy_snapshot=7, busy=4158), case=case), run(1, 1, case=case))
+    assert told["busy-snapshot"].startswith(
+        "Transactions begun again after BUSY_SNAPSHOT: 7, and after a BUSY that came at once: 4,158, "
+        "at 2 processes on 1 file."
+    )
+    assert "busy-snapshot" in findings(run(1, 2, trial(busy=3), case=case))
+
+
+def test_a_look_at_the_lock_by_fair_waits_is_no_refusal() -> None:
+    case = Case(spec=Load(begin="deferred"), settings=Settings(busy="fair"))
+    assert "busy-snapshot" not in findings(run(1, 2, trial(busy=4158), case=case))
+
+
 def test_deferred_transactions_that_were_never_refused_are_left_alone() -> None:
     assert "busy-snapshot" not in findings(run(1, 2, case=Case(spec=Load(begin="deferred"))))
 
