@@ -15,7 +15,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, too_noisy
 from sqlstress.analysis.wording import between, listing, place, places, times
 from sqlstress.report.case import Case
-from sqlstress.statistics.ratios import FEWEST, Passes, Ratio
+from sqlstress.statistics.ratios import Passes, Ratio
 
 Place = tuple[int, int]
 """Files and processes."""
@@ -113,7 +113,7 @@ def _clause(value: str, ratio: Ratio | None, estimate: float, base: str) -> str:
 def _noise(ratios: Mapping[str, Ratio | None], passes: Passes[str]) -> str:
     """Return what would say more, where something could not be told."""
     if None in ratios.values():
-        return f" So few trials don't tell that from noise: measure with --repeat 5 ({FEWEST} at least)."
+        return " So few trials do not tell that from noise; --repeat 5 does."
     known = [ratio for ratio in ratios.values() if ratio]
     if all(ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below for ratio in known):
         return ""
