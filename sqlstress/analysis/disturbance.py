@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import percent, times
+from sqlstress.analysis.wording import finite, percent, times
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.statistics.units import format_ms
 
@@ -17,7 +17,8 @@ CHANGED_OVER = 2.0
 
 def taken(trial: Trial) -> float:
     """Return the share of the processors that others took during a trial; 0 where it was not observed."""
-    return (trial.foreign_share or 0.0) + (trial.stolen_share or 0.0)
+    shares = (finite(trial.foreign_share), finite(trial.stolen_share))
+    return min(1.0, sum(share for share in shares if share))
 
 
 def disturbed(run: Run) -> bool:
@@ -31,7 +32,7 @@ def disturbances(group: Group, environment: Environment) -> Iterator[str]:
     met = [(run, trial) for run in group.runs for trial in run.valid if taken(trial) > NOTED_OVER]
     if met:
         most = max((trial for _, trial in met), key=taken)
-        stolen = (most.stolen_share or 0) > (most.foreign_share or 0)
+        stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
         who = "other guests of the hypervisor" if stolen else "other programs"
         cases = group.places(dict.fromkeys(run.case for run, _ in met))
         yield (
