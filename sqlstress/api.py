@@ -76,7 +76,8 @@ class Report:
         """What is not as it should be, a line each, the gravest first."""
         from sqlstress.analysis.ending import endings
 
-        return tuple(one.text.removeprefix("Error: ") for one in endings(self.document) if one.text)
+        said = (one.text or one.reason for one in endings(self.document))
+        return tuple(one.removeprefix("Error: ") for one in said if one)
 
     @property
     def interrupted(self) -> bool:

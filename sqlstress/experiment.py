@@ -97,6 +97,8 @@ class Experiment:
     """Experiments of which this is the same are shown and compared in the same tables; "": its name."""
     one_table: Callable[[Case], Case] = _one_table
     """A case without what may differ within a table."""
+    traits: Callable[[Case], Mapping[str, str]] = lambda case: {}
+    """A case in words, by option: cases that differ in one of them only share a table. None: they don't."""
     same_work: Callable[[Case], Case] = _itself
     """A case without what says nothing of the work that was done."""
     may_be_unknown: Mapping[str, tuple[str, Callable[[Case], int | None]]] = field(default_factory=dict)

@@ -65,6 +65,12 @@ def columns(text: str) -> list[tuple[str, ...]]:
     return [names for names, _ in tables(text)]
 
 
+def have_one_form(shown: tuple[str, ...], printed: tuple[str, ...]) -> bool:
+    """Say whether two tables are of one form: where figures are wide, some columns leave for want of room."""
+    narrow, wide = sorted((shown, printed), key=len)
+    return bool(narrow) and [name for name in wide if name in narrow] == [*narrow]
+
+
 def anchors(page: Path) -> list[str]:
     """Return the anchors that GitHub gives a page's headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)

@@ -37,6 +37,7 @@ from tests.pages import (
     blocks,
     columns,
     first_cells,
+    have_one_form,
     links,
     outputs,
     shown,
@@ -153,12 +154,6 @@ def run_by_a_test() -> list[str]:
     """Return every command of the documentation that is run here, each once however many pages have it."""
     written = dict.fromkeys(command for page in WRITTEN for command in written_commands(page))
     return [command for command in written if command not in ELSEWHERE and not PLAN.fullmatch(command)]
-
-
-def have_one_form(shown: tuple[str, ...], printed: tuple[str, ...]) -> bool:
-    """Say whether two tables are of one form: where figures are wide, some columns leave for want of room."""
-    narrow, wide = sorted((shown, printed), key=len)
-    return bool(narrow) and [name for name in wide if name in narrow] == [*narrow]
 
 
 @pytest.mark.parametrize(

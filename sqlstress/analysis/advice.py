@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from statistics import median
 
+from sqlstress.analysis.answers import answer
 from sqlstress.analysis.finding import Finding, interruption
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.wording import duration, finite, listing, percent, place, places, plural, times, whole
+from sqlstress.analysis.joined import joined
+from sqlstress.analysis.wording import duration, finite, listing, percent, plural, times, whole
 from sqlstress.experiment import face_of
 from sqlstress.report import Check, Report, Run
 from sqlstress.report.case import Case
@@ -33,7 +35,7 @@ def failures(group: Group) -> Iterator[Finding]:
             reasons.setdefault((bool(run.valid), reason), []).append(run.case)
     for (partly, reason), cases in reasons.items():
         code, told = ("case-incomplete", "Not wholly measured") if partly else ("case-failed", "Not measured")
-        yield Finding(code, f"{told} at {places(cases)}: {reason.removesuffix('.')}.")
+        yield Finding(code, f"{told} at {group.places(cases)}: {reason.removesuffix('.')}.")
 
 
 def _reason(run: Run) -> str | None:
@@ -49,9 +51,9 @@ def wrong_data(group: Group) -> Iterator[Finding]:
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:SHOWN]:
         told = "; ".join(_told(check) for check in run.verdict.checks if check.status == "failed")
-        yield Finding("data-wrong", f"FAILED at {place(run.case)}: {told}.")
+        yield Finding("data-wrong", f"FAILED at {group.place(run.case)}: {told}.")
     if len(wrong) > SHOWN:
-        rest = places(run.case for run in wrong[SHOWN:])
+        rest = group.places(run.case for run in wrong[SHOWN:])
         yield Finding("data-wrong", f"FAILED at {rest} too: the JSON report has the counter-examples.")
 
 
@@ -72,7 +74,7 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
                 found = limits.setdefault((check.status, check.note), {})
                 found.setdefault(check.name, []).append(run.case)
     for (status, note), checks in limits.items():
-        where = places(case for cases in checks.values() for case in cases)
+        where = group.places(case for cases in checks.values() for case in cases)
         what = "Undecided" if status == "unknown" else "Proved in part"
         because = f": {note}" if note else ""
         yield Finding(f"proof-{status}", f"{what} at {where} ({listing(list(checks))}){because}.")
@@ -81,12 +83,12 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 def advise_group(group: Group) -> tuple[Finding, ...]:
     """Return what the runs of one table say."""
     own = face_of(group.case).show().findings
-    return tuple(chain.from_iterable(topic(group) for topic in (wrong_data, failures, own)))
+    return tuple(chain.from_iterable(topic(group) for topic in (wrong_data, failures, answer, own)))
 
 
 def advise(report: Report) -> tuple[Finding, ...]:
     """Return what a report says: all its groups, and what was not measured."""
-    told = chain.from_iterable(map(advise_group, group_runs(report.runs)))
+    told = chain.from_iterable(map(advise_group, joined(group_runs(report.runs))))
     return (*told, *missing(report))
 
 
@@ -122,8 +124,8 @@ def _unsteady(group: Group) -> Iterator[Finding]:
         largest = max((change for _, change in changes), key=abs)
         yield Finding(
             "not-steady",
-            f"Not steady at {places(case for case, _ in changes)}: the second half of the window was up to "
-            f"{_against_the_first(largest)}. Measure longer (--duration).",
+            f"Not steady at {group.places(case for case, _ in changes)}: the second half of the window was "
+            f"up to {_against_the_first(largest)}. Measure longer (--duration).",
         )
 
 
@@ -146,7 +148,7 @@ def _spread(group: Group) -> Iterator[Finding]:
         rates = [rate for trial in run.valid if (rate := finite(trial.tps)) is not None]
         middle = finite(run.median_tps())
         if len(rates) == 2 and middle:
-            ranges.append(((max(rates) - min(rates)) / middle, place(run.case)))
+            ranges.append(((max(rates) - min(rates)) / middle, group.place(run.case)))
     if ranges:
         widest, where = max(ranges)
         yield Finding("spread", f"Trials of the same case differ by up to {percent(widest)} ({where}).")
@@ -161,7 +163,7 @@ def _harness(group: Group) -> Iterator[Finding]:
         if cost and rate:
             # Beside a real store, with colder caches and neighbours on the processor, it takes longer.
             measured = _mean_share([worker.harness_share for worker in trial.workers])
-            costs.append((max(measured, cost * rate / NS_PER_S), cost, place(run.case)))
+            costs.append((max(measured, cost * rate / NS_PER_S), cost, group.place(run.case)))
     if costs:
         share, cost, where = max(costs)
         yield Finding(
@@ -173,7 +175,7 @@ def _harness(group: Group) -> Iterator[Finding]:
 
 def _proof(group: Group) -> Iterator[Finding]:
     shares = [
-        (share, place(run.case))
+        (share, group.place(run.case))
         for run, trial in group.measured()
         if (share := _mean_share([worker.proof_share for worker in trial.workers]))
     ]

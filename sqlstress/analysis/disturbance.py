@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from sqlstress.analysis.wording import finite, percent, places, times
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import finite, percent, times
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.statistics.units import format_ms
 
@@ -26,14 +27,14 @@ def disturbed(run: Run) -> bool:
     return bool(met) and 2 * sum(met) >= len(met)
 
 
-def disturbances(runs: Iterable[Run], environment: Environment) -> Iterator[str]:
+def disturbances(group: Group, environment: Environment) -> Iterator[str]:
     """Yield what a reader must know before any figure."""
-    met = [(run, trial) for run in runs for trial in run.valid if taken(trial) > NOTED_OVER]
+    met = [(run, trial) for run in group.runs for trial in run.valid if taken(trial) > NOTED_OVER]
     if met:
         most = max((trial for _, trial in met), key=taken)
         stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
         who = "other guests of the hypervisor" if stolen else "other programs"
-        cases = places(dict.fromkeys(run.case for run, _ in met))
+        cases = group.places(dict.fromkeys(run.case for run, _ in met))
         yield (
             f"{who} took up to {percent(taken(most))} of the processors at {cases}: measure again where less "
             "else is running, or read these figures as those of a shared machine."

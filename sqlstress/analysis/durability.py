@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlstress.report import SyncCost
+from sqlstress.report.power_failure import risk
 from sqlstress.statistics.units import format_ms
 
 # Syncs of a one-page commit at synchronous OFF, NORMAL, FULL and EXTRA, as counted with strace on Linux.
@@ -21,14 +22,6 @@ _OF_FILES = {
 _OF_FOLDERS = {"delete": (0, 1, 1, 2), "truncate": (0, 1, 1, 1), "persist": (0, 1, 1, 1)}
 # Windows syncs no folder, and on macOS a folder gets a plain fsync whatever the files get.
 _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
-
-_ON_POWER_FAILURE = {
-    ("wal", "normal"): "a power failure can lose the last commits",
-    ("delete", "normal"): "a power failure can undo the last commit, and rarely corrupt the database",
-    ("delete", "full"): "a power failure can undo the last commit",
-    ("truncate", "normal"): "a power failure can undo the last commit, or a part of it: a damaged file",
-    ("persist", "normal"): "a power failure can rarely corrupt the database",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +79,22 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
     """
     found = durability_of(effective, sync)
     if found is None:
-        return "What a commit waits for is not known: journal_mode and synchronous were not read back."
+        return _UNKNOWN
     caveats = "".join(f"; {text}" for text in _caveats(found) if text)
-    return f"{found.name}: {waits(found)}{_cost(found, sync)}{caveats}."
+    return f"{_waited(found, sync)}{caveats}."
+
+
+def describe_waits(effective: Mapping[str, str], sync: SyncCost | None) -> str:
+    """Return the same without what may be lost: where power cuts were tried, their verdict says that."""
+    found = durability_of(effective, sync)
+    return _UNKNOWN if found is None else f"{_waited(found, sync)}."
+
+
+_UNKNOWN = "What a commit waits for is not known: journal_mode and synchronous were not read back."
+
+
+def _waited(found: Durability, sync: SyncCost | None) -> str:
+    return f"{found.name}: {waits(found)}{_cost(found, sync)}"
 
 
 def waits(found: Durability) -> str:
@@ -109,9 +115,9 @@ def _cost(found: Durability, sync: SyncCost | None) -> str:
 
 
 def _caveats(found: Durability) -> tuple[str, ...]:
-    crash = "a crash can corrupt the database" if found.journal in ("memory", "off") else ""
-    if found.level == "off":
-        return crash, "a power failure can lose commits or corrupt the database"
+    no_journal = found.journal in ("memory", "off")
+    crash = "a crash can corrupt the database" if no_journal else ""
+    # Whoever has no journal need not be told of the power failure beside the crash.
+    power = "" if no_journal and found.syncs else risk(found.journal, found.level).told
     stays = found.syncs and not found.reaches_the_medium
-    cache = "fsync leaves it in the drive's cache" if stays else ""
-    return crash, _ON_POWER_FAILURE.get((found.journal, found.level), ""), cache
+    return crash, power, "fsync leaves it in the drive's cache" if stays else ""

@@ -23,6 +23,8 @@ class Ending(NamedTuple):
     """The exit code that it asks for."""
     text: str = ""
     """What is wrong, in a line; empty where the report itself says so."""
+    reason: str = ""
+    """What the report says of it: for those who are not shown the report."""
 
 
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
@@ -116,7 +118,7 @@ def _of_results(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     tried = parts(report)
     for part in tried:
         if part.verdict.code == WRONG:
-            yield Ending(BAD, f"Error: {part.verdict.text}")
+            yield Ending(BAD, reason=f"Error: {part.verdict.text}")
     for part in tried:
         if part.error:
             yield Ending(FAILURE, f"Error: {part.name} was not tried to its end: {part.error}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlstress.analysis.wording import finite, percent
+from sqlstress.analysis.wording import finite, listing, percent, place, places
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
@@ -14,6 +14,8 @@ from sqlstress.statistics.ratios import FEWEST, Passes, Ratio
 from sqlstress.target import stores_nothing
 
 T = TypeVar("T")
+LONGEST_VALUE = 24
+"""Characters of a value in a table and in sentences."""
 
 ERROR = 0.05
 """With this probability at most, anything that is concluded from the noise of a report is wrong."""
@@ -43,6 +45,37 @@ class Group:
     """One or more, in the order of the report."""
     groups: int = 1
     """How many groups the report has: what is concluded of all of them is to hold together."""
+    setting: str = ""
+    """The option in which its parts differ: "synchronous"; "" where it has no parts."""
+    parts: tuple[Group, ...] = ()
+    """Its runs by their value of that option, each a group of its own."""
+
+    def value(self, case: Case) -> str:
+        """Return a case's value of the option in which the parts differ: "normal"; "" without parts."""
+        value = face_of(case).traits(case).get(self.setting, "") if self.setting else ""
+        return value if len(value) <= LONGEST_VALUE else f"{value[: LONGEST_VALUE - 1]}…"
+
+    def place(self, case: Case) -> str:
+        """Return which of its cases it is: "normal, 8 processes on 1 file"; where a value is enough, that."""
+        if self.parts and len(self.parts) == len(self.runs):
+            return self.value(case)
+        return ", ".join(filter(None, (self.value(case), place(case))))
+
+    def places(self, cases: Iterable[Case]) -> str:
+        """Return which of its cases they are; of a value that has them all, the value only."""
+        if not self.parts:
+            return places(cases)
+        meant = set(cases)
+        whole, some = [], []
+        for part in self.parts:
+            own = [run.case for run in part.runs if run.case in meant]
+            if len(own) == len(part.runs):
+                whole.append(self.value(part.case))
+            elif own:
+                some.append(f"{self.setting} {self.value(part.case)} with {places(own)}")
+        if len(whole) == len(self.parts):
+            return "every case"
+        return listing([*([f"{self.setting} {listing(whole)}"] if whole else []), *some])
 
     @property
     def unit(self) -> str:
@@ -137,11 +170,15 @@ MOST_PASSES = 1000
 
 def noise(tested: Tested) -> str:
     """Say why passes can't tell, and how many would."""
-    needed = tested.needed()
-    passes = f"{tested.passes} passes are too noisy"
+    return too_noisy(tested.passes, tested.needed())
+
+
+def too_noisy(count: int, needed: int) -> str:
+    """Say that so many passes can't tell, and how many would."""
+    passes = f"{count} passes are too noisy"
     if needed > MOST_PASSES:
         return f"{passes}, and so would {MOST_PASSES:,} be: measure where less else is running"
-    many = max(needed, tested.passes + 1)
+    many = max(needed, count + 1)
     return f"{passes}. About {many} would tell {percent(EQUAL)} (--repeat {many})"
 
 

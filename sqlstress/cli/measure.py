@@ -37,8 +37,8 @@ def measure(
         saver.at_end(report, opening.kept_folder)
     found = endings(report, strict=strict, saved=saver.saved())
     for ending in found:
-        if ending.text:
-            complain(ending.text)
+        if said := ending.text or ("" if saver.prints else ending.reason):
+            complain(said)
     if saver.problem:
         complain(f"Error: {saver.problem}")
     return exit_code(found) or (FAILURE if saver.problem else FINE)

@@ -89,6 +89,11 @@ class Saver:
                     "Split the plan, or save what it shows too: -o report.html -o report.csv."
                 )
 
+    @property
+    def prints(self) -> bool:
+        """Whether whoever looks on is shown the report."""
+        return bool(self._terminal)
+
     def saved(self) -> list[str]:
         """Return the names of the files that have been written by now."""
         return list(self._written)

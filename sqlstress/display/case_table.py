@@ -29,6 +29,7 @@ from sqlstress.statistics.ratios import spread
 
 FAILED = "failed"
 _LONGEST_CASE = 30
+_BROKEN = {"synchronous": ("synchro-", "nous"), "checkpointer": ("check-", "pointer")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,20 @@ def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
         return None if latency is None or not latency.count else ms_cell(figure(latency))
 
     return cell
+
+
+def apart(group: Group) -> tuple[Figure[Row], ...]:
+    """Return the column of the option in which the parts of a group differ; none of one without parts."""
+    if not group.setting:
+        return ()
+    name = group.setting.replace("-", " ")
+    return (Figure(Column(name, _two_lines(name), "left", NAME), lambda row: group.value(row.run.case)),)
+
+
+def _two_lines(name: str) -> tuple[str, str]:
+    """Return a heading on two lines: broken at its last space, or where a long word can be."""
+    before, _, after = name.rpartition(" ")
+    return _BROKEN.get(name, (before, after))
 
 
 def _case(row: Row) -> str:
@@ -128,7 +143,9 @@ _MEANINGS = {
 def common_table(group: Group) -> Table:
     """Return the table of what can be said of every case."""
     first = FILES if face_of(group.case).sweeps else CASE
-    return table_of(rows_of(group), (first, *COMMON), ("longest wait ms", "fairness", "rows/s"))
+    return table_of(
+        rows_of(group), (*apart(group), first, *COMMON), ("longest wait ms", "fairness", "rows/s")
+    )
 
 
 def common_legend(group: Group, table: Table) -> str:

@@ -9,7 +9,7 @@ from sqlstress.analysis.disturbance import disturbances
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import amount, busy_policy, places
+from sqlstress.analysis.wording import amount, busy_policy, listing
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
@@ -57,8 +57,8 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
         for warning in run.warnings:
             if warning.code not in told and warning.text not in general:
                 cases.setdefault(warning.text, []).append(run.case)
-    own = [f"{text} (At {places(where)}.)" for text, where in cases.items()]
-    met = disturbances(group.runs, environment)
+    own = [f"{text} (At {group.places(where)}.)" for text, where in cases.items()]
+    met = disturbances(group, environment)
     return tuple(f"Warning: {text}" for text in (*general, *own, *met))
 
 
@@ -90,11 +90,10 @@ def _method(group: Group) -> Iterator[str]:
 
 def _settings(group: Group) -> Iterator[str]:
     """Yield how locks are waited for, and the settings that were chosen for all runs alike."""
-    settings = group.case.settings
-    yield busy_policy(settings)
+    yield listing(list(dict.fromkeys(busy_policy(run.case.settings) for run in group.runs)), "or")
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
-    named += [f"{name}={value}" for name, value in settings.pragmas]
+    named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
     if named:
         yield " ".join(named)
 

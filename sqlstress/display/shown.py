@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from itertools import chain
 from typing import ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -12,6 +11,7 @@ from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
 from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import listing
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.case_table import common_legend, common_table
 from sqlstress.display.compared_plots import bar_plots, line_plots
@@ -32,6 +32,22 @@ TIME = Measure(
     "time: how long the work took",
     of_trial(lambda trial: seconds_cell(trial.seconds)),
 )
+
+
+OF_ALL: tuple[Topic, ...] = (partial_proofs, trust)
+"""What is said of all parts of a group together."""
+
+
+def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
+    """Yield what is said of each part of a group, once where it is the same of all."""
+    told: dict[Finding, list[str]] = {}
+    for part in group.parts or (group,):
+        for finding in topic(part):
+            told.setdefault(finding, []).append(group.value(part.case))
+    for finding, values in told.items():
+        of_all = len(values) == max(1, len(group.parts))
+        where = "" if of_all else f"[{group.setting} {listing(values)}] "
+        yield Finding(finding.code, f"{where}{finding.text}")
 
 
 class Shown:
@@ -56,7 +72,8 @@ class Shown:
 
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield what there is to say."""
-        return chain.from_iterable(topic(group) for topic in self.topics)
+        for topic in self.topics:
+            yield from topic(group) if topic in OF_ALL else by_part(topic, group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
         """Yield the plots of a group."""

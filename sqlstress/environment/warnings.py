@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from sqlstress.environment.facts import Facts, level
 from sqlstress.report import Warning
+from sqlstress.report.power_failure import risk
 from sqlstress.statistics.units import format_ms
 
 NO_DISK_UNDER_NS = 20_000
@@ -133,32 +134,16 @@ def apple_fullfsync(facts: Facts) -> Iterator[Warning]:
 
 
 def durability(facts: Facts) -> Iterator[Warning]:
-    """What a power failure can take, by journal mode and synchronous."""
-    levels = facts.levels
-    if any(synchronous == "off" for _, synchronous in levels):
-        yield Warning(
-            "durability",
-            "synchronous=OFF: a power failure can lose acknowledged commits or corrupt the database; "
-            "choose --synchronous full to survive one.",
-        )
-    if ("wal", "normal") in levels:
-        yield Warning(
-            "durability",
-            "synchronous=NORMAL in WAL mode: a power failure can lose acknowledged commits; "
-            "choose --synchronous full to keep them.",
-        )
-    if levels & {("delete", "normal"), ("truncate", "normal"), ("persist", "normal")}:
-        yield Warning(
-            "durability",
-            "synchronous=NORMAL with a rollback journal: a power failure can undo commits or corrupt the "
-            "database; choose --synchronous extra to survive one.",
-        )
-    if ("delete", "full") in levels:
-        yield Warning(
-            "durability",
-            "A rollback journal removed without a sync: a power failure can undo the last commit; "
-            "choose --synchronous extra to keep it.",
-        )
+    """What a power failure can take, by journal mode and synchronous; what has no journal is told apart."""
+    for journal, synchronous in sorted(facts.levels):
+        found = risk(journal, synchronous)
+        if found.cure:
+            where = "in WAL mode" if journal == "wal" else f"with a {journal.upper()} journal"
+            yield Warning(
+                "durability",
+                f"synchronous={synchronous.upper()} {where}: {found.told}; "
+                f"choose --synchronous {found.cure}.",
+            )
 
 
 def no_journal_on_disk(facts: Facts) -> Iterator[Warning]:

@@ -28,7 +28,8 @@ def test_a_durable_commit_waits_for_one_sync() -> None:
 
 def test_wal_and_normal_wait_for_no_sync() -> None:
     assert told("wal", "normal") == (
-        "WAL, synchronous=NORMAL: no commit waits for a sync; a power failure can lose the last commits."
+        "WAL, synchronous=NORMAL: no commit waits for a sync; "
+        "a power failure can lose what was committed since the last checkpoint."
     )
 
 

@@ -100,7 +100,8 @@ def test_what_was_lost_exits_1_and_what_ended_early_is_said_after_it() -> None:
     early = replace(report.results["crash"], error="no space.")
     found = endings(replace(report, results={"crash": early}))
     assert [ending.code for ending in found] == [1, 4]
-    assert found[0].text.startswith("Error: FAILED: after 300 kills")
+    assert found[0].text == "", "the report says it, and once is enough"
+    assert found[0].reason.startswith("Error: FAILED: after 300 kills")
     assert found[1].text == "Error: process death was not tried to its end: no space."
 
 
@@ -119,7 +120,16 @@ def test_a_crash_test_that_is_stopped_says_how_far_it_came() -> None:
     assert stopped == Ending(130, "Stopped after 2,000 of 2,000 images.")
 
 
-def test_power_cuts_that_lose_something_exit_1() -> None:
-    (found,) = endings(power_report(power_loss(power_cuts("wal", "normal"))))
-    assert found.code == 1
-    assert found.text.startswith("Error: FAILED: of 2,000 images")
+@pytest.mark.parametrize(
+    ("mode", "level"), [("wal", "normal"), ("delete", "full"), ("wal", "off"), ("memory", "full")]
+)
+def test_power_cuts_that_lose_what_sqlite_documents_are_no_failure(mode: str, level: str) -> None:
+    assert endings(power_report(power_loss(power_cuts(mode, level)))) == ()
+
+
+@pytest.mark.parametrize("matrix", [False, True])
+def test_power_cuts_that_do_worse_exit_1_alone_and_in_a_matrix(matrix: bool) -> None:
+    torn = replace(power_cuts("wal", "normal"), torn=1)
+    (found,) = endings(power_report(replace(power_loss(torn), matrix=matrix)))
+    assert (found.code, found.text) == (1, "")
+    assert found.reason.startswith("Error: FAILED: worse than SQLite documents. WAL with NORMAL: of 2,000")

@@ -82,20 +82,33 @@ def test_writers_are_killed_and_nothing_is_lost(cli: Cli, tmp_path: Path, option
     assert [path.name for path in tmp_path.iterdir()] == ["crash.json"]
 
 
+DAMAGING = (
+    *("--rounds", "4", "--seed", "0", "--journal-mode", "off", "--synchronous", "off"),
+    *("--batch", "100", "--cache-size", "10"),
+)
+"""What leaves torn records whenever writers are killed."""
+
+
 @pytest.mark.fault(
     area="crash",
     injected="writers killed that keep no journal",
     outcome="exit code 1; which records are torn, and what to use instead",
 )
 def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli, tmp_path: Path) -> None:
-    options = ("--journal-mode", "off", "--synchronous", "off", "--batch", "100", "--cache-size", "10")
-    said = cli("crash", "--rounds", "4", "--seed", "0", *options, "-o", "crash.json")
+    said = cli("crash", *DAMAGING, "-o", "crash.json")
     assert said.code == 1
-    assert said.err.startswith("Error: FAILED: after 12 kills ")
-    assert "journal_mode=OFF keeps nothing on disk to roll back with" in said.err
+    assert said.err == "", "the report says it, and once is enough"
+    assert "FAILED: after 12 kills " in said.out
+    assert "journal_mode=OFF keeps nothing on disk to roll back with" in " ".join(said.out.split())
     found = kills_of(tmp_path)
     assert found.verdict.counterexamples[0].startswith("round ")
     assert found.databases > 1
+
+
+def test_what_is_not_printed_is_told_on_stderr(cli: Cli) -> None:
+    said = cli("crash", *DAMAGING, "--quiet")
+    assert (said.code, said.out, len(said.lines)) == (1, "", 1)
+    assert said.err.startswith("Error: FAILED: after 12 kills ")
 
 
 def test_a_proof_of_nothing_is_inconclusive(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

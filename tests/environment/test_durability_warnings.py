@@ -70,7 +70,7 @@ def test_the_librarys_own_level_counts_where_none_is_asked_for() -> None:
         ("delete", "normal", "corrupt"),
         ("delete", "full", "undo"),
         ("delete", "extra", ""),
-        ("truncate", "normal", "corrupt"),
+        ("truncate", "normal", "damaged"),
         ("truncate", "full", ""),
         ("persist", "normal", "corrupt"),
         ("persist", "full", ""),

@@ -78,10 +78,22 @@ def test_escape_sequences_of_an_error_never_reach_the_terminal() -> None:
 
 
 def test_runs_of_different_settings_stand_in_tables_of_their_own() -> None:
+    other = with_case(driver="apsw", duration_s=9.0)
+    text = report_text(replace(EXAMPLE, runs=(*EXAMPLE.runs, *other.runs)))
+    assert text.count("veri-") == 2
+    assert "driver sqlite3" in text and "driver apsw" in text
+
+
+def test_runs_that_differ_in_one_setting_share_a_table_of_which_the_first_sentence_compares_them() -> None:
     other = with_case(driver="apsw")
     text = report_text(replace(EXAMPLE, runs=(*EXAMPLE.runs, *other.runs)))
-    assert text.count("veri-") == text.count("- Highest: ") == 2
-    assert "driver sqlite3" in text and "driver apsw" in text
+    assert text.count("veri-") == 1
+    assert "\n- driver apsw: 1.0 times sqlite3. Measured in transactions a" in text
+    assert next(line.split()[:3] for line in text.splitlines() if line.startswith("apsw")) == [
+        "apsw",
+        "1",
+        "1",
+    ]
 
 
 def test_a_column_of_rows_a_second_stands_where_it_fits() -> None:

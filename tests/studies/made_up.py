@@ -17,11 +17,12 @@ from sqlstress.experiments.crash.result import ACKNOWLEDGED, Kills
 from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.experiments.power_loss import study as power_loss
 from sqlstress.experiments.power_loss.proof import Finding
-from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, LOST, TORN, PowerLoss
+from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.experiments.power_loss.study import PowerStudy, Recording
 from sqlstress.plan import cases_of
 from sqlstress.report import Check, Report, Trial, Verdict
 from sqlstress.report.case import Case
+from sqlstress.report.power_failure import CORRUPT, GOOD, LOST, TORN
 from sqlstress.statistics.gate import Look
 from sqlstress.studies import sweep
 from sqlstress.studies.ab import AbStudy

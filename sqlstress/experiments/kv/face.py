@@ -12,6 +12,8 @@ from sqlstress.experiments.kv.spec import Checkpointing, Extra, Load
 from sqlstress.options.option import chosen, options_of
 from sqlstress.plan.ask import Ask, check_locking, is_exclusive
 from sqlstress.report.case import COMMON, SETTINGS, Case, Settings, common
+from sqlstress.report.traits import UNSET, traits
+from sqlstress.statistics.units import format_duration
 from sqlstress.targets import target_of
 
 MOST_DATA = 1 << 40
@@ -151,6 +153,17 @@ def _guess_s(case: Case) -> float:
     return load + KEY_S * keys + BUCKET_S * case.buckets
 
 
+def _traits(case: Case) -> dict[str, str]:
+    """Return a case by option; who checkpoints is one, whatever follows from it."""
+    own, beside = traits(case), case.spec.checkpointing or Checkpointing()
+    often = beside.interval_s != Checkpointing().interval_s
+    every = f" every {format_duration(beside.interval_s)}" if often else ""
+    pinned = " + pinned reader" if beside.pinned_reader else ""
+    if beside.mode != "none":
+        own["wal-autocheckpoint"] = UNSET  # it has to be 0 then
+    return {**own, "checkpointer": f"{beside.mode}{every}{pinned}"}
+
+
 KV = Experiment(
     name="kv",
     spec=Load,
@@ -175,6 +188,7 @@ KV = Experiment(
     extra=Extra,
     cases=cases,
     does="random gets and writes, in transactions",
+    traits=_traits,
     work_of=layout,
     sweeps=True,
     windowed=True,

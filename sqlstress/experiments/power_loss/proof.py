@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, KINDS, LOST, TORN
 from sqlstress.experiments.power_loss.transactions import Contents, Transaction, contents_after
+from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN
 
 
 class Span(NamedTuple):

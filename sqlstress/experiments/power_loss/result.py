@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sqlstress.report.case import Case
-
-GOOD, LOST, TORN, CORRUPT = KINDS = ("good", "lost", "torn", "corrupt")
-"""What an image is, from good to worst; of several files the worst one counts."""
+from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class PowerCuts:
 
     @property
     def worst(self) -> str:
-        """The worst kind that was met."""
+        """The worst kind that was met; of several files in an image the worst one counts."""
         met = {GOOD: self.good, LOST: self.lost, TORN: self.torn, CORRUPT: self.corrupt}
         return next((kind for kind in reversed(KINDS) if met[kind]), GOOD)
 

@@ -16,12 +16,13 @@ from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.power_loss.images import Image, images
 from sqlstress.experiments.power_loss.load import Load
 from sqlstress.experiments.power_loss.proof import Finding, History, Remains, worst
-from sqlstress.experiments.power_loss.result import GOOD, PowerCuts, PowerLoss
+from sqlstress.experiments.power_loss.result import PowerCuts, PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import name
 from sqlstress.experiments.power_loss.spec import Extra
 from sqlstress.experiments.power_loss.transactions import READ, Row
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
+from sqlstress.report.power_failure import GOOD
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.disk.device import Device
 from sqlstress.targets.sqlite.disk.operations import Operation, Sync, SyncFolder

@@ -11,6 +11,7 @@ from sqlstress.analysis.check import Checked
 from sqlstress.analysis.comparison import Comparison
 from sqlstress.analysis.finding import interruption, results
 from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.joined import joined
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
 from sqlstress.experiment import face_of
@@ -67,7 +68,7 @@ def report_sections(report: Report) -> Iterator[Section]:
     if report.results:
         yield Section(tuple(_results(report)))
         return
-    for group in group_runs(report.runs):
+    for group in joined(group_runs(report.runs)):
         yield Section(tuple(_group(group, report)), group)
     closing = [finding.text for finding in missing(report)]
     closing += ["Nothing was measured."] * (not report.runs)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.power_loss.proof import Finding, History, Remains, Span, worst
-from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, LOST, TORN
 from sqlstress.experiments.power_loss.transactions import contents_after, transactions
+from sqlstress.report.power_failure import CORRUPT, GOOD, LOST, TORN
 
 COUNT = 12
 CHANGES = list(transactions(Random(1), COUNT, 4096))

@@ -9,10 +9,11 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiments.power_loss.images import images
-from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, LOST, PowerLoss
+from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.experiments.power_loss.study import PowerStudy
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
+from sqlstress.report.power_failure import CORRUPT, GOOD, LOST
 from sqlstress.studies.carry_out import follow
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.disk.device import Device

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import listing
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.figures import share_cell
 from sqlstress.display.measures import RATIO, SPREAD, TPS, Measure, of_trial, p99, shape_cell
@@ -66,7 +67,7 @@ class KeyValueShown(Shown):
     )
 
     def what(self, group: Group) -> str:
-        return _classic(group.case) if group.case.workload == "classic" else _key_value(group.case)
+        return _classic(group.case) if group.case.workload == "classic" else _key_value(group)
 
     def blocks(self, group: Group) -> Iterator[Block]:
         table = build(group)
@@ -105,12 +106,26 @@ def _beside(case: Case) -> str:
     return f"checkpointer {beside.mode} every {beside.interval_s:g} s{pinned}"
 
 
-def _key_value(case: Case) -> str:
-    load = case.spec
-    keys = f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}"
-    values = f"{format_count(load.value_size)}-byte values"
-    others = [wal.words(case.spec.checkpointing)] if case.spec.checkpointing else []
-    return "; ".join((_mix(load), keys, values, *others))
+def _key_value(group: Group) -> str:
+    loads = [part.case.spec for part in group.parts or (group,)]
+    if group.setting == "checkpointer":
+        beside = ["who checkpoints differs"]
+    else:
+        beside = [wal.words(loads[0].checkpointing)] if loads[0].checkpointing else []
+    return "; ".join((*(_each(part, loads) for part in (_mix, _keys, _values)), *beside))
+
+
+def _each(part: Callable[[Load], str], loads: Sequence[Load]) -> str:
+    """Return what is said of a part of loads, each thing once."""
+    return listing(list(dict.fromkeys(map(part, loads))), "or")
+
+
+def _keys(load: Load) -> str:
+    return f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}"
+
+
+def _values(load: Load) -> str:
+    return f"{format_count(load.value_size)}-byte values"
 
 
 def _mix(load: Load) -> str:

@@ -97,7 +97,7 @@ def over_time(group: Group) -> Iterator[Plot]:
     """Yield the throughput in each tenth of a second of the window, layout by layout."""
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
-        data = [trace for number, run in enumerate(runs) if (trace := _over_time(run, number))]
+        data = [trace for number, run in enumerate(runs) if (trace := window_line(run, number))]
         if data:
             axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} a second", rangemode="tozero")}
             views.append(View(files(layout), data, {**axes, **apart(data)}))
@@ -107,7 +107,8 @@ def over_time(group: Group) -> Iterator[Plot]:
         yield Plot("Over the window", note, tuple(views), wide=many)
 
 
-def _over_time(run: Run, number: int) -> Plain | None:
+def window_line(run: Run, number: int) -> Plain | None:
+    """Return the throughput of a run in each tenth of a second; None where it was not observed."""
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
     if not bins:

@@ -9,6 +9,7 @@ from functools import cache
 from sqlstress.analysis.group import Group, by_files
 from sqlstress.analysis.wording import files, finite, place
 from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, line, name
+from sqlstress.experiments.kv.shown import plots_apart
 from sqlstress.experiments.kv.shown.plot_throughput import over_time, shares, throughput
 from sqlstress.experiments.kv.shown.wal import series_of
 from sqlstress.report import Latency, Run, Trial
@@ -19,6 +20,10 @@ from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 
 def plots(group: Group) -> Iterator[Plot]:
     """Yield the plots of a group for which it has figures."""
+    if group.parts:
+        yield from plots_apart.plots(group, histogram)
+        yield from wal_size(group)
+        return
     yield from throughput(group)
     yield from shares(group)
     yield from percentiles(group)
@@ -34,7 +39,7 @@ def wal_size(group: Group) -> Iterator[Plot]:
         series = series_of(trial, WAL_SIZE)
         if series and series.values and series.times_ns:
             seen = list(zip(series.times_ns, series.values, strict=False))
-            where = place(run.case)
+            where = name(group.place(run.case))
             hover = f"{where}, %{{x:.2f}} s: %{{y:.2f}} MB"
             seconds, sizes = [ns / NS_PER_S for ns, _ in seen], [count / 1e6 for _, count in seen]
             trace = line(where, seconds, sizes, len(data), hover)

@@ -18,6 +18,7 @@ from sqlstress.display.case_table import (
     TOTAL,
     Cell,
     Row,
+    apart,
     of_latency,
     rows_of,
     spread_legend,
@@ -29,7 +30,7 @@ from sqlstress.report import Latency, Trial
 
 def build(group: Group) -> Table:
     """Return the table of a group's runs."""
-    return table_of(rows_of(group), FIGURES, _leaving(group))
+    return table_of(rows_of(group), (*apart(group), *FIGURES), _leaving(group))
 
 
 def _leaving(group: Group) -> tuple[str, ...]:

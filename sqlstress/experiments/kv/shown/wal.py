@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, processes, size
 from sqlstress.display.blocks import Block, Column, Paragraph, Picture
-from sqlstress.display.case_table import FILES, PROCESSES, Cell, Row, rows_of
+from sqlstress.display.case_table import FILES, PROCESSES, Cell, Row, apart, rows_of
 from sqlstress.display.figures import MISSING, Figure, count_cell, ms_cell, share_cell, table_of
 from sqlstress.experiment import has_window
 from sqlstress.experiments.kv.spec import Checkpointing
@@ -103,6 +103,11 @@ def series_of(trial: Trial, name: str) -> Series | None:
     return next((one for one in trial.series if one.name == name and one.worker is None), None)
 
 
+def _name(group: Group, case: Case) -> str:
+    """Return what stands before a picture; where a value says which case it is, nothing else."""
+    return group.place(case) if group.parts else f"{files(case.buckets)}, {processes(case.concurrency)}"
+
+
 LEVELS = " ▁▂▃▄▅▆▇█"
 WIDTH = 32
 """Characters over which the window is drawn."""
@@ -112,7 +117,7 @@ def picture(group: Group) -> Iterator[str]:
     """Yield a line for each run of which the size of the WALs was seen as the window went on."""
     seen = ((run.case, series_of(trial, WAL_SIZE)) for run, trial in group.measured())
     lines = [(case, series) for case, series in seen if series and series.values]
-    names = [f"{files(case.buckets)}, {processes(case.concurrency)}" for case, _ in lines]
+    names = [_name(group, case) for case, _ in lines]
     width = max(map(len, names), default=0)
     if lines:
         yield "Size of the WALs over the window, all files together, up to:"
@@ -161,8 +166,8 @@ def words(asked: Checkpointing) -> str:
 
 def blocks(group: Group) -> Iterator[Block]:
     """Yield what the checkpoints and the WALs did; nothing where nobody looked."""
-    if group.case.spec.checkpointing and any(group.measured()):
-        table = table_of(rows_of(group), _FIGURES)
+    if any(run.case.spec.checkpointing for run, _ in group.measured()):
+        table = table_of(rows_of(group), (*apart(group), *_FIGURES), _LEAVING)
         yield table
         yield Paragraph(f"{'; '.join(text for name, text in _MEANINGS.items() if name in table.headers)}.")
     if lines := tuple(picture(group)):
@@ -189,6 +194,7 @@ def _megabytes(count: int | None) -> str | None:
     return None if count is None else count_cell(count / 1e6)
 
 
+_LEAVING = ("share of time", "longest ms")
 _FIGURES = (
     FILES,
     PROCESSES,

@@ -5,32 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding
-from sqlstress.analysis.wording import listing, plural, rounded, whole
-from sqlstress.experiments.power_loss.result import CORRUPT, GOOD, KINDS, LOST, TORN, PowerCuts, PowerLoss
+from sqlstress.analysis.wording import listing, plural, whole
+from sqlstress.experiments.power_loss.result import PowerCuts, PowerLoss
+from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN, Risk, risk
 
-_ALLOWED = {
-    "wal": {"normal": LOST, "full": GOOD, "extra": GOOD},
-    "delete": {"full": LOST, "extra": GOOD},
-    "truncate": {"full": GOOD, "extra": GOOD},
-    "persist": {"full": GOOD, "extra": GOOD},
-}
-"""The worst that SQLite lets a power cut do, by journal mode and level; whatever is not here may corrupt.
-
-Source: https://www.sqlite.org/pragma.html#pragma_synchronous
-"""
-_CURES = {
-    ("wal", "normal"): "NORMAL syncs no commit: use FULL.",
-    ("delete", "full"): "FULL leaves the journal's deletion unsynced, and a journal that is back undoes its "
-    "transaction: use EXTRA.",
-}
+_NO_WORSE = "No configuration did worse than SQLite documents."
+_SPOILED = Risk(
+    CORRUPT,
+    "a power failure can take acknowledged transactions with the sector that was being written",
+    "SQLite was told that a write leaves the bytes beside it alone (psow=1), and this disk does not",
+)
 
 
-def allowed(loss: PowerLoss, cuts: PowerCuts) -> str:
-    """Return the worst kind of image that SQLite lets a power cut leave of a configuration."""
-    settings = cuts.case.settings
-    if loss.spoils and loss.told_powersafe and settings.journal_mode == "wal":
-        return CORRUPT  # it was told what isn't so
-    return _ALLOWED.get(settings.journal_mode, {}).get(settings.synchronous or "", CORRUPT)
+def risk_of(loss: PowerLoss, cuts: PowerCuts) -> Risk:
+    """Return what SQLite's documentation lets a power cut do to a configuration."""
+    journal_mode, synchronous = _levels(cuts)
+    if loss.spoils and loss.told_powersafe and journal_mode == "wal" and synchronous != "off":
+        return _SPOILED
+    return risk(journal_mode, synchronous)
+
+
+def _levels(cuts: PowerCuts) -> tuple[str, str]:
+    """Return journal mode and synchronous, as they were read back where they were."""
+    settings, effective = cuts.case.settings, cuts.effective
+    return (
+        effective.get("journal_mode", settings.journal_mode),
+        effective.get("synchronous", settings.synchronous or ""),
+    )
+
+
+def has_lost(loss: PowerLoss) -> bool:
+    """Say whether a configuration lost anything at all, be it as documented."""
+    return any(cuts.worst != GOOD for cuts in loss.configurations)
 
 
 def power_verdict(loss: PowerLoss) -> Finding:
@@ -39,7 +45,11 @@ def power_verdict(loss: PowerLoss) -> Finding:
         return Finding(UNPROVED, "Nothing is proved: no image was checked.")
     if not loss.is_proved:
         return Finding(WRONG, f"FAILED: {_unproved(loss.control)}")
-    return _of_matrix(loss) if loss.matrix else _of_one(loss, loss.configurations[0])
+    if worse := [cuts for cuts in loss.configurations if _breaks(loss, cuts)]:
+        told = "; ".join(f"{name(cuts)}: {_found(cuts)}" for cuts in worse)
+        return Finding(WRONG, f"FAILED: worse than SQLite documents. {told}.")
+    said = _NO_WORSE if loss.matrix else _of_one(loss, loss.configurations[0])
+    return Finding(PROVED, f"{said} {_control(loss)}")
 
 
 def _unproved(control: PowerCuts) -> str:
@@ -51,24 +61,34 @@ def _unproved(control: PowerCuts) -> str:
     )
 
 
-def _of_one(loss: PowerLoss, cuts: PowerCuts) -> Finding:
+def _of_one(loss: PowerLoss, cuts: PowerCuts) -> str:
+    """Return what came of a configuration that did no worse than it may."""
+    found = risk_of(loss, cuts)
     if cuts.worst == GOOD:
-        return Finding(
-            PROVED,
+        more = f" SQLite allows more: {found.told}." if found.told else ""
+        return (
             f"Nothing was lost: all of {plural(cuts.images, 'image')} of the disk held every acknowledged "
-            f"transaction, whole, in sound files. {_control(loss)}",
+            f"transaction, whole, in sound files.{more}"
         )
-    counts = ((cuts.lost, "lost acknowledged transactions"), (cuts.torn, "held torn ones"))
-    found = [f"{whole(count)} {what}" for count, what in (*counts, (cuts.corrupt, "were corrupt")) if count]
-    cure = _CURES.get((cuts.case.settings.journal_mode, cuts.case.settings.synchronous or ""), "")
-    cure = cure if cuts.worst == allowed(loss, cuts) else ""
-    return Finding(
-        WRONG, f"FAILED: of {plural(cuts.images, 'image')} {listing(found)}{_most(cuts)}. {cure}".rstrip()
+    why = f"{found.why}: " if found.why else ""
+    return f"As SQLite documents, {_found(cuts)}. {why}{found.told}. {_cure(loss, found)}"
+
+
+def _found(cuts: PowerCuts) -> str:
+    """Return what was wrong with the images of a configuration."""
+    counts = (
+        (cuts.lost, "lost acknowledged transactions"),
+        (cuts.torn, "held torn ones"),
+        (cuts.corrupt, "were corrupt"),
     )
+    found = [f"{whole(count)} {what}" for count, what in counts if count]
+    return f"of {plural(cuts.images, 'image')} {listing(found)}"
 
 
-def _most(cuts: PowerCuts) -> str:
-    return f" ({whole(cuts.most_lost)} in an image at most)" if cuts.most_lost else ""
+def _cure(loss: PowerLoss, found: Risk) -> str:
+    if found is _SPOILED:
+        return "To keep every commit on such a disk, open with psow=0 (--psow off)."
+    return f"To keep every commit, use {found.cure.upper() or 'WAL with FULL'}."
 
 
 def _control(loss: PowerLoss) -> str:
@@ -78,13 +98,6 @@ def _control(loss: PowerLoss) -> str:
         f"{name(loss.control)}, which must fail, did so in {whole(failed)} of "
         f"{plural(loss.control.images, 'image')}: lost, torn and corrupt ones are found where there are any."
     )
-
-
-def _of_matrix(loss: PowerLoss) -> Finding:
-    if worse := [cuts for cuts in loss.configurations if _breaks(loss, cuts)]:
-        names = listing([f"{name(cuts)} ({cuts.worst})" for cuts in worse])
-        return Finding(WRONG, f"FAILED: worse than SQLite lets a power cut be: {names}.")
-    return Finding(PROVED, f"No configuration did worse than SQLite lets it. {_control(loss)}")
 
 
 def _is_worse(one: str, other: str) -> bool:
@@ -100,24 +113,19 @@ def advice(loss: PowerLoss) -> Iterator[Finding]:
         others = listing([name(cuts) for cuts in safe if cuts is not least])
         yield Finding(
             "power-safe",
-            f"Use {name(least)}: nothing was lost, and of what lost nothing it syncs least, "
-            f"{rounded(syncs_each(least), 2)} times a transaction here."
+            f"Use {name(least)}: nothing was lost, and of what lost nothing it syncs least."
             + (f" As safe here: {others}." if others else ""),
         )
-    if losing:
-        most = max(cuts.most_lost for cuts in losing)
+    if documented := [cuts for cuts in losing if risk_of(loss, cuts).told]:
+        told = "; ".join(f"{name(cuts)}: {risk_of(loss, cuts).told}" for cuts in documented)
         yield Finding(
-            "power-losing",
-            f"{listing(list(map(name, losing)))} lost acknowledged transactions, {whole(most)} at once at "
-            "most, and tore none: use them where the latest may be lost.",
+            "power-losing", f"Where the latest commits may be lost, these will do, which tear none. {told}."
         )
     if breaking:
-        broken = sum(cuts.worst in (TORN, CORRUPT) for cuts in breaking)
         others = "other one" if len(breaking) == 1 else f"{whole(len(breaking))} others"
         yield Finding(
             "power-breaking",
-            f"The {others} can tear or corrupt a file, and {whole(broken)} did: not for what must be there "
-            "after a power cut.",
+            f"The {others} can tear or corrupt a file: not for what must be there after a power cut.",
         )
 
 
@@ -132,7 +140,7 @@ def _able(loss: PowerLoss, *kinds: str) -> Sequence[PowerCuts]:
     return [
         cuts
         for cuts in loss.configurations
-        if max(cuts.worst, allowed(loss, cuts), key=KINDS.index) in kinds and cuts.images
+        if max(cuts.worst, risk_of(loss, cuts).worst, key=KINDS.index) in kinds and cuts.images
     ]
 
 
@@ -152,7 +160,7 @@ def power_findings(loss: PowerLoss) -> Iterator[Finding]:
 
 
 def _breaks(loss: PowerLoss, cuts: PowerCuts) -> bool:
-    return _is_worse(cuts.worst, allowed(loss, cuts))
+    return _is_worse(cuts.worst, risk_of(loss, cuts).worst)
 
 
 def power_progress(loss: PowerLoss) -> str:

@@ -9,6 +9,7 @@ import pytest
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, interruption
 from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import advice, power_findings, power_verdict
+from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS
 from tests.power_report import CONTROL, power_cuts, power_loss, power_report
 
 GOOD = power_loss(power_cuts())
@@ -37,32 +38,63 @@ def test_without_images_nothing_is_proved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "level", "cure"),
-    [("wal", "normal", "use FULL"), ("delete", "full", "use EXTRA"), ("wal", "off", "21 in an image")],
+    ("mode", "level", "told"),
+    [
+        ("wal", "normal", "a power failure can lose what was committed since the last checkpoint. "),
+        ("wal", "normal", "use FULL."),
+        ("delete", "full", "a journal that is back undoes its transaction"),
+        ("delete", "full", "use EXTRA."),
+        ("truncate", "off", "OFF syncs nothing: a power failure can lose commits or corrupt the database."),
+        ("memory", "full", "use WAL with FULL."),
+    ],
 )
-def test_one_that_lost_something_fails_and_is_told_what_helps(mode: str, level: str, cure: str) -> None:
+def test_one_that_lost_what_sqlite_documents_is_told_what_may_go_and_what_helps(
+    mode: str, level: str, told: str
+) -> None:
     found = power_verdict(power_loss(power_cuts(mode, level)))
-    assert found.code == WRONG
-    assert cure in found.text
+    assert found.code == PROVED
+    assert found.text.startswith("As SQLite documents, of 2,000 images ")
+    assert told in found.text
+
+
+@pytest.mark.parametrize("mode", JOURNAL_MODES)
+@pytest.mark.parametrize("level", SYNCHRONOUS)
+@pytest.mark.parametrize("harm", ["lost", "torn", "corrupt"])
+def test_a_configuration_has_the_same_verdict_alone_and_in_a_matrix(mode: str, level: str, harm: str) -> None:
+    alone = power_loss(replace(power_cuts(mode, level), **{harm: 7}))  # type: ignore[arg-type]
+    assert power_verdict(alone).code == power_verdict(replace(alone, matrix=True)).code
+
+
+def test_one_that_lost_nothing_but_may_is_told_so() -> None:
+    clean = replace(power_cuts("persist", "normal"), good=2000, lost=0, torn=0, corrupt=0)
+    text = power_verdict(power_loss(clean)).text
+    assert "SQLite allows more: a power failure can rarely corrupt the database." in text
+
+
+def test_no_number_of_the_model_stands_in_a_sentence_of_advice() -> None:
+    assert {word for word in told(power_loss()).split() if word.strip("().,").isdecimal()} == {"15"}
 
 
 def test_a_matrix_in_which_each_does_what_it_may_is_proved_and_says_what_to_use() -> None:
     loss = power_loss()
     assert power_verdict(loss).code == PROVED
     assert told(loss).startswith(
-        "Use WAL with FULL: nothing was lost, and of what lost nothing it syncs least, 2.4 times"
+        "Use WAL with FULL: nothing was lost, and of what lost nothing it syncs least. As safe here: "
     )
-    assert "WAL with NORMAL and DELETE with FULL lost acknowledged transactions, 5 at once at most" in told(
+    assert "WAL with NORMAL: a power failure can lose what was committed since the last checkpoint" in told(
         loss
     )
-    assert "The 15 others can tear or corrupt a file, and 15 did" in told(loss)
+    assert "The 15 others can tear or corrupt a file: not for" in told(loss)
 
 
 def test_a_matrix_in_which_one_does_worse_than_it_may_fails_and_shows_the_image() -> None:
     torn = replace(power_cuts("wal", "normal"), torn=1)
     loss = replace(power_loss(), configurations=(power_cuts(), torn))
     assert power_verdict(loss).code == WRONG
-    assert "WAL with NORMAL (torn)" in power_verdict(loss).text
+    assert (
+        "WAL with NORMAL: of 2,000 images 500 lost acknowledged transactions and 1 held"
+        in power_verdict(loss).text
+    )
     assert any("cut after operation 119" in finding.text for finding in power_findings(loss))
 
 

@@ -1,0 +1,86 @@
+"""What a power failure can do to each setting of a case, as SQLite documents it: said once, for all who tell.
+
+A disk is taken to keep what was synced. How a power cut was tried: docs/power-loss.md.
+
+Source: https://www.sqlite.org/pragma.html#pragma_synchronous, #pragma_journal_mode and
+https://www.sqlite.org/wal.html; for TRUNCATE and PERSIST with NORMAL, what power cuts showed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GOOD, LOST, TORN, CORRUPT = KINDS = ("good", "lost", "torn", "corrupt")
+"""What a power failure leaves of a database, from good to worst.
+
+Good: every acknowledged transaction is there; lost: some are not; torn: there are parts of some; corrupt:
+SQLite can't read it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """What a power failure can do to a database of some journal mode and synchronous."""
+
+    worst: str = GOOD
+    """The worst that it can leave: one of KINDS."""
+    told: str = ""
+    """The same as a clause: "a power failure can ..."; "" where it does nothing."""
+    why: str = ""
+    """What is not synced, as a clause."""
+    cure: str = ""
+    """The level of synchronous that keeps every commit; "" where the journal mode has to be another."""
+
+
+def risk(journal_mode: str, synchronous: str) -> Risk:
+    """Return what a power failure can do; `synchronous` is off, normal, full or extra, or unknown."""
+    if journal_mode in _NO_JOURNAL:
+        return Risk(CORRUPT, _OFF.told if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
+    if synchronous == "off":
+        return _OFF_DELETE if journal_mode == "delete" else _OFF
+    known = journal_mode in _SYNCED and synchronous in ("normal", "full", "extra")
+    return _RISKS.get((journal_mode, synchronous), Risk() if known else Risk(CORRUPT, _DAMAGE))
+
+
+_DAMAGE = "a power failure can corrupt the database"
+_NO_JOURNAL = {
+    "memory": "MEMORY keeps the journal where a crash takes it too",
+    "off": "OFF keeps no journal",
+}
+_SYNCED = ("wal", "delete", "truncate", "persist")
+_OFF = Risk(
+    CORRUPT, "a power failure can lose commits or corrupt the database", "OFF syncs nothing", cure="full"
+)
+_OFF_DELETE = Risk(_OFF.worst, _OFF.told, _OFF.why, cure="extra")
+_RISKS = {
+    ("wal", "normal"): Risk(
+        LOST,
+        "a power failure can lose what was committed since the last checkpoint",
+        "NORMAL syncs the WAL at checkpoints only",
+        cure="full",
+    ),
+    ("delete", "normal"): Risk(
+        CORRUPT,
+        "a power failure can undo the last commit, and rarely corrupt the database",
+        "NORMAL syncs the journal once, header and records together, and its deletion not at all",
+        cure="extra",
+    ),
+    ("delete", "full"): Risk(
+        LOST,
+        "a power failure can undo the last commit",
+        "FULL leaves the journal's deletion unsynced, and a journal that is back undoes its transaction",
+        cure="extra",
+    ),
+    ("truncate", "normal"): Risk(
+        CORRUPT,
+        "a power failure can undo the last commit, or a part of it: a damaged file",
+        "NORMAL leaves the journal's truncation unsynced",
+        cure="full",
+    ),
+    ("persist", "normal"): Risk(
+        CORRUPT,
+        "a power failure can rarely corrupt the database",
+        "NORMAL syncs the journal once, header and records together",
+        cure="full",
+    ),
+}

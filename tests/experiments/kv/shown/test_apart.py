@@ -1,0 +1,151 @@
+"""How cases are shown that differ in one option: in one heading, one table, one chart of each kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sqlstress.analysis.advice import advise_group
+from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.joined import joined
+from sqlstress.display.blocks import Picture, Table
+from sqlstress.display.plot import Plot
+from sqlstress.experiment import face_of
+from sqlstress.experiments.kv.spec import Checkpointing
+from sqlstress.render.text import WIDTH, report_text
+from sqlstress.report import Report, Run
+from sqlstress.report.case import Case
+from tests.render.variants import EXAMPLE, beside_report
+
+CASE = Case()
+NORMAL: dict[str, Any] = {"settings": replace(CASE.settings, synchronous="normal")}
+
+
+def beside(report: Report = EXAMPLE, **changes: Any) -> Report:
+    """Return a report with its runs, and the same with something changed in their cases."""
+    others = (replace(run, case=replace(run.case, **changes)) for run in report.runs)
+    return replace(report, runs=(*report.runs, *others))
+
+
+def whole(report: Report) -> Group:
+    (found,) = joined(group_runs(report.runs))
+    return found
+
+
+def plots(report: Report) -> dict[str, Plot]:
+    group = whole(report)
+    found = list(face_of(group.case).show().plots(group))
+    assert len({plot.title for plot in found}) == len(found)
+    return {plot.title: plot for plot in found}
+
+
+def at_8(report: Report = EXAMPLE) -> Report:
+    """Return the runs at 8 processes on one file."""
+    runs = (run for run in report.runs if (run.case.concurrency, run.case.buckets) == (8, 1))
+    return replace(report, runs=tuple(runs))
+
+
+def text_of(report: Report) -> str:
+    return " ".join(report_text(report).split())
+
+
+def load(**changes: Any) -> dict[str, Any]:
+    return {"spec": replace(CASE.spec, **changes)}
+
+
+def test_the_table_begins_with_the_option_and_has_all_rows() -> None:
+    group = whole(beside(**NORMAL))
+    table = next(iter(face_of(group.case).show().blocks(group)))
+    assert isinstance(table, Table)
+    assert table.columns[0].heading == ("synchro-", "nous")
+    values = [row[0] for row in table.rows]
+    assert values == ["full"] * len(EXAMPLE.runs) + ["normal"] * len(EXAMPLE.runs)
+    lines = report_text(beside(**NORMAL)).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (load(begin="deferred", batch=1), "50% gets, 50% replaces; 100,000 int keys"),
+        (load(value_size=1000), "8-byte values or 1,000-byte values"),
+        (load(read_ratio=0.9), "50% gets, 50% replaces or 90% gets, 10% replaces; 100,000"),
+        ({"settings": replace(CASE.settings, busy="fair")}, "busy handler up to 60s or fair waits up to 60s"),
+        ({"settings": replace(CASE.settings, busy_timeout_ms=5000)}, "up to 60s or SQLite's busy handler up"),
+    ],
+)
+def test_the_heading_says_of_what_differs_both(changes: dict[str, Any], told: str) -> None:
+    assert told in text_of(beside(**changes))
+
+
+def test_a_pragma_that_differs_is_not_said_to_hold_for_all() -> None:
+    with_pragma = replace(CASE.settings, pragmas=(("temp_store", "2"),))
+    first = tuple(replace(run, case=replace(run.case, settings=with_pragma)) for run in EXAMPLE.runs)
+    told = text_of(beside(replace(EXAMPLE, runs=first), settings=CASE.settings))
+    assert "- pragma default: 1.0 times temp_store=2" in told
+    assert "; temp_store=2;" not in told
+
+
+def test_what_is_said_of_one_value_says_of_which() -> None:
+    fast = replace(EXAMPLE, runs=tuple(_faster(run) for run in EXAMPLE.runs))
+    others = beside(fast, **NORMAL).runs[len(EXAMPLE.runs) :]
+    told = advise_group(whole(replace(EXAMPLE, runs=(*EXAMPLE.runs, *others))))
+    assert [finding.text[:20] for finding in told if finding.code == "best"] == [
+        "[synchronous full] H",
+        "[synchronous normal]",
+    ]
+
+
+def _faster(run: Run) -> Run:
+    return replace(run, trials=tuple(replace(trial, tps=3 * trial.tps) for trial in run.trials))
+
+
+def test_what_is_the_same_of_all_values_is_said_once() -> None:
+    told = advise_group(whole(beside(**NORMAL)))
+    assert [finding.text.startswith("[") for finding in told] == [False] * len(told)
+
+
+def test_over_processes_each_value_is_a_line_of_the_same_chart() -> None:
+    found = plots(beside(**NORMAL))
+    (view,) = found["Throughput"].views
+    names = [trace["name"] for trace in view.data]
+    assert names == ["full, 1 file", "full, 20 files", "normal, 1 file", "normal, 20 files"]
+    percentiles = found["Latency percentiles"]
+    assert percentiles.views[percentiles.first].label == "replace, 20 files"
+    shown = {trace["name"] for trace in percentiles.views[percentiles.first].data}
+    assert shown == {"full p99", "full p50", "normal p99", "normal p50"}
+
+
+def test_what_no_two_values_can_share_can_be_chosen_by_value() -> None:
+    labels = [view.label for view in plots(beside(**NORMAL))["Latency histogram"].views]
+    assert labels[0] == "full, 1 process on 1 file"
+    assert labels[-1] == "normal, 8 processes on 20 files"
+
+
+def test_with_one_number_of_processes_the_values_stand_along_the_axis() -> None:
+    found = plots(beside(at_8(), **NORMAL))
+    for title in ("Throughput", "Latency percentiles", "Who got how much"):
+        view = found[title].views[found[title].first]
+        assert view.layout["xaxis"]["type"] == "category"
+        assert {x for trace in view.data for x in trace["x"]} == {"full", "normal"}
+    (view,) = found["Over the window"].views
+    assert [trace["name"] for trace in view.data] == ["full", "normal"]
+
+
+def test_the_wals_of_all_checkpointers_stand_below_each_other() -> None:
+    report = at_8(beside_report())
+    asked = report.runs[0].case.spec.checkpointing
+    other = Checkpointing("truncate", asked.interval_s, asked.pinned_reader)
+    spec = replace(report.runs[0].case.spec, checkpointing=other)
+    both = beside(report, spec=spec)
+    group = whole(both)
+    blocks = list(face_of(group.case).show().blocks(group))
+    (picture,) = (block for block in blocks if isinstance(block, Picture))
+    assert [line.split(" |")[0].split()[0] for line in picture.lines[1:]] == [asked.mode, "truncate"]
+    tables = [block for block in blocks if isinstance(block, Table)]
+    assert [table.columns[0].name for table in tables] == ["checkpointer"] * 2
+    assert "who checkpoints differs" in text_of(both)
+    names = [trace["name"] for trace in plots(both)["Size of the WALs"].views[0].data]
+    assert len(set(names)) == 2
