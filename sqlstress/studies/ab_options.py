@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sqlstress.experiment import DEFAULT, face
 from sqlstress.options.option import Option, chosen, option, options_of
-from sqlstress.options.parsing import choice, percentage, switch
+from sqlstress.options.parsing import choice, duration, percentage, switch, whole
 from sqlstress.statistics import gate
 
 COMPARED = "What is compared"
@@ -28,6 +28,16 @@ class Gate:
     )
     max_drop: float = option(
         percentage(0.005, 0.9), "10%", COMPARED, "By how much TPS may fall, or p99 rise.", metavar="SHARE"
+    )
+    max_pairs: int = option(
+        whole(gate.FEWEST, gate.MOST), "200", COMPARED, "Pairs after which it ends, decided or not."
+    )
+    max_time: float = option(
+        duration(1.0),
+        "20m",
+        COMPARED,
+        "No other pair is begun where it would end later.",
+        metavar="DURATION",
     )
     strict: bool = option(switch, None, COMPARED, "Exit 3 when it stays inconclusive.", flag=True)
 
