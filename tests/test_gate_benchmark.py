@@ -13,16 +13,19 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.gate import simulate, slowed
 from benchmarks.gate.experiments import Outcome, Results, Setting, kept, to_come
 from benchmarks.gate.noise import NOISES
 from benchmarks.gate.rates import clopper_pearson
-from benchmarks.gate.simulation import ORDERINGS, Row, row
+from benchmarks.gate.simulation import ORDERINGS, Row, concluded, row
 from benchmarks.gate.slowed import Slowed, waiting_after
 from benchmarks.gate.table import markdown, table, targets
 from benchmarks.loops import CHECKOUT
 from sqlstress.errors import UsageError
+from sqlstress.statistics.gate import conclude
 from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
 
 
@@ -157,18 +160,23 @@ def test_the_page_of_a_simulation_sets_the_worst_rates_beside_their_targets() ->
         return Row("quiet", "drawn", drop, max_drop, {"pass": 0, **verdicts}, 10.0)
 
     rows = [one(0.0, 0.1, **{"pass": 99, "fail": 1}), one(0.2, 0.1, **{"pass": 3, "fail": 97})]
+    rows += [one(0.1, 0.1, **{"pass": 0, "fail": 2, "inconclusive": 98})]
     rows += [replace(one(0.1, 0.05, fail=89, inconclusive=11), noise=name) for name in simulate.QUIET]
     assert list(simulate.targets(rows)) == [
-        "false alarms, of what is allowed: at most 1.00% (quiet, 0% at --max-drop 10%), "
-        "to be at most 1%: reached",
-        "false passes, of what is not allowed: at most 3.00% (quiet, 20% at --max-drop 10%), "
-        "to be at most 1%: SHORT",
-        "false passes of a drop of 20%: at most 3.00% (quiet, 20% at --max-drop 10%), "
-        "to be at most 1%: SHORT",
+        "false alarms of A against A, the worst noise: 1.00% (quiet, 0% at --max-drop 10%), "
+        "at most 1%: reached",
+        "false passes of a drop of 20%, the worst noise: 3.00% (quiet, 20% at --max-drop 10%), "
+        "at most 1%: SHORT",
+        "fail where the drop is just --max-drop, all noises: 2.00%, at most 1%: SHORT",
+        "pass where the drop is just --max-drop, all noises: 0.00%, at most 1%: reached",
         "a drop of 10% found at --max-drop 5%, quiet: 89.0%, at least 90%: SHORT",
         "a drop of 10% found at --max-drop 5%, typical: 89.0%, at least 90%: SHORT",
         "minutes on a quiet machine: median 0.9, at most 3: reached",
     ]
-    assert "| 99.0% (94.6% to 100.0%)" in simulate.markdown(
-        [*rows, replace(rows[0], ordering="in turns")], "x"
-    )
+    page = simulate.markdown([*rows, replace(rows[0], ordering="in turns")], "x")
+    assert "| 99.0% (94.6% to 100.0%)" in page
+
+
+@given(st.lists(st.integers(-30, 10), min_size=1, max_size=40), st.integers(-20, 0), st.floats(0.0005, 0.05))
+def test_the_simulations_quick_rule_is_the_gates(found: list[int], allowed: int, alpha: float) -> None:
+    assert concluded(found, allowed, alpha) == conclude([found], allowed, alpha)

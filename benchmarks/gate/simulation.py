@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +12,8 @@ from random import Random
 from statistics import median
 
 from benchmarks.gate.noise import NOISES, Noise
-from sqlstress.statistics.gate import INCONCLUSIVE, UNDECIDED, conclude, looks, tolerance
+from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED, looks, tolerance
+from sqlstress.statistics.paired import critical
 from sqlstress.studies.ab import first_arm, order
 
 MOST_PAIRS = 200
@@ -56,15 +58,32 @@ class Row:
         return self.verdicts.get(verdict, 0) / self.tests
 
 
+def concluded(differences: Sequence[float], allowed: float, alpha: float) -> str:
+    """Return what `conclude` does of one cell, a hundred times as fast: by counts instead of all averages."""
+    most = critical(len(differences), alpha)
+    if most < 0:
+        return UNDECIDED
+    if _averages_up_to(allowed, differences) <= most:
+        return PASS
+    return FAIL if _averages_up_to(-allowed, [-one for one in differences]) <= most else UNDECIDED
+
+
+def _averages_up_to(limit: float, differences: Sequence[float]) -> int:
+    """Return how many Walsh averages lie at or below a limit."""
+    ordered = sorted(differences)
+    partners = (bisect_right(ordered, 2 * limit - one) - at for at, one in enumerate(ordered))
+    return sum(count for count in partners if count > 0)
+
+
 def simulate(noise: Noise, ordering: Ordering, drop: float, max_drop: float, seed: int) -> tuple[str, int]:
     """Return the verdict of one test, and after how many pairs it was found."""
-    slices, first = noise.slices(Random(f"{seed}:noise")), first_arm(seed)
+    slices, first = noise.slices(Random(f"{noise.name}:{drop}:{max_drop}:{seed}")), first_arm(seed)
     effect, allowed, found = math.log1p(-drop), tolerance("tps", max_drop), list[float]()
     for look in looks(MOST_PAIRS):
         for pair in range(len(found), look.pairs):
             measured = dict(zip(ordering(first, seed, pair), islice(slices, 2), strict=True))
             found.append(effect + measured[1] - measured[0])
-        verdict = conclude([found], allowed, look.alpha)
+        verdict = concluded(found, allowed, look.alpha)
         if verdict != UNDECIDED:
             return verdict, len(found)
     return INCONCLUSIVE, len(found)

@@ -20,7 +20,7 @@ from sqlstress.statistics.gate import (
     geometric_means,
     tolerance,
 )
-from sqlstress.statistics.paired import hodges_lehmann
+from sqlstress.statistics.paired import bounds, hodges_lehmann
 
 Part = tuple[str, list[float]]
 """What is judged: a cell, by the clause that names it, or the mean of all of them; and its differences."""
@@ -78,7 +78,7 @@ def _passed(means: list[float], report: Report, test: AbTest) -> str:
     alpha = error_rate(test)
     found, several = estimate(means, test.metric, alpha), len(cells(report))
     mean = f" in the mean of {several} cells" if several > 1 else ""
-    if clears(means, alpha, tolerance(test.metric, test.max_drop)):
+    if clears(bounds(means, alpha), tolerance(test.metric, test.max_drop)):
         worst = "" if found.worst is None else f"at worst {signed(found.worst)}"
         rise = f"no {noun(test.metric)} of more than {percent(test.max_drop)}{mean}"
         return f"PASS: {rise}. {_change(found, test, worst)}"
@@ -105,10 +105,11 @@ def _failing(parts: list[Part], test: AbTest) -> tuple[list[Part], float]:
     """Return what fails of the mean and the cells, and at which error rate."""
     alpha, allowed = error_rate(test), tolerance(test.metric, test.max_drop)
     share = fail_share(max(1, len(parts) - 1), alpha)
-    if found := [part for part in parts if falls(part[1], share, allowed)]:
+    if found := [part for part in parts if falls(bounds(part[1], share), allowed)]:
         return found, share
     # Once, an estimate that was not allowed failed where B was worse at all beyond doubt.
-    return [part for part in parts if falls(part[1], alpha, 0.0) and hodges_lehmann(part[1]) < allowed], alpha
+    worse = [part for part in parts if falls(bounds(part[1], alpha), 0.0)]
+    return [part for part in worse if hodges_lehmann(part[1]) < allowed], alpha
 
 
 def _parts(report: Report, test: AbTest) -> list[Part]:

@@ -13,7 +13,7 @@ from sqlstress.analysis.finding import called
 from sqlstress.analysis.wording import listing
 from sqlstress.errors import UsageError
 from sqlstress.report import Report, Run
-from sqlstress.statistics.gate import ALPHA, FAIL, INCONCLUSIVE, PASS, tolerance
+from sqlstress.statistics.gate import ALPHA, FAIL, INCONCLUSIVE, PASS, clears, falls, tolerance
 from sqlstress.statistics.unpaired import bounds, interval, needed, shift
 
 _NEAR = 0.1
@@ -146,9 +146,9 @@ def _case(name: str, base: Run, now: Run, metric: str, share: float, max_drop: f
         verdict=INCONCLUSIVE,
     )
     allowed = tolerance(metric, max_drop)
-    if failing and failing[1] < allowed:
+    if falls(failing, allowed):
         return replace(found, verdict=FAIL)
-    if passing and passing[0] > allowed and found.agrees(metric, max_drop):
+    if clears(passing, allowed) and found.agrees(metric, max_drop):
         return replace(found, verdict=PASS)
     return found
 

@@ -71,15 +71,17 @@ def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
     return [fmean(pair) for pair in zip(*cells, strict=True)]
 
 
-def clears(differences: Sequence[float], alpha: float, allowed: float) -> bool:
+Ends = tuple[float, float] | None
+"""What pairs leave possible: the worst and the best difference; None where they are too few to say."""
+
+
+def clears(ends: Ends, allowed: float) -> bool:
     """Say whether a drop of more than is allowed is ruled out."""
-    ends = bounds(differences, alpha)
     return ends is not None and ends[0] > allowed
 
 
-def falls(differences: Sequence[float], alpha: float, allowed: float) -> bool:
+def falls(ends: Ends, allowed: float) -> bool:
     """Say whether a drop of more than is allowed is beyond doubt."""
-    ends = bounds(differences, alpha)
     return ends is not None and ends[1] < allowed
 
 
@@ -94,7 +96,8 @@ def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> 
     The geometric mean of the cells is judged; a single cell can only fail.
     """
     means, share = geometric_means(cells), fail_share(len(cells), alpha)
-    parts = [means, *cells] if len(cells) > 1 else [means]
-    if any(falls(part, share, allowed) for part in parts):
+    ends = bounds(means, alpha)
+    failing = [ends] if len(cells) == 1 else [bounds(part, share) for part in (means, *cells)]
+    if any(falls(one, allowed) for one in failing):
         return FAIL
-    return PASS if clears(means, alpha, allowed) else UNDECIDED
+    return PASS if clears(ends, allowed) else UNDECIDED

@@ -19,7 +19,8 @@ from statistics import median
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
     """Return the mean of every two differences, each with itself too, in ascending order."""
-    return sorted((a + b) / 2 for a, b in combinations_with_replacement(differences, 2))
+    # In order already, what is sorted is made of long runs.
+    return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
 
 def hodges_lehmann(differences: Sequence[float]) -> float:
