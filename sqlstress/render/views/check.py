@@ -66,22 +66,17 @@ def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
 def _inconclusive(open_: list[CaseCheck], checked: Checked, metric: str, max_drop: float) -> str:
     """Return what is left possible of the case of which most is, and what would tell."""
     worst = max(open_, key=lambda case: loss(case.worst or case.ratio, metric))
-    name, allowed = NAMES[metric], percent(max_drop)
-    possible = what_is_possible(worst.worst, worst.best, metric)
+    possible = f"{what_is_possible(worst.worst, worst.best, metric)} at {worst.name}"
+    opposed = next((case for case in open_ if not case.agrees(metric, max_drop)), None)
+    if opposed:
+        opposite = (
+            f"the estimate is {signed(opposed.ratio)} and the medians say {signed(opposed.now / opposed.base)} "
+            f"at {opposed.name}"
+        )
+        possible = f"{opposite}; {possible}"
     return (
-        f"INCONCLUSIVE: {possible} at {worst.name}, {allowed} is allowed. {_mean(checked, name)}"
-        f"{_disagreement(open_, metric, max_drop)}. Measure with more trials (--repeat), or use sqlstress ab."
-    )
-
-
-def _disagreement(cases: list[CaseCheck], metric: str, max_drop: float) -> str:
-    """Return what the medians and the estimate say, where they say the opposite."""
-    found = next((case for case in cases if not case.agrees(metric, max_drop)), None)
-    if found is None:
-        return ""
-    return (
-        f"; at {found.name} the estimate is {signed(found.ratio)}, but the medians say "
-        f"{signed(found.now / found.base)}"
+        f"INCONCLUSIVE: {possible}, {percent(max_drop)} is allowed. {_mean(checked, NAMES[metric])}. "
+        "Measure with more trials (--repeat), or use sqlstress ab."
     )
 
 
