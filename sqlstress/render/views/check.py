@@ -69,10 +69,8 @@ def _inconclusive(open_: list[CaseCheck], checked: Checked, metric: str, max_dro
     possible = f"{what_is_possible(worst.worst, worst.best, metric)} at {worst.name}"
     opposed = next((case for case in open_ if not case.agrees(metric, max_drop)), None)
     if opposed:
-        opposite = (
-            f"the estimate is {signed(opposed.ratio)} and the medians say {signed(opposed.now / opposed.base)} "
-            f"at {opposed.name}"
-        )
+        medians = signed(opposed.now / opposed.base)
+        opposite = f"the estimate is {signed(opposed.ratio)} and the medians say {medians} at {opposed.name}"
         possible = f"{opposite}; {possible}"
     return (
         f"INCONCLUSIVE: {possible}, {percent(max_drop)} is allowed. {_mean(checked, NAMES[metric])}. "
