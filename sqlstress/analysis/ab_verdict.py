@@ -33,19 +33,17 @@ def conclusion(report: Report, test: AbTest) -> str:
     means = _means(report, test)
     if not means:
         return "Undecided: not one pair was measured."
-    allowed = percent(test.max_drop)
+    found, allowed = found_change(report, test), percent(test.max_drop)
     if test.verdict == FAIL:
-        return f"{_failed(report, test)}. At most {allowed} is allowed: find out why before you take B."
+        return f"FAIL: {found}. At most {allowed} is allowed: find out why before you take B."
     if test.verdict == PASS:
-        return f"{_passed(means, report, test)}."
+        return f"PASS{_passed(means, report, test)}. {found}."
     if test.verdict == INCONCLUSIVE:
-        found = estimate(means, test.metric, error_rate(test))
-        possible = what_is_possible(found.worst, found.bound, test.metric)
+        change = _change(judged := _judged(means, test), test, _both(judged))
         return (
-            f"INCONCLUSIVE: {possible}, {allowed} is allowed. {_change(found, test, _both(found))}. "
-            f"{what_would_help(means, report, test)}"
+            f"INCONCLUSIVE: {found}, {allowed} is allowed. {change}. {what_would_help(means, report, test)}"
         )
-    return f"Undecided: so far {found_change(report, test)}. That is too little to conclude anything from."
+    return f"Undecided: so far {found}. That is too little to conclude anything from."
 
 
 def error_rate(test: AbTest) -> float:
@@ -55,13 +53,19 @@ def error_rate(test: AbTest) -> float:
 
 
 def found_change(report: Report, test: AbTest) -> str:
-    """Return how B was found to differ from A, as a clause; "" when not one pair was measured."""
+    """Return what was found, as a clause of its own; "" when not one pair was measured."""
     means = _means(report, test)
     if not means:
         return ""
     if test.verdict == FAIL and not test.reason:
         return "; ".join(_changes(report, test))
-    found = estimate(means, test.metric, error_rate(test))
+    found = _judged(means, test)
+    if test.verdict == INCONCLUSIVE:
+        return what_is_possible(found.worst, found.bound, test.metric)
+    if test.verdict == PASS and _is_clear(means, test) and found.worst is not None:
+        return _change(found, test, f"at worst {signed(found.worst)}")
+    if test.verdict == PASS:
+        return _change(found, test, _both(found))
     ends = ""
     if found.low is not None and found.high is not None:
         ends = f"95% interval {signed(found.low)} to {signed(found.high)}"
@@ -74,21 +78,22 @@ def _means(report: Report, test: AbTest) -> list[float]:
     return geometric_means(found) if found else []
 
 
+def _judged(means: list[float], test: AbTest) -> Look:
+    return estimate(means, test.metric, error_rate(test))
+
+
+def _is_clear(means: list[float], test: AbTest) -> bool:
+    return clears(bounds(means, error_rate(test)), tolerance(test.metric, test.max_drop))
+
+
 def _passed(means: list[float], report: Report, test: AbTest) -> str:
-    alpha = error_rate(test)
-    found, several = estimate(means, test.metric, alpha), len(cells(report))
+    """Return what a pass rules out. Reports passed by their estimate alone, once: then what they don't."""
+    several = len(cells(report))
     mean = f" in the mean of {several} cells" if several > 1 else ""
-    if clears(bounds(means, alpha), tolerance(test.metric, test.max_drop)):
-        worst = "" if found.worst is None else f"at worst {signed(found.worst)}"
-        rise = f"no {noun(test.metric)} of more than {percent(test.max_drop)}{mean}"
-        return f"PASS: {rise}. {_change(found, test, worst)}"
-    # Reports were judged by the estimate alone, once.
-    possible = what_is_possible(found.worst, found.bound, test.metric)
-    return f"PASS, but only by its estimate: {possible}{mean}. {_change(found, test, _both(found))}"
-
-
-def _failed(report: Report, test: AbTest) -> str:
-    return f"FAIL: {'; '.join(_changes(report, test))}"
+    if _is_clear(means, test):
+        return f": no {noun(test.metric)} of more than {percent(test.max_drop)}{mean}"
+    found = _judged(means, test)
+    return f", but only by its estimate: {what_is_possible(found.worst, found.bound, test.metric)}{mean}"
 
 
 def _changes(report: Report, test: AbTest) -> Iterator[str]:
