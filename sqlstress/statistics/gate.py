@@ -9,7 +9,7 @@ Differences are natural logarithms of ratios, below zero where B is worse.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -26,6 +26,8 @@ BETWEEN = 1.4
 """How many times as many pairs each look has as the one before: less than that adds little that is new."""
 _APART = 1.2
 """How many times as many the last look has at least."""
+_STEPS = 20
+"""More looks than lie below MOST."""
 
 
 class Look(NamedTuple):
@@ -37,22 +39,12 @@ class Look(NamedTuple):
 
 def looks(most: int) -> tuple[Look, ...]:
     """Return the looks of a test of at most so many pairs, FEWEST or more, with equal parts of ALPHA."""
-    pairs = [most]
-    for number in _rising():
-        if number * _APART >= most:
-            break
-        pairs.insert(-1, number)
+    rising = (round(FEWEST * BETWEEN**step) for step in range(_STEPS))
+    pairs = [*(number for number in rising if number * _APART < most), most]
     # A look that can decide nothing, whatever is found, would only take from the others.
     while 0.5 ** pairs[0] * len(pairs) > ALPHA:
         del pairs[0]
     return tuple(Look(number, ALPHA / len(pairs)) for number in pairs)
-
-
-def _rising() -> Iterator[int]:
-    number = float(FEWEST)
-    while True:
-        yield round(number)
-        number *= BETWEEN
 
 
 def tolerance(metric: str, max_drop: float) -> float:
