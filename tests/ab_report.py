@@ -9,15 +9,24 @@ from random import Random
 
 from sqlstress.analysis.ab import look
 from sqlstress.report import AbTest, Arm, Latency, Report, Run, Trial
+from sqlstress.report.ab import DRAWN
 from sqlstress.report.case import Case, Settings
-from sqlstress.statistics.gate import LOOKS
+from sqlstress.statistics.gate import INCONCLUSIVE, UNDECIDED, Look
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
 TRIAL = EXAMPLE.runs[1].trials[0]
 TEST = AbTest(
-    "tps", 0.1, (Arm("A", ("--synchronous", "full")), Arm("B", ("--synchronous", "normal"))), first="A"
+    "tps",
+    0.1,
+    (Arm("A", ("--synchronous", "full")), Arm("B", ("--synchronous", "normal"))),
+    first="A",
+    order=DRAWN,
+    max_pairs=200,
+    max_time_s=900.0,
 )
+PAIR_S = 5.6
+"""What a pair takes."""
 CASE = Case(concurrency=2, duration_s=2.0, seed=7)
 
 
@@ -41,7 +50,10 @@ def around(ratio: float, pairs: int, spread: float = 0.03) -> list[float]:
 
 
 def ab_report(cells: Sequence[Sequence[float]], test: AbTest = TEST, decided: bool = True) -> Report:
-    """Return a report whose cells, of 2, 4, 6, ... processes, have pairs of these ratios of B to A."""
+    """Return a report whose cells, of 2, 4, 6, ... processes, have pairs of these ratios of B to A.
+
+    Where it is decided, it is looked at once, at the end.
+    """
     runs = []
     for place, ratios in enumerate(cells):
         case = replace(CASE, concurrency=2 * (place + 1))
@@ -54,6 +66,8 @@ def ab_report(cells: Sequence[Sequence[float]], test: AbTest = TEST, decided: bo
     report = replace(EXAMPLE, runs=tuple(runs), planned=len(runs), ab=test, command=("sqlstress", "ab"))
     if not decided:
         return report
-    planned = next(one for one in LOOKS if one.pairs == len(cells[0]))
-    found = look(report, test, planned, last=planned is LOOKS[-1])
+    pairs = len(cells[0])
+    found = replace(look(report, test, Look(pairs, 0.001)), seconds=PAIR_S * pairs)
+    if found.verdict == UNDECIDED:
+        found = replace(found, verdict=INCONCLUSIVE)
     return replace(report, ab=replace(test, looks=(found,), verdict=found.verdict))

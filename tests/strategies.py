@@ -160,6 +160,7 @@ ab_tests = instances(
     ab.AbTest,
     metric=st.sampled_from(gate.METRICS),
     first=st.sampled_from(ab.ARMS),
+    order=st.sampled_from(ab.ORDERS),
     verdict=st.sampled_from(gate.VERDICTS),
 )
 kills = instances(Kills, case=cases_of(face("crash")))

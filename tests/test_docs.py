@@ -55,7 +55,10 @@ MAIN_COMMAND = "sqlstress --concurrency 1-8 --buckets 20"
 
 MOST_LINES = 200
 SHORT = "--concurrency 1,2 --repeat 1 --duration 200ms --warmup 200ms --key-space 2000"
-AB_SHORT = "--concurrency 1 --read-ratio 1 --duration 50ms --warmup 0ms --key-space 20 --verify none"
+AB_SHORT = (
+    "--concurrency 1 --read-ratio 1 --duration 50ms --warmup 0ms --key-space 20 --verify none "
+    "--max-drop 90% --max-pairs 10"
+)
 ADDED = {
     MAIN_COMMAND: SHORT,
     "sqlstress -c 1-8 -b 1,20": SHORT,
@@ -71,7 +74,7 @@ ADDED = {
     ),
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
     'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
-    'sqlstress ab --a "" --b "" --concurrency 2': f"{AB_SHORT} --max-drop 90%",
+    'sqlstress ab --a "" --b "" --concurrency 2': AB_SHORT,
     "sqlstress crash --rounds 100 --concurrency 3": "--rounds 2 --seed 1",
     "sqlstress cycles": "--cycles 5",
     "sqlstress cycles --settings wal,wal-tx --synchronous normal": "--cycles 5",

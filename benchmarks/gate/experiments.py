@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gate.slowed import Slowed
+from sqlstress.analysis.ab import differences
 from sqlstress.errors import UsageError
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import AbTest, Arm, write_atomically
+from sqlstress.report.ab import DRAWN
 from sqlstress.report.case import Case, Settings
+from sqlstress.statistics.gate import looks
 from sqlstress.studies.ab import AbStudy, first_arm
 from sqlstress.studies.carry_out import follow
 from sqlstress.studies.slices import SliceBench
 
+Asked = tuple[float, float]
+"""A kind of test: by which share B is slowed, and which share is allowed."""
 SEEDS = 1000
 """Between the seeds of two experiments: more than the pairs of one take."""
 
@@ -32,7 +37,8 @@ class Setting:
     synchronous: str
     read_ratio: float
     key_space: int
-    max_drop: float
+    max_pairs: int
+    max_time_s: float
 
     def case(self, share: float, seed: int) -> Case:
         """Return a slice of an arm that is slowed by a share."""
@@ -53,6 +59,8 @@ class Outcome:
 
     share: float
     """By which share B was slowed, 0 to under 1."""
+    max_drop: float
+    """Which share was allowed."""
     seed: int
     verdict: str
     """fail, pass or inconclusive; undecided where a slice could not be measured."""
@@ -60,6 +68,8 @@ class Outcome:
     ratio: float | None
     """B over A, as the last look estimated it."""
     seconds: float
+    differences: tuple[float, ...] = ()
+    """Of each pair, so that another rule can be tried on them: logarithms of B over A."""
     error: str | None = None
 
 
@@ -75,9 +85,9 @@ class Results:
     """Host, file system and library, a line each."""
     outcomes: list[Outcome] = field(default_factory=list)
 
-    def of(self, share: float) -> list[Outcome]:
-        """Return the outcomes of one share."""
-        return [outcome for outcome in self.outcomes if outcome.share == share]
+    def of(self, asked: Asked) -> list[Outcome]:
+        """Return the outcomes of one kind of test."""
+        return [one for one in self.outcomes if (one.share, one.max_drop) == asked]
 
     def save(self, path: Path) -> None:
         """Write everything."""
@@ -91,36 +101,49 @@ def kept(path: Path, setting: Setting) -> Results:
     plain: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if plain["setting"] != asdict(setting):
         raise UsageError(f"{path} was measured with other slices: give them again, or another --output.")
-    outcomes = [Outcome(**each) for each in plain.pop("outcomes")]
+    outcomes = [
+        Outcome(**{**each, "differences": tuple(each["differences"])}) for each in plain.pop("outcomes")
+    ]
     return replace(Results(**plain), setting=setting, outcomes=outcomes)
 
 
-def to_come(results: Results, wanted: dict[float, int]) -> Iterator[float]:
-    """Yield the shares that are still wanted, so that all of them come to their ends together."""
+def to_come(results: Results, wanted: dict[Asked, int]) -> Iterator[Asked]:
+    """Yield the tests that are still wanted, so that all kinds of them come to their ends together."""
     while True:
-        left = {share: count - len(results.of(share)) for share, count in wanted.items()}
-        share = max(left, key=lambda one: left[one] / wanted[one])
-        if left[share] <= 0:
+        left = {asked: count - len(results.of(asked)) for asked, count in wanted.items()}
+        asked = max(left, key=lambda one: left[one] / wanted[one])
+        if left[asked] <= 0:
             return
-        yield share
+        yield asked
 
 
-def experiment(bench: SliceBench, setting: Setting, share: float, seed: int) -> Outcome | None:
+def experiment(bench: SliceBench, setting: Setting, asked: Asked, seed: int) -> Outcome | None:
     """Carry out one A/B test; None when it was interrupted."""
+    share, max_drop = asked
     cases = [setting.case(own, seed) for own in (0.0, share)]
-    test = AbTest("tps", setting.max_drop, (Arm("A"), Arm("B")), first_arm(seed))
+    test = AbTest(
+        "tps",
+        max_drop,
+        (Arm("A"), Arm("B")),
+        first_arm(seed),
+        order=DRAWN,
+        max_pairs=setting.max_pairs,
+        max_time_s=setting.max_time_s,
+    )
     begun = time.monotonic()
-    report = follow(AbStudy(([cases[0]], [cases[1]]), test), bench)
+    report = follow(AbStudy(([cases[0]], [cases[1]]), test, looks(setting.max_pairs)), bench)
     if report.interrupted:
         return None
     assert report.ab
     error = report.ab.reason or next((run.error for run in report.runs if run.error), None)
     return Outcome(
         share=share,
+        max_drop=max_drop,
         seed=seed,
         verdict=report.ab.verdict,
         pairs=len(report.runs[0].trials),
         ratio=report.ab.looks[-1].ratio if report.ab.looks else None,
         seconds=time.monotonic() - begun,
+        differences=tuple(round(one, 5) for cell in differences(report, report.ab) for one in cell),
         error=error,
     )

@@ -14,6 +14,11 @@ def clopper_pearson(hits: int, runs: int, confidence: float = 0.95) -> tuple[flo
     return low, high
 
 
+def met(reached: bool) -> str:
+    """Return whether a target was reached, as a word."""
+    return "reached" if reached else "SHORT"
+
+
 def _at_most(hits: int, runs: int, rate: float) -> float:
     """Return the probability of so many hits or fewer."""
     if rate in (0.0, 1.0):

@@ -1,26 +1,17 @@
-"""What the pairs of an A/B test say, and its verdict in words."""
+"""What the pairs of an A/B test say."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 
-from sqlstress.analysis.wording import finite, percent, place, plural, rounded, times
+from sqlstress.analysis.wording import finite, rounded, times
 from sqlstress.report import AbTest, Look, Report, Run, Trial
 from sqlstress.report.ab import A, B
-from sqlstress.statistics.gate import (
-    FAIL,
-    INCONCLUSIVE,
-    PASS,
-    UNDECIDED,
-    conclude,
-    geometric_means,
-    is_drop,
-    tolerance,
-)
+from sqlstress.statistics.gate import UNDECIDED, conclude, geometric_means, tolerance
 from sqlstress.statistics.gate import Look as Planned
 from sqlstress.statistics.histogram import merge, percentile
-from sqlstress.statistics.paired import hodges_lehmann, interval, upper_bound
+from sqlstress.statistics.paired import bounds, hodges_lehmann, interval
 
 
 def figure(trial: Trial, metric: str) -> float | None:
@@ -60,16 +51,16 @@ def _figures(run: Run, metric: str) -> Mapping[int, float]:
     return {pair: value for pair, value in found.items() if value}
 
 
-def look(report: Report, test: AbTest, planned: Planned, *, last: bool) -> Look:
-    """Return what the pairs say at a look."""
+def look(report: Report, test: AbTest, planned: Planned) -> Look:
+    """Return what the pairs say at a look: its verdict is fail, pass or undecided."""
     found = differences(report, test)
-    verdict = conclude(found, tolerance(test.metric, test.max_drop), planned.alpha, last=last)
+    verdict = conclude(found, tolerance(test.metric, test.max_drop), planned.alpha)
     return estimate(geometric_means(found), test.metric, planned.alpha, verdict)
 
 
-def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = "undecided") -> Look:
+def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
     """Return what one or more differences say of the ratio of B's figure to A's."""
-    bound, ends = upper_bound(found, alpha), interval(found)
+    judged, ends = bounds(found, alpha), interval(found)
 
     def ratio(difference: float) -> float:
         return math.exp(-difference if metric == "p99" else difference)
@@ -81,70 +72,13 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = "
         ratio=ratio(hodges_lehmann(found)),
         low=low,
         high=high,
-        bound=None if bound is None else ratio(bound),
+        bound=ratio(judged[1]) if judged else None,
         verdict=verdict,
+        worst=ratio(judged[0]) if judged else None,
     )
 
 
 NAMES = {"tps": "TPS", "p99": "p99"}
-
-_SENTENCES = {
-    FAIL: "FAIL: {what}. At most {allowed} is allowed: find out why before you take B.",
-    PASS: "PASS: {what}. That is no {drop} of {allowed}.",
-    INCONCLUSIVE: "INCONCLUSIVE: {what}. That neither shows nor rules out a {drop} of {allowed}: give longer "
-    "slices (--duration), or measure where less else is running.",
-    UNDECIDED: "Undecided: so far {what}. That is too little to conclude anything from.",
-}
-
-
-def conclusion(report: Report, test: AbTest) -> str:
-    """Return the verdict, what was found, and what to do next."""
-    if test.reason:
-        return f"FAIL: {test.reason}. No figure counts before that is explained."
-    what = found_change(report, test)
-    if not what:
-        return "Undecided: not one pair was measured."
-    drop = "rise" if test.metric == "p99" else "drop"
-    return _SENTENCES[test.verdict].format(what=what, allowed=percent(test.max_drop), drop=drop)
-
-
-def found_change(report: Report, test: AbTest) -> str:
-    """Return how B was found to differ from A, as a clause; "" when not one pair was measured."""
-    found = geometric_means(differences(report, test)) if cells(report) else []
-    if not found:
-        return ""
-    if test.verdict == FAIL and not test.reason:
-        return _failing(report, test)
-    return change(estimate(found, test.metric, 0.0), test.metric)
-
-
-def _failing(report: Report, test: AbTest) -> str:
-    """Return what fails: the mean of all cells, or the single cells that do."""
-    alpha, allowed = test.looks[-1].alpha, tolerance(test.metric, test.max_drop)
-    found = differences(report, test)
-    means = geometric_means(found)
-    if is_drop(means, alpha, allowed):
-        return change(estimate(means, test.metric, alpha), test.metric)
-    share = alpha / len(found)
-    return "; ".join(
-        f"at {place(run.case)} {change(estimate(cell, test.metric, share), test.metric)}"
-        for (run, _), cell in zip(cells(report), found, strict=True)
-        if is_drop(cell, share, allowed)
-    )
-
-
-def change(found: Look, metric: str) -> str:
-    """Return how B differs from A, with the interval and the number of pairs."""
-    ends = ""
-    if found.low is not None and found.high is not None:
-        ends = f"95% interval {signed(found.low)} to {signed(found.high)}, "
-    return f"B's {NAMES[metric]} is {_relation(found.ratio)} ({ends}{plural(found.pairs, 'pair')})"
-
-
-def _relation(ratio: float) -> str:
-    if ratio >= 2:
-        return f"{times(ratio)} A's"
-    return f"{percent(abs(ratio - 1))} {'higher' if ratio > 1 else 'lower'} than A's"
 
 
 def signed(ratio: float) -> str:

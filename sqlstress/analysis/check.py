@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from sqlstress.analysis.ab import figure
@@ -13,11 +13,11 @@ from sqlstress.analysis.finding import called
 from sqlstress.analysis.wording import listing
 from sqlstress.errors import UsageError
 from sqlstress.report import Report, Run
-from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, Tolerance, tolerance
-from sqlstress.statistics.unpaired import interval, needed, shift, upper_bound
+from sqlstress.statistics.gate import ALPHA, FAIL, INCONCLUSIVE, PASS, clears, falls, tolerance
+from sqlstress.statistics.unpaired import bounds, interval, needed, shift
 
-ALPHA = 0.01
-"""One-sided error rate of all cases together (Bonferroni): there is one look."""
+_NEAR = 0.1
+"""Of what is allowed: changes within it are about none, whatever their signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,18 @@ class CaseCheck:
     low: float | None
     """Lower end of its 95 % interval; None for too few trials."""
     high: float | None
-    failed: bool
-    """Whether it is a drop that is not allowed, beyond doubt."""
+    worst: float | None
+    """The ratio lies above it (p99: below it), at the error rate of a pass; None for too few trials."""
+    best: float | None
+    """The ratio lies below it (p99: above it), at the error rate of a failure; None for too few trials."""
+    verdict: str
+    """fail: more than is allowed, beyond doubt. pass: no more than is allowed, beyond doubt. inconclusive."""
+
+    def agrees(self, metric: str, max_drop: float) -> bool:
+        """Say whether the medians and the estimate tell of the same direction, or both of about no change."""
+        changes = [_worse(ratio, metric) for ratio in (self.ratio, self.now / self.base)]
+        near = _NEAR * abs(tolerance(metric, max_drop))
+        return changes[0] * changes[1] >= 0 or max(map(abs, changes)) <= near
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +80,11 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
     pairs = [pair for table in tables for pair in _pairs(table)]
     if not pairs:
         raise UsageError("the reports have no case in common. Measure the baseline's cases again.")
-    alpha = ALPHA / len(pairs)
-    cases = tuple(_case(name, a, b, metric, alpha, tolerance(metric, max_drop)) for name, a, b in pairs)
+    share = ALPHA / len(pairs)
+    cases = tuple(_case(name, a, b, metric, share, max_drop) for name, a, b in pairs)
     ratio = math.exp(fmean(math.log(case.ratio) for case in cases))
     return Checked(
-        _verdict(cases, ratio, metric, max_drop),
+        _verdict(cases),
         cases,
         ratio,
         differing=tuple(
@@ -105,30 +115,47 @@ def _pairs(compared: Compared) -> Iterator[tuple[str, Run, Run]]:
             yield compared.table.row_name(row), base, now
 
 
-def _case(name: str, base: Run, now: Run, metric: str, alpha: float, allowed: Tolerance) -> CaseCheck:
+def _case(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
+    """Return what one case says; it may fail at its share of the error rate.
+
+    All cases must pass for the whole to pass: each may at the whole of it.
+    """
     if error := base.error or now.error:
         # The trials that are left may be the lucky ones.
         raise UsageError(f"{name} was not wholly measured: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
-    enough = needed(alpha)
+    enough = needed(share)
     if min(len(before), len(after)) < enough:
         raise UsageError(
             f"too few trials to conclude anything from: {name} has {len(before)} and {len(after)}, "
             f"{enough} in each report are needed. Measure with --repeat {enough}."
         )
     sign = -1 if metric == "p99" else 1
-    worse = [sign * value for value in before], [sign * value for value in after]
-    bound = upper_bound(*worse, alpha)
+    judged = [sign * value for value in before], [sign * value for value in after]
+    passing, failing = bounds(*judged, ALPHA), bounds(*judged, share)
     ends = interval(before, after)
-    return CaseCheck(
+    found = CaseCheck(
         name,
         base=median(map(math.exp, before)),
         now=median(map(math.exp, after)),
         ratio=math.exp(shift(before, after)),
         low=math.exp(ends[0]) if ends else None,
         high=math.exp(ends[1]) if ends else None,
-        failed=bound is not None and bound < 0 and shift(*worse) < allowed.fail_below,
+        worst=math.exp(sign * passing[0]) if passing else None,
+        best=math.exp(sign * failing[1]) if failing else None,
+        verdict=INCONCLUSIVE,
     )
+    allowed = tolerance(metric, max_drop)
+    if falls(failing, allowed):
+        return replace(found, verdict=FAIL)
+    if clears(passing, allowed) and found.agrees(metric, max_drop):
+        return replace(found, verdict=PASS)
+    return found
+
+
+def _worse(ratio: float, metric: str) -> float:
+    """Return a ratio's difference, below zero where the figure became worse."""
+    return -math.log(ratio) if metric == "p99" else math.log(ratio)
 
 
 def _logarithms(name: str, run: Run, metric: str) -> list[float]:
@@ -142,8 +169,7 @@ def _logarithms(name: str, run: Run, metric: str) -> list[float]:
     return [math.log(value) for value in figures if value]
 
 
-def _verdict(cases: tuple[CaseCheck, ...], ratio: float, metric: str, max_drop: float) -> str:
-    if any(case.failed for case in cases):
-        return FAIL
-    difference = -math.log(ratio) if metric == "p99" else math.log(ratio)
-    return PASS if difference > tolerance(metric, max_drop).pass_above else INCONCLUSIVE
+def _verdict(cases: tuple[CaseCheck, ...]) -> str:
+    """Return the verdict of all cases: one that fails is enough to fail, all must pass to pass."""
+    found = {case.verdict for case in cases}
+    return next(verdict for verdict in (FAIL, INCONCLUSIVE, PASS) if verdict in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sqlstress.analysis.ab import conclusion
+from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.finding import UNPROVED, WRONG, parts, progress
 from sqlstress.analysis.wording import percent, place, plural
 from sqlstress.errors import Interrupted

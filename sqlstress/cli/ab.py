@@ -39,6 +39,7 @@ def ab(
     """
     from sqlstress.cli.measure import measure
     from sqlstress.cli.saver import Saver
+    from sqlstress.statistics.gate import MOST, looks
     from sqlstress.studies.ab import AbStudy
 
     asked = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
@@ -46,8 +47,9 @@ def ab(
     common = {name: value for name, value in asked.items() if name not in _GATE}
     arms = _arms(gate, common)
     cases = _cases(arms)
+    test = _test(gate, cases[0][0].seed)
     return measure(
-        AbStudy(cases, _test(gate, cases[0][0].seed)),
+        AbStudy(cases, test, looks(test.max_pairs or MOST)),
         _opening(gate, arms, cases, directory),
         Saver.of(outputs, github, quiet),
         strict=bool(gate.get("strict")),
@@ -102,17 +104,27 @@ def _cases(arms: tuple[Given, Given]) -> tuple[tuple[Case, ...], tuple[Case, ...
 def _test(gate: Given, seed: int) -> AbTest:
     from sqlstress.plan import parsed
     from sqlstress.report import AbTest, Arm
+    from sqlstress.report.ab import DRAWN
     from sqlstress.studies.ab import first_arm
 
     known = {option.name: option for option in GATE}
-    metric, max_drop = (
-        parsed(known[name], gate.get(name, known[name].default)) for name in ("metric", "max-drop")
+    metric, max_drop, max_pairs, max_time_s = (
+        parsed(known[name], gate.get(name, known[name].default))
+        for name in ("metric", "max-drop", "max-pairs", "max-time")
     )
     a, b = (
         Arm(name.upper(), tuple(shlex.split(gate.get(name, ""))), gate.get(f"python-{name}"))
         for name in ("a", "b")
     )
-    return AbTest(metric, max_drop, (a, b), first_arm(seed))
+    return AbTest(
+        metric,
+        max_drop,
+        (a, b),
+        first_arm(seed),
+        order=DRAWN,
+        max_pairs=max_pairs,
+        max_time_s=max_time_s,
+    )
 
 
 def _opening(

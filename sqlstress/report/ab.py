@@ -8,6 +8,8 @@ from sqlstress.report.environment import SqliteBuild
 
 A, B = ARMS = ("A", "B")
 """The baseline, and what is compared with it."""
+DRAWN, TURNS = ORDERS = ("drawn", "turns")
+"""How it is decided which arm a pair begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Look:
     pairs: int
     """Number of pairs."""
     alpha: float
-    """One-sided error rate of this look."""
+    """One-sided error rate of this look, of each of its bounds."""
     ratio: float
     """B's figure over A's: the Hodges-Lehmann estimate."""
     low: float | None
@@ -46,6 +48,11 @@ class Look:
     """The ratio lies below it (p99: above it), at the error rate of this look; None for too few pairs."""
     verdict: str
     """fail, pass, inconclusive, or undecided: then more pairs were measured."""
+    worst: float | None = None
+    """The ratio lies above it (p99: below it), at the error rate of this look; None for too few pairs, and
+    where it was not judged by."""
+    seconds: float | None = None
+    """From the first slice to this look; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +66,16 @@ class AbTest:
     arms: tuple[Arm, Arm]
     """A and B."""
     first: str
-    """Which arm the first pair began with: every other pair begins with the other one."""
+    """Which arm the first pair began with."""
     looks: tuple[Look, ...] = ()
     """The looks so far, in order."""
     verdict: str = "undecided"
     """fail, pass, inconclusive; undecided when it was stopped before."""
     reason: str | None = None
     """What decided instead of the pairs, such as wrong data; None when the pairs did, or nothing yet."""
+    order: str = TURNS
+    """Which arm the others began with: drawn, each by the seed, or turns, never the one that began before."""
+    max_pairs: int | None = None
+    """Pairs after which it ended at the latest; None where it is not known."""
+    max_time_s: float | None = None
+    """Seconds after which no other pair was begun; None: none were said."""

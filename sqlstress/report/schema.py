@@ -21,7 +21,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from sqlstress.experiment import DEFAULT, Experiment, faces, with_results
 from sqlstress.options.option import Option, has_default, options_of
 from sqlstress.options.parsing import constraint
-from sqlstress.report.ab import ARMS
+from sqlstress.report.ab import ARMS, ORDERS
 from sqlstress.report.case import Case
 from sqlstress.report.document import FORMAT_VERSION, Report
 from sqlstress.report.saving import write_atomically
@@ -39,6 +39,7 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Check.status": {"enum": [*CHECK_STATUSES]},
     "AbTest.metric": {"enum": [*METRICS]},
     "AbTest.first": {"enum": [*ARMS]},
+    "AbTest.order": {"enum": [*ORDERS]},
     "AbTest.verdict": {"enum": [*VERDICTS]},
     "Arm.name": {"enum": [*ARMS]},
     "Look.verdict": {"enum": [*VERDICTS]},

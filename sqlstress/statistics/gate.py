@@ -1,58 +1,61 @@
 """The gate: after how many pairs one looks, and what is concluded from them.
 
-Looking three times at the usual 1 % would raise more false alarms than that, so most of the error rate is
-kept for the last look. Differences are natural logarithms of ratios, below zero where B is worse.
+A verdict needs a bound: B passes where the whole of what its pairs leave possible is allowed, and fails where
+none of it is. Who looks often is deceived more often than who looks once, so each look is given its part of
+the error rate (Bonferroni): it then holds for all of them together, however they depend on each other.
+Differences are natural logarithms of ratios, below zero where B is worse.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from sqlstress.statistics.paired import hodges_lehmann, upper_bound
+from sqlstress.statistics.paired import bounds
 
 FAIL, PASS, INCONCLUSIVE, UNDECIDED = VERDICTS = ("fail", "pass", "inconclusive", "undecided")
 """What can be concluded; undecided: more pairs are needed."""
 METRICS = ("tps", "p99")
+ALPHA = 0.01
+"""How often, at most, a drop passes that is not allowed, and how often one that is allowed fails."""
+FEWEST, MOST = 10, 500
+"""Pairs after which one looks first, and the most that may be asked for."""
+BETWEEN = 1.4
+"""How many times as many pairs each look has as the one before: less than that adds little that is new."""
+_APART = 1.2
+"""How many times as many the last look has at least."""
+_STEPS = 20
+"""More looks than lie below MOST."""
 
 
 class Look(NamedTuple):
-    """A number of pairs after which one looks, and how often a drop may be seen then that is none."""
+    """A number of pairs after which one looks, and its part of the error rate, of each of both errors."""
 
     pairs: int
     alpha: float
 
 
-LOOKS = (Look(10, 0.001), Look(20, 0.004), Look(30, 0.008))
+def looks(most: int) -> tuple[Look, ...]:
+    """Return the looks of a test of at most so many pairs, FEWEST or more, with equal parts of ALPHA."""
+    rising = (round(FEWEST * BETWEEN**step) for step in range(_STEPS))
+    pairs = [*(number for number in rising if number * _APART < most), most]
+    # A look that can decide nothing, whatever is found, would only take from the others.
+    while 0.5 ** pairs[0] * len(pairs) > ALPHA:
+        del pairs[0]
+    return tuple(Look(number, ALPHA / len(pairs)) for number in pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far B may be worse than A, in logarithms: both are below zero."""
+def tolerance(metric: str, max_drop: float) -> float:
+    """Return how far B may be worse, as a difference: TPS may fall by a share, or p99 rise by it.
 
-    fail_below: float
-    """An estimate below it is a drop that is not allowed."""
-    pass_above: float
-    """An estimate above it, half of the allowed drop, is fine."""
-
-
-def tolerance(metric: str, max_drop: float) -> Tolerance:
-    """Return what a share allows: TPS may fall by it, or p99 rise by it. A report may hold any share."""
+    A report may hold any share; -inf where all of TPS may be lost.
+    """
     max_drop = max(0.0, max_drop)
     if metric == "p99":
-        return Tolerance(-math.log1p(max_drop), -math.log1p(max_drop / 2))
-    if max_drop >= 1:
-        return Tolerance(-math.inf, -math.inf)
-    return Tolerance(math.log1p(-max_drop), math.log1p(-max_drop / 2))
-
-
-def is_drop(differences: Sequence[float], alpha: float, allowed: Tolerance) -> bool:
-    """Say whether B is worse by more than is allowed, with B being worse at all beyond doubt."""
-    bound = upper_bound(differences, alpha)
-    return bound is not None and bound < 0 and hodges_lehmann(differences) < allowed.fail_below
+        return -math.log1p(max_drop)
+    return -math.inf if max_drop >= 1 else math.log1p(-max_drop)
 
 
 def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
@@ -60,16 +63,33 @@ def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
     return [fmean(pair) for pair in zip(*cells, strict=True)]
 
 
-def conclude(cells: Sequence[Sequence[float]], allowed: Tolerance, alpha: float, *, last: bool) -> str:
-    """Return one of VERDICTS. `cells` holds the differences of each cell, pair by pair.
+Ends = tuple[float, float] | None
+"""What pairs leave possible: the worst and the best difference; None where they are too few to say."""
 
-    The geometric mean of the cells is judged; a single cell can only fail, at alpha over their number
-    (Bonferroni).
+
+def clears(ends: Ends, allowed: float) -> bool:
+    """Say whether a drop of more than is allowed is ruled out."""
+    return ends is not None and ends[0] > allowed
+
+
+def falls(ends: Ends, allowed: float) -> bool:
+    """Say whether a drop of more than is allowed is beyond doubt."""
+    return ends is not None and ends[1] < allowed
+
+
+def fail_share(cells: int, alpha: float) -> float:
+    """Return the error rate at which each of several cells, and their mean, may fail (Bonferroni)."""
+    return alpha if cells == 1 else alpha / (cells + 1)
+
+
+def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> str:
+    """Return FAIL, PASS or UNDECIDED. `cells` holds the differences of each cell, pair by pair.
+
+    The geometric mean of the cells is judged; a single cell can only fail.
     """
-    means = geometric_means(cells)
-    share = alpha / len(cells)
-    if is_drop(means, alpha, allowed) or any(is_drop(cell, share, allowed) for cell in cells):
+    means, share = geometric_means(cells), fail_share(len(cells), alpha)
+    ends = bounds(means, alpha)
+    failing = [ends] if len(cells) == 1 else [bounds(part, share) for part in (means, *cells)]
+    if any(falls(one, allowed) for one in failing):
         return FAIL
-    if hodges_lehmann(means) > allowed.pass_above:
-        return PASS
-    return INCONCLUSIVE if last else UNDECIDED
+    return PASS if clears(ends, allowed) else UNDECIDED

@@ -3,7 +3,7 @@ there are many.
 
 Everything counts the differences of every value of one sample to every value of the other: their median is
 the Hodges-Lehmann estimate of the shift, and the number of those that are not negative is the Mann-Whitney
-statistic. Ties count as not negative: against a drop, so its error rate is never more than alpha.
+statistic. Ties count against whatever is to be shown, so its error rate is never more than alpha.
 
 Source: Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", chapter 4.
 """
@@ -52,18 +52,23 @@ def critical(m: int, n: int, alpha: float) -> int:
     return bisect_right(list(accumulate(_ways(m, n))), alpha * math.comb(m + n, m)) - 1
 
 
-def upper_bound(base: Sequence[float], other: Sequence[float], alpha: float) -> float | None:
-    """Return what the shift lies below, at a one-sided error rate of alpha; None for too few values."""
-    found, statistic = differences(base, other), critical(len(base), len(other), alpha)
-    return None if statistic < 0 else found[len(found) - 1 - statistic]
+def bounds(base: Sequence[float], other: Sequence[float], alpha: float) -> tuple[float, float] | None:
+    """Return what the shift lies above, and what it lies below, each at a one-sided error rate of alpha.
+
+    None for too few values.
+    """
+    statistic = critical(len(base), len(other), alpha)
+    if statistic < 0:
+        return None
+    found = differences(base, other)
+    return found[statistic], found[len(found) - 1 - statistic]
 
 
 def interval(
     base: Sequence[float], other: Sequence[float], confidence: float = 0.95
 ) -> tuple[float, float] | None:
     """Return the exact interval of the shift, at least this confident; None for too few values."""
-    found, statistic = (differences(base, other), critical(len(base), len(other), (1 - confidence) / 2))
-    return None if statistic < 0 else (found[statistic], found[len(found) - 1 - statistic])
+    return bounds(base, other, (1 - confidence) / 2)
 
 
 def needed(alpha: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -12,18 +12,22 @@ from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.observer import Progress
 from sqlstress.engine.study import Steps
 from sqlstress.report import AbTest, Report, Run, Trial
+from sqlstress.report import Look as Found
 from sqlstress.report.ab import ARMS
 from sqlstress.report.case import Case
-from sqlstress.statistics.gate import FAIL, LOOKS, UNDECIDED, Look, geometric_means
+from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, UNDECIDED, Look, geometric_means
 from sqlstress.studies.slices import SliceBench
 
 
-def order(first: str, pair: int) -> tuple[int, int]:
-    """Return in which order the arms of a pair are measured: two pairs are ABBA or BAAB.
+def order(first: str, seed: int, pair: int) -> tuple[int, int]:
+    """Return in which order the arms of a pair are measured: the seed draws it, for each pair anew.
 
-    What drifts while we measure (heat, a neighbour on the machine) then meets both arms alike.
+    Then it is chance alone that gives a drift, a neighbour or whatever the machine does to one arm or the
+    other, and that chance is known: it is what the signed-rank test counts. Fixed turns share a period of
+    theirs with whatever else comes around, and give it to one arm each time.
     """
-    begins = ARMS.index(first) ^ (pair % 2)
+    drawn = Random(f"{seed}:order:{pair}").getrandbits(1) if pair else 0
+    begins = ARMS.index(first) ^ drawn
     return begins, 1 - begins
 
 
@@ -60,24 +64,29 @@ class AbStudy:
     """The cells of A and of B: those of the same place are compared."""
     test: AbTest
     """What is asked, and what has been found."""
-    looks: Sequence[Look] = LOOKS
+    looks: Sequence[Look]
+    """When one looks, in order: after the last it ends."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds since any moment."""
     _runs: dict[tuple[int, int], Run] = field(default_factory=dict)
     """By cell and arm."""
     save_every_s = 0.0
 
     def steps(self, bench: SliceBench) -> Steps:
-        """Measure until it is decided, or a slice can't be measured."""
-        self.test, begun = bench.learn(self.test), time.monotonic()
+        """Measure until it is decided, the time is over, or a slice can't be measured."""
+        self.test, begun = bench.learn(self.test), self.clock()
         for pair in range(self.looks[-1].pairs):
             for cell, arm in self._slices(pair):
                 self._measure(bench, pair, cell, arm)
-                bench.observer.progress(
-                    how_far(self.report(bench.report), self.looks, time.monotonic() - begun)
-                )
+                bench.observer.progress(how_far(self.report(bench.report), self.looks, self.clock() - begun))
                 yield
                 if self._ended():
                     return
-            if self._look_after(pair + 1, self.report(bench.report)):
+            elapsed_s = self.clock() - begun
+            last = pair + 1 == self.looks[-1].pairs or self._over(pair + 1, elapsed_s)
+            if due := self._rest(pair + 1) if last else self._planned(pair + 1):
+                found = replace(look(self.report(bench.report), self.test, due), seconds=elapsed_s)
+                self._keep(_at_the_end(found) if last else found)
                 yield
                 if self._ended():
                     return
@@ -93,7 +102,8 @@ class AbStudy:
 
     def _slices(self, pair: int) -> list[tuple[int, int]]:
         """Return the slices of a pair in their order, each by its cell and arm."""
-        return [(cell, arm) for cell in range(len(self.cases[0])) for arm in order(self.test.first, pair)]
+        arms = order(self.test.first, self.cases[0][0].seed, pair)
+        return [(cell, arm) for cell in range(len(self.cases[0])) for arm in arms]
 
     def _measure(self, bench: SliceBench, pair: int, cell: int, arm: int) -> None:
         run = self._runs.get((cell, arm)) or Run(self.cases[arm][cell], arm=ARMS[arm])
@@ -118,10 +128,23 @@ class AbStudy:
         """Say whether there is no sense in another slice: it is decided, or one can't be measured."""
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
 
-    def _look_after(self, pairs: int, report: Report) -> bool:
-        """Take the look that is due after so many pairs; return whether one was."""
-        due = next((planned for planned in self.looks if planned.pairs == pairs), None)
-        if due:
-            found = look(report, self.test, due, last=due is self.looks[-1])
-            self.test = replace(self.test, looks=(*self.test.looks, found), verdict=found.verdict)
-        return due is not None
+    def _over(self, pairs: int, elapsed_s: float) -> bool:
+        """Say whether another pair would end too late."""
+        limit_s = self.test.max_time_s
+        return limit_s is not None and elapsed_s / pairs * (pairs + 1) > limit_s
+
+    def _planned(self, pairs: int) -> Look | None:
+        """Return the look that is due after so many pairs."""
+        return next((planned for planned in self.looks if planned.pairs == pairs), None)
+
+    def _rest(self, pairs: int) -> Look:
+        """Return the last look, which may err as often as those before it left of the whole."""
+        whole, spent = (sum(one.alpha for one in taken) for taken in (self.looks, self.test.looks))
+        return Look(pairs, whole - spent)
+
+    def _keep(self, found: Found) -> None:
+        self.test = replace(self.test, looks=(*self.test.looks, found), verdict=found.verdict)
+
+
+def _at_the_end(found: Found) -> Found:
+    return replace(found, verdict=INCONCLUSIVE) if found.verdict == UNDECIDED else found

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlstress.experiment import DEFAULT, face
 from sqlstress.options.option import Option, chosen, option, options_of
-from sqlstress.options.parsing import choice, percentage, switch
+from sqlstress.options.parsing import choice, duration, percentage, switch, whole
 from sqlstress.statistics import gate
 
 COMPARED = "What is compared"
@@ -39,6 +39,16 @@ class Gate:
         COMPARED,
         "By how much TPS may fall, or p99 rise: 10% or 0.1.",
         metavar="SHARE",
+    )
+    max_pairs: int = option(
+        whole(gate.FEWEST, gate.MOST), "200", COMPARED, "Pairs after which it ends, decided or not."
+    )
+    max_time: float = option(
+        duration(1.0),
+        "20m",
+        COMPARED,
+        "No other pair is begun where it would end later.",
+        metavar="DURATION",
     )
     strict: bool = option(switch, None, COMPARED, "Exit 3 when it stays inconclusive.", flag=True)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -16,7 +16,7 @@ import pytest
 
 from sqlstress.engine.observer import Observer
 from sqlstress.errors import Interrupted
-from sqlstress.report import Check, Report, Trial, Verdict, from_json, to_json
+from sqlstress.report import AbTest, Check, Report, Trial, Verdict, from_json, to_json
 from sqlstress.report.case import Case
 from sqlstress.report.schema import report_schema
 from sqlstress.statistics.gate import Look
@@ -82,9 +82,10 @@ def saved(path: Path) -> Report:
     [
         (1.0, (), 0, "PASS"),
         (0.8, (), 1, "FAIL"),
-        (0.8, ("--max-drop", "30%"), 0, "undecided"),
-        (0.93, (), 0, "INCONCLUSIVE"),
-        (0.93, ("--strict",), 3, "INCONCLUSIVE"),
+        (0.8, ("--max-drop", "30%"), 0, "PASS: no drop of more than 30%"),
+        (0.9, ("--max-pairs", "30"), 0, "INCONCLUSIVE: a drop of at least "),
+        (0.9, ("--max-pairs", "30", "--strict"), 3, "INCONCLUSIVE"),
+        (1.0, ("--max-time", "1s"), 0, "PASS"),
         (1.0, ("--strict",), 0, "PASS"),
         (0.5, ("--metric", "p99"), 1, "FAIL: B's p99"),
     ],
@@ -95,8 +96,29 @@ def test_the_exit_code_says_the_verdict(
     made_up.script = of_ratio(ratio)
     said = cli("ab", *ARMS, *options)
     assert said.code == code
-    assert word in said.out or word == "undecided"
+    assert word in " ".join(said.out.split())
     assert said.err == "" or (code == 1 and len(said.lines) == 1 and said.err.startswith("Error: FAIL: B's"))
+
+
+def test_it_ends_after_the_pairs_and_the_time_that_are_asked_for(
+    cli: Cli, made_up: Slices, tmp_path: Path
+) -> None:
+    made_up.script = of_ratio(0.9)
+    cli("ab", *ARMS, "--max-pairs", "13", "--max-time", "90s", "-o", "ab.json")
+    found = saved(tmp_path).ab
+    assert found and [look.pairs for look in found.looks] == [10, 13]
+    assert (found.max_pairs, found.max_time_s, found.order) == (13, 90.0, "drawn")
+    assert found.looks[-1].worst and found.looks[-1].seconds is not None
+
+    def slow(arm: int, case: Case, pair: int) -> Trial:
+        time.sleep(0.15)
+        return trial(pair)
+
+    made_up.script = slow
+    said = cli("ab", *ARMS, "--max-time", "1s", "-o", "ab.json", "--strict")
+    assert said.code == 3
+    assert "INCONCLUSIVE: too little to show anything" in said.out
+    assert len(saved(tmp_path).runs[0].trials) <= 4
 
 
 def test_each_arm_has_the_common_options_and_its_own_instead_of_them(cli: Cli, made_up: Slices) -> None:
@@ -178,10 +200,16 @@ def test_quiet_prints_nothing_of_a_pass(cli: Cli, made_up: Slices) -> None:
     assert cli("ab", *ARMS, "--quiet") == (0, "", "")
 
 
+def _looking_once(
+    cases: tuple[Sequence[Case], Sequence[Case]], test: AbTest, looks: Sequence[Look]
+) -> AbStudy:
+    return AbStudy(cases, test, (Look(6, 0.05),))
+
+
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look once, after six pairs: real slices take their time."""
-    monkeypatch.setattr("sqlstress.studies.ab.AbStudy", partial(AbStudy, looks=(Look(6, 0.05),)))
+    monkeypatch.setattr("sqlstress.studies.ab.AbStudy", _looking_once)
 
 
 @pytest.mark.thorough

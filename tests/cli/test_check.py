@@ -32,11 +32,11 @@ def checked(cli: Cli, baseline: Report, current: Report, *options: str) -> Said:
 @pytest.mark.parametrize(
     ("ratio", "options", "code", "word"),
     [
-        (1.0, (), 0, "PASS: TPS changed by 0%"),
-        (2.5, (), 0, "PASS: TPS changed by 2.5 times"),
-        (0.8, (), 1, "FAIL: TPS changed by -20% at 2 processes"),
-        (0.8, ("--max-drop", "30%"), 0, "INCONCLUSIVE: TPS changed by -20%"),
-        (0.93, (), 0, "INCONCLUSIVE: TPS changed by -7.0%"),
+        (1.0, (), 0, "PASS: no drop of more than 10%. TPS changed by 0%, at worst -"),
+        (2.5, (), 0, "PASS: no drop of more than 10%. TPS changed by 2.5 times"),
+        (0.8, (), 1, "FAIL: TPS changed by -20% (at best -1"),
+        (0.8, ("--max-drop", "30%"), 0, "PASS: no drop of more than 30%. TPS changed by -20%, at worst -2"),
+        (0.93, (), 0, "INCONCLUSIVE: a drop of at least "),
         (0.93, ("--strict",), 3, "INCONCLUSIVE"),
         (0.5, ("--metric", "p99"), 1, "FAIL: p99 changed by"),
     ],
@@ -106,6 +106,46 @@ def test_outside_of_github_actions_its_option_is_refused_before_a_file_is_read(
 def test_a_drop_that_may_be_chance_does_not_fail(cli: Cli) -> None:
     said = checked(cli, stored(around(1.0, 6, 0.5)), stored(around(0.8, 6, 0.5)))
     assert (said.code, "INCONCLUSIVE" in said.out) == (0, True)
+
+
+def test_an_estimate_of_no_drop_does_not_pass_where_a_drop_is_possible(cli: Cli) -> None:
+    said = checked(cli, stored(around(1.0, 10, 1.2)), stored(around(1.3, 10, 1.2)))
+    text = " ".join(said.out.split())
+    assert "INCONCLUSIVE: no drop shown, up to 55% possible at 2 processes on 1 file, 10%" in text
+    assert "10% is allowed. TPS changed by +30%." in text
+
+
+def test_a_pass_names_the_case_of_which_a_drop_is_most_possible(cli: Cli) -> None:
+    base = stored(around(1.0, 8), around(1.0, 8))
+    text = " ".join(checked(cli, base, stored(around(1.0, 8), around(0.98, 8))).out.split())
+    assert (
+        "PASS: no drop of more than 10%. TPS changed by -1.0% (geometric mean of the cases), at worst" in text
+    )
+    assert "at 4 processes on 1 file." in text
+
+
+def test_one_case_that_is_not_clear_keeps_all_from_passing(cli: Cli) -> None:
+    base = stored(around(1.0, 8), around(1.0, 8))
+    text = " ".join(checked(cli, base, stored(around(1.2, 8), around(0.92, 8))).out.split())
+    assert "INCONCLUSIVE: a drop of at least " in text
+    assert "possible at 4 processes on 1 file, 10% is allowed. TPS changed by +5.1% (geometric" in text
+
+
+def test_where_the_medians_say_the_opposite_of_the_estimate_nothing_passes(cli: Cli) -> None:
+    base, now = [0.1] * 3 + [1.0] * 4, [0.95] * 4 + [2.0] * 3
+    said = checked(cli, stored(base), stored(now), "--max-drop", "90%", "--strict")
+    text = " ".join(said.out.split())
+    assert said.code == 3
+    assert (
+        "INCONCLUSIVE: the estimate is 2.0 times and the medians say -5.0% at 2 processes on 1 file; no"
+        in text
+    )
+
+
+def test_medians_and_an_estimate_of_about_no_change_do_not_contradict_each_other(cli: Cli) -> None:
+    base, now = [0.99] * 3 + [1.0] * 4, [0.999] * 4 + [1.005] * 3
+    said = checked(cli, stored(base), stored(now), "--strict")
+    assert (said.code, "PASS: no drop of more than 10%. TPS changed by +0.50%" in said.out) == (0, True)
 
 
 def test_a_report_beside_its_baseline_is_shown_as_kept(cli: Cli) -> None:

@@ -17,7 +17,7 @@ from sqlstress.cli.measure import Bar, clock_text, watcher
 from sqlstress.engine.observer import Nobody, Progress
 from sqlstress.experiments.crash.study import how_far as rounds_done
 from sqlstress.experiments.power_loss.study import how_far as images_done
-from sqlstress.statistics.gate import LOOKS
+from sqlstress.statistics.gate import looks
 from sqlstress.studies.ab import how_far as pairs_done
 from tests.ab_report import ab_report, around
 from tests.crash_report import KILLS
@@ -96,21 +96,21 @@ def test_the_end_is_drawn_however_soon_it_comes() -> None:
 def test_a_bar_over_pairs_shows_the_narrowing_estimate_and_the_time_to_the_next_look() -> None:
     def after(pairs: int, seconds: float) -> str:
         report = ab_report([around(0.97, pairs)], decided=False)
-        return shown.after(seconds, pairs_done(report, LOOKS, seconds))
+        return shown.after(seconds, pairs_done(report, looks(200), seconds))
 
     shown = Shown()
     assert after(1, 6) == "pair 2 of 10 B/A -5.9%   0:54 left"
     assert re.fullmatch(r"pair 9 of 10 B/A -3.0% \[-5.1% to -0.90%\]   0:12 left", after(8, 48))
     assert shown.tqdm.total == 10
-    assert after(12, 72).startswith("pair 13 of 20 B/A -3.0%")
-    assert shown.tqdm.total == 20
+    assert after(12, 72).startswith("pair 13 of 14 B/A -3.0%")
+    assert shown.tqdm.total == 14
 
 
 def test_a_slice_without_a_partner_moves_the_bar_and_shows_no_estimate() -> None:
     shown = Shown()
     report = ab_report([[1.0]], decided=False)
     report = replace(report, runs=report.runs[:1])
-    assert shown.after(0.0, pairs_done(report, LOOKS, 3.0)).startswith("pair 1 of 10 B/A ?")
+    assert shown.after(0.0, pairs_done(report, looks(200), 3.0)).startswith("pair 1 of 10 B/A ?")
     assert shown.tqdm.n == 0.5
 
 

@@ -70,7 +70,7 @@ def test_a_page_of_several_reports_keeps_the_names_of_their_files(cli: Cli, save
     (saved / "other.json").write_text(to_json(EXAMPLE), encoding="utf-8")
     assert cli("report", "good.json", "other.json", "-o", "both.html").code == 0
     page = (saved / "both.html").read_text(encoding="utf-8")
-    assert "<h1>Report A: good</h1>" in page and "<h1>Report B: other</h1>" in page
+    assert "<h1>Report A: good: " in page and "<h1>Report B: other: " in page
     assert "<td>good</td>" in re.sub("<td[^>]*>", "<td>", page)
 
 

@@ -185,6 +185,8 @@ WRONG = [
     ("ab --a=-c1-3 --b=-c2", "A has 3 cells and B has 1", "one with one"),
     ("ab --a= --max-drop 95%", "--max-drop: '95%'", "write 10% or 0.1"),
     ("ab --a= --max-drop much", "--max-drop: 'much'", "write 10% or 0.1"),
+    ("ab --a= --max-pairs 9", "--max-pairs: '9'", "from 10 to 500"),
+    ("ab --a= --max-time 100ms", "--max-time: '100ms'", "duration"),
     ("ab --a= --metric p50", "--metric: 'p50'", "tps, p99"),
     ("ab --a= --strict=yes", "--strict", "not take a value"),
     ("ab --a= --keep", "--keep", "sqlstress ab --help"),

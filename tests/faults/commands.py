@@ -24,7 +24,7 @@ EXPERIMENTS = {
     "keys": ("keys", "--schema=no-key", "--id-type=uuid4", "--users=20", "--picks=10", "--items=60"),
     "cycles": ("cycles", "--cycles", "3", "--settings", "wal"),
     "crash": ("crash", "--rounds", "2", "--seed", "1"),
-    "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "-c", "2", *SLICE),
+    "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "--max-pairs", "10", "-c", "2", *SLICE),
 }
 """Small measurements of the commands other than kv and run."""
 PLAN = """

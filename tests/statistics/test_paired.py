@@ -12,12 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.statistics.paired import (
+    bounds,
     critical,
-    drop_p_value,
     hodges_lehmann,
     interval,
-    probability,
-    upper_bound,
     walsh_averages,
 )
 
@@ -39,10 +37,12 @@ def test_critical_values_are_those_of_the_tables(pairs: int, alpha: float, stati
     assert critical(pairs, alpha) == statistic
 
 
-@given(st.integers(1, 60), st.floats(1e-12, 0.5))
+@given(st.integers(1, 12), st.floats(1e-4, 0.5))
 def test_a_critical_value_is_the_last_one_within_alpha(pairs: int, alpha: float) -> None:
+    sums = [sum(ranks) for ranks in product(*((0, rank) for rank in range(1, pairs + 1)))]
     found = critical(pairs, alpha)
-    assert probability(found, pairs) <= alpha < probability(found + 1, pairs)
+    within, next_within = (sum(one <= limit for one in sums) / 2**pairs for limit in (found, found + 1))
+    assert within <= alpha < next_within
 
 
 @pytest.mark.thorough
@@ -53,29 +53,27 @@ def test_hundreds_of_pairs_agree_with_the_normal_approximation() -> None:
 
 
 @pytest.mark.thorough
-@given(fine)
-def test_the_p_value_is_scipys_where_there_are_no_ties(differences: list[int]) -> None:
-    stats = pytest.importorskip("scipy.stats")
-    expected = stats.wilcoxon(differences, alternative="less", method="exact").pvalue
-    assert drop_p_value(differences) == pytest.approx(expected, rel=1e-9)
-
-
-@given(coarse)
-def test_with_ties_and_zeros_too_a_p_value_this_small_comes_no_more_often_than_it_says(
-    differences: list[float],
+@given(fine, st.floats(0.001, 0.5))
+def test_the_bounds_lie_beyond_zero_exactly_when_scipys_p_value_is_within_alpha(
+    differences: list[int], alpha: float
 ) -> None:
-    found = drop_p_value(differences)
-    signings = product((1, -1), repeat=len(differences))
-    flipped = [[s * abs(one) for s, one in zip(signs, differences, strict=True)] for signs in signings]
-    assert sum(drop_p_value(one) <= found for one in flipped) / len(flipped) <= found
+    stats = pytest.importorskip("scipy.stats")
+    found = bounds(differences, alpha)
+    for side, beyond in (("less", found and found[1] < 0), ("greater", found and found[0] > 0)):
+        expected = stats.wilcoxon(differences, alternative=side, method="exact").pvalue
+        if abs(expected - alpha) > 1e-9:
+            assert bool(beyond) == (expected < alpha)
 
 
 @given(coarse, st.floats(0.001, 0.5))
-def test_the_upper_bound_lies_below_zero_exactly_when_the_p_value_is_within_alpha(
+def test_with_ties_and_zeros_too_a_bound_lies_beyond_zero_no_more_often_than_it_says(
     differences: list[float], alpha: float
 ) -> None:
-    bound = upper_bound(differences, alpha)
-    assert (bound is not None and bound < 0) == (drop_p_value(differences) <= alpha)
+    signings = list(product((1, -1), repeat=len(differences)))
+    flipped = [[s * abs(one) for s, one in zip(signs, differences, strict=True)] for signs in signings]
+    found = [bounds(one, alpha) for one in flipped]
+    assert sum(ends is not None and ends[1] < 0 for ends in found) / len(signings) <= alpha
+    assert sum(ends is not None and ends[0] > 0 for ends in found) / len(signings) <= alpha
 
 
 def test_the_estimate_is_what_one_computes_by_hand() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.statistics.unpaired import _ways, critical, differences, interval, needed, shift, upper_bound
+from sqlstress.statistics.unpaired import _ways, bounds, critical, differences, interval, needed, shift
 
 distinct = st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=14, unique=True)
 samples = st.lists(st.integers(-5, 5), min_size=1, max_size=8)
@@ -25,8 +25,8 @@ def test_a_drop_is_shown_exactly_when_scipys_p_value_is_within_alpha(
     base, other = values[:at], values[at:]
     expected = stats.mannwhitneyu(other, base, alternative="less", method="exact").pvalue
     if abs(expected - alpha) > 1e-9:
-        bound = upper_bound(base, other, alpha)
-        assert (bound is not None and bound < 0) == (expected < alpha)
+        ends = bounds(base, other, alpha)
+        assert (ends is not None and ends[1] < 0) == (expected < alpha)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_of_many_values_the_approximation_takes_over_and_errs_on_the_safe_side(a
 
 @given(samples, samples)
 def test_ties_count_against_a_drop(base: list[int], other: list[int]) -> None:
-    bound = upper_bound(base, other, 0.2)
-    lower = upper_bound(base, [value - 0.5 for value in other], 0.2)
-    assert (bound is None) == (lower is None)
-    assert bound is None or lower is None or bound == lower + 0.5
+    ends = bounds(base, other, 0.2)
+    lower = bounds(base, [value - 0.5 for value in other], 0.2)
+    assert (ends is None) == (lower is None)
+    assert ends is None or lower is None or ends == (lower[0] + 0.5, lower[1] + 0.5)
 
 
 @given(samples, samples)
@@ -63,11 +63,12 @@ def test_the_estimate_lies_within_its_interval_and_turns_with_the_samples(
     assert len(differences(base, other)) == len(base) * len(other)
 
 
-def test_the_bound_leaves_out_as_many_of_the_largest_differences_as_the_tables_say() -> None:
+def test_the_bounds_leave_out_as_many_differences_at_either_end_as_the_tables_say() -> None:
     powers = [2.0**n for n in range(10)]
-    assert upper_bound(powers, powers, 0.025) == differences(powers, powers)[-24]
-    assert upper_bound([1, 2, 3], [1, 2, 3], 0.05) == 2
-    assert upper_bound([1, 2, 3], [1, 2, 3], 0.01) is None
+    found = differences(powers, powers)
+    assert bounds(powers, powers, 0.025) == (found[23], found[-24])
+    assert bounds([1, 2, 3], [1, 2, 3], 0.05) == (-2, 2)
+    assert bounds([1, 2, 3], [1, 2, 3], 0.01) is None
 
 
 def test_the_interval_leaves_out_as_many_differences_at_either_end_as_the_tables_say() -> None:

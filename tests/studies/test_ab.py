@@ -9,9 +9,9 @@ import pytest
 
 from sqlstress.engine.observer import NOBODY
 from sqlstress.errors import EnvironmentFailure, Interrupted
-from sqlstress.report import Check, Report, Trial, Verdict
+from sqlstress.report import AbTest, Check, Report, Trial, Verdict
 from sqlstress.report.case import Case
-from sqlstress.statistics.gate import LOOKS
+from sqlstress.statistics.gate import looks
 from sqlstress.studies.ab import AbStudy, first_arm, order
 from sqlstress.studies.carry_out import follow
 from sqlstress.studies.slices import SliceBench
@@ -33,19 +33,37 @@ class Slices:
         return self.script(arm, case, pair)
 
 
+UNLIMITED = replace(TEST, max_time_s=None)
+
+
+class Clock:
+    """A clock that goes on by so much each time that it is read."""
+
+    def __init__(self, step_s: float = 0.0) -> None:
+        self.step_s, self.now = step_s, 0.0
+
+    def __call__(self) -> float:
+        self.now += self.step_s
+        return self.now
+
+
 def run(
-    script: Script, cells: Sequence[Case] = (CASE,), first: str = "A"
+    script: Script,
+    cells: Sequence[Case] = (CASE,),
+    test: AbTest = UNLIMITED,
+    most: int = 30,
+    clock: Clock | None = None,
 ) -> tuple[Report, Slices, list[Report]]:
     """Run a study; return its report, the slices, and every report that was saved."""
     slices, saved = Slices(script), list[Report]()
     bench = SliceBench(replace(EXAMPLE, runs=()), NOBODY, slices.measure)
-    study = AbStudy((cells, cells), replace(TEST, first=first))
+    study = AbStudy((cells, cells), test, looks(most), clock or Clock())
     return follow(study, bench, saved.append), slices, saved
 
 
 def of_ratio(ratio: float, spread: float = 0.03) -> Script:
     """Return a script in which B is so many times as fast as A, give or take some."""
-    ratios = around(ratio, LOOKS[-1].pairs, spread)
+    ratios = around(ratio, 30, spread)
     return lambda arm, case, pair: trial(pair, ratios[pair] if arm else 1.0)
 
 
@@ -55,9 +73,19 @@ def verdict(report: Report) -> tuple[str, int]:
     return report.ab.verdict, len(report.runs[0].trials)
 
 
-def test_two_pairs_are_measured_as_abba() -> None:
-    assert [order("A", pair) for pair in range(3)] == [(0, 1), (1, 0), (0, 1)]
-    assert [order("B", pair) for pair in range(2)] == [(1, 0), (0, 1)]
+def test_the_seed_draws_for_each_pair_which_arm_begins() -> None:
+    drawn = [order("A", 7, pair)[0] for pair in range(400)]
+    assert drawn == [order("A", 7, pair)[0] for pair in range(400)]
+    assert drawn != [order("A", 8, pair)[0] for pair in range(400)]
+    assert 150 < sum(drawn) < 250
+    # Nor does it depend on the pair before, or on the one before that.
+    for lag in (1, 2):
+        assert 150 < sum(a == b for a, b in zip(drawn, drawn[lag:], strict=False)) < 250
+
+
+def test_the_first_pair_begins_with_the_arm_that_the_report_names() -> None:
+    assert [order(first, seed, 0) for seed in (1, 2) for first in "AB"] == [(0, 1), (1, 0)] * 2
+    assert all(order("B", 7, pair) == order("A", 7, pair)[::-1] for pair in range(50))
 
 
 def test_the_seed_draws_which_arm_begins() -> None:
@@ -72,29 +100,57 @@ def test_what_is_clear_is_decided_at_the_first_look(ratio: float, expected: str)
     assert verdict(report) == (expected, 10)
 
 
-def test_what_is_not_clear_takes_all_three_looks() -> None:
-    report, _, _ = run(of_ratio(0.93))
+def test_what_is_not_clear_takes_all_looks_and_each_is_kept_with_its_time() -> None:
+    report, _, _ = run(of_ratio(0.9, 0.1), clock=Clock(1.0))
     assert verdict(report) == ("inconclusive", 30)
+    assert report.ab
+    assert [(look.pairs, look.verdict, look.alpha) for look in report.ab.looks] == [
+        (10, "undecided", 0.0025),
+        (14, "undecided", 0.0025),
+        (20, "undecided", 0.0025),
+        (30, "inconclusive", pytest.approx(0.0025)),
+    ]
+    times = [look.seconds or 0.0 for look in report.ab.looks]
+    assert times == sorted(times) and times[0] > 0
+
+
+def test_it_ends_before_a_pair_that_would_last_too_long_and_looks_with_all_that_is_left_to_err() -> None:
+    # The clock is read three times in a pair.
+    limited = replace(TEST, max_time_s=58.0)
+    report, _, _ = run(of_ratio(0.9, 0.1), test=limited, clock=Clock(1.0))
+    assert verdict(report) == ("inconclusive", 19)
     assert report.ab
     assert [(look.pairs, look.verdict) for look in report.ab.looks] == [
         (10, "undecided"),
-        (20, "undecided"),
-        (30, "inconclusive"),
+        (14, "undecided"),
+        (19, "inconclusive"),
     ]
+    assert report.ab.looks[-1].alpha == pytest.approx(0.005)
+    early, _, _ = run(of_ratio(1.0), test=limited, clock=Clock(10.0))
+    assert verdict(early) == ("inconclusive", 1)
 
 
-def test_the_slices_of_every_cell_alternate_within_a_pair() -> None:
+def test_what_is_clear_when_the_time_is_over_is_decided() -> None:
+    report, _, _ = run(of_ratio(1.0), test=replace(TEST, max_time_s=22.0), clock=Clock(1.0))
+    assert verdict(report) == ("pass", 7)
+
+
+def test_the_slices_of_every_cell_stand_together_within_a_pair() -> None:
     cells = (CASE, replace(CASE, concurrency=4))
-    _, slices, _ = run(of_ratio(1.0), cells, first="B")
-    assert slices.asked[:8] == [
-        ("B", 2, 0), ("A", 2, 0), ("B", 4, 0), ("A", 4, 0),
-        ("A", 2, 1), ("B", 2, 1), ("A", 4, 1), ("B", 4, 1),
-    ]  # fmt: skip
+    _, slices, _ = run(of_ratio(1.0), cells, replace(TEST, first="B"))
+    expected = [
+        ("AB"[arm], concurrency, pair)
+        for pair in range(10)
+        for concurrency in (2, 4)
+        for arm in order("B", CASE.seed, pair)
+    ]
+    assert slices.asked[:40] == expected
+    assert slices.asked[0] == ("B", 2, 0)
 
 
 def test_the_runs_stand_in_the_order_of_cells_and_arms_whatever_was_measured_first() -> None:
     cells = (CASE, replace(CASE, concurrency=4))
-    report, _, _ = run(of_ratio(1.0), cells, first="B")
+    report, _, _ = run(of_ratio(1.0), cells, replace(TEST, first="B"))
     assert [(run.arm, run.case.concurrency) for run in report.runs] == [
         ("A", 2),
         ("B", 2),
@@ -105,10 +161,10 @@ def test_the_runs_stand_in_the_order_of_cells_and_arms_whatever_was_measured_fir
 
 
 def test_the_report_is_saved_after_every_slice_and_every_look() -> None:
-    report, slices, saved = run(of_ratio(0.93))
+    report, slices, saved = run(of_ratio(0.9, 0.1), most=20)
     slices_done = [sum(len(run.trials) for run in each.runs) for each in saved]
-    assert slices_done == [*range(1, 21), 20, *range(21, 41), 40, *range(41, 61), 60]
-    assert len(slices.asked) == 60
+    assert slices_done == [*range(1, 21), 20, *range(21, 29), 28, *range(29, 41), 40]
+    assert len(slices.asked) == 40
     assert saved[-1] == report
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlstress.analysis.ab import conclusion
+from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.check import Checked
 from sqlstress.analysis.ending import failed_too_many

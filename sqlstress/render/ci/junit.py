@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import median
 from xml.etree import ElementTree
 
-from sqlstress.analysis.ab import conclusion
+from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.ending import failed_too_many
 from sqlstress.analysis.finding import UNPROVED, WRONG, Part, parts

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Iterator
 from html import escape
 
-from sqlstress.analysis.ab import found_change
+from sqlstress.analysis.ab_verdict import found_change
 from sqlstress.analysis.builds import telling
 from sqlstress.analysis.finding import results
 from sqlstress.analysis.group import rate_of

@@ -56,7 +56,7 @@ def _of_pairs(report: Report, test: AbTest) -> Iterator[Plot]:
         return
     if test.looks:
         data.append(_estimates(test.looks))
-    allowed = exp(sign * tolerance(test.metric, test.max_drop).fail_below)
+    allowed = exp(sign * tolerance(test.metric, test.max_drop))
     layout = {
         "xaxis": axis("pair", whole=True),
         "yaxis": _ratio_axis(
@@ -66,7 +66,8 @@ def _of_pairs(report: Report, test: AbTest) -> Iterator[Plot]:
         "shapes": [level(1.0, "--muted"), level(allowed, "--bad")],
     }
     note = (
-        "A mark is a pair. Diamonds: the estimate at each look, with its 95% interval. Red: what is allowed."
+        "A mark is a pair. Diamonds: the estimate at each look, with what it leaves possible. Red: what is "
+        "allowed. All above it passes, all below it fails."
     )
     yield Plot("Pair by pair", note, (View("", data, layout),), wide=True)
 
@@ -104,6 +105,14 @@ def _pairs(label: str, ratios: list[float], number: int) -> Plain:
     }
 
 
+def _ends(look: Look) -> tuple[float, float]:
+    """Return what a look left possible; of an old one, which was judged by its estimate, the 95% interval."""
+    if look.worst is not None and look.bound is not None:
+        low, high = sorted((look.worst, look.bound))
+        return low, high
+    return look.low or look.ratio, look.high or look.ratio
+
+
 def _estimates(looks: tuple[Look, ...]) -> Plain:
     known = [look for look in looks if finite(look.ratio) is not None]
     return {
@@ -114,8 +123,8 @@ def _estimates(looks: tuple[Look, ...]) -> Plain:
         "text": [whole(look.pairs) for look in known],
         "y": [look.ratio for look in known],
         "error_y": {
-            "array": [max(0.0, (look.high or look.ratio) - look.ratio) for look in known],
-            "arrayminus": [max(0.0, look.ratio - (look.low or look.ratio)) for look in known],
+            "array": [max(0.0, _ends(look)[1] - look.ratio) for look in known],
+            "arrayminus": [max(0.0, look.ratio - _ends(look)[0]) for look in known],
             "color": "--ink",
         },
         "marker": {"color": "--ink", "size": 11, "symbol": "diamond"},

@@ -9,12 +9,12 @@ from statistics import median
 from sqlstress.analysis.ab import (
     NAMES,
     cells,
-    conclusion,
     differences,
     estimate,
     figure,
     signed,
 )
+from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.advice import failures, wrong_data
 from sqlstress.analysis.arms import arm_differences
 from sqlstress.analysis.durability import describe_durability
@@ -30,7 +30,8 @@ from sqlstress.statistics.gate import geometric_means
 
 LEGEND = (
     "A and B: medians of their slices, which were measured in turns with the same seeds. B/A: the estimate "
-    "from the pairs (Hodges-Lehmann), with its exact 95% interval (signed-rank)."
+    "from the pairs (Hodges-Lehmann), with its exact 95% interval (signed-rank). The verdict needs all of a "
+    "wider one, which allows for every look."
 )
 
 

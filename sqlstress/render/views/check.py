@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.ab import NAMES, signed
 from sqlstress.analysis.check import CaseCheck, Checked
+from sqlstress.analysis.possible import loss, noun, what_is_possible
 from sqlstress.analysis.wording import listing, percent
 from sqlstress.display.blocks import Block, Column, Paragraph, Table, Verdict
 from sqlstress.display.figures import MISSING, count_cell, ms_cell
@@ -25,7 +26,8 @@ def check_blocks(checked: Checked, metric: str, max_drop: float) -> Iterator[Blo
         yield _table(checked.cases, metric)
         yield Paragraph(
             "Medians of the trials; change: the estimate from all pairs of trials (Hodges-Lehmann), with its "
-            "exact 95% interval (Mann-Whitney)."
+            "exact 95% interval (Mann-Whitney). The verdict needs the whole of a wider one, wrong in at most "
+            "1% of checks: to pass it lies above what is allowed, to fail below."
         )
     if checked.differing:
         yield Paragraph(f"The reports differ in {listing(checked.differing)}.")
@@ -45,19 +47,44 @@ def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
     if checked.wrong is not None or checked.ratio is None:
         return f"FAIL: the data is not what the workers were told it is: {checked.wrong}."
     name, allowed = NAMES[metric], percent(max_drop)
+    of_verdict = [case for case in checked.cases if case.verdict == checked.verdict]
     if checked.verdict == FAIL:
-        failed = [f"{signed(case.ratio)} at {case.name}" for case in checked.cases if case.failed]
+        failed = [f"{signed(case.ratio)} ({_bound('best', case.best)}) at {case.name}" for case in of_verdict]
         return (
             f"FAIL: {name} changed by {listing(failed)}; {allowed} is allowed. "
             "Confirm it with sqlstress ab before you look for the cause."
         )
-    found = f"{name} changed by {signed(checked.ratio)} (geometric mean of the cases)"
     if checked.verdict == PASS:
-        return f"PASS: {found}; {allowed} is allowed."
+        worst = max(of_verdict, key=lambda case: loss(case.worst or case.ratio, metric))
+        return (
+            f"PASS: no {noun(metric)} of more than {allowed}. {_mean(checked, name)}, "
+            f"{_bound('worst', worst.worst)} at {worst.name}."
+        )
+    return _inconclusive(of_verdict, checked, metric, max_drop)
+
+
+def _inconclusive(open_: list[CaseCheck], checked: Checked, metric: str, max_drop: float) -> str:
+    """Return what is left possible of the case of which most is, and what would tell."""
+    worst = max(open_, key=lambda case: loss(case.worst or case.ratio, metric))
+    possible = f"{what_is_possible(worst.worst, worst.best, metric)} at {worst.name}"
+    opposed = next((case for case in open_ if not case.agrees(metric, max_drop)), None)
+    if opposed:
+        medians = signed(opposed.now / opposed.base)
+        opposite = f"the estimate is {signed(opposed.ratio)} and the medians say {medians} at {opposed.name}"
+        possible = f"{opposite}; {possible}"
     return (
-        f"INCONCLUSIVE: {found}. That neither shows nor rules out a change of {allowed}: "
-        "measure with more trials (--repeat), or use sqlstress ab."
+        f"INCONCLUSIVE: {possible}, {percent(max_drop)} is allowed. {_mean(checked, NAMES[metric])}. "
+        "Measure with more trials (--repeat), or use sqlstress ab."
     )
+
+
+def _mean(checked: Checked, name: str) -> str:
+    beside = " (geometric mean of the cases)" if len(checked.cases) > 1 else ""
+    return f"{name} changed by {signed(checked.ratio or 1.0)}{beside}"
+
+
+def _bound(which: str, ratio: float | None) -> str:
+    return f"at {which} {MISSING if ratio is None else signed(ratio)}"
 
 
 def _table(cases: tuple[CaseCheck, ...], metric: str) -> Table:

@@ -177,6 +177,20 @@ def test_the_pairs_of_an_ab_test_are_those_of_its_slices() -> None:
     assert pairs["y"] == pytest.approx(ratios)
     assert report.ab
     assert estimate["y"] == [look.ratio for look in report.ab.looks]
+    (look,), bars = report.ab.looks, estimate["error_y"]
+    assert (look.worst, look.bound) == pytest.approx(
+        (look.ratio - bars["arrayminus"][0], look.ratio + bars["array"][0])
+    )
+
+
+def test_a_look_that_was_judged_by_its_estimate_is_drawn_with_its_interval_of_95_percent() -> None:
+    report = ab_report([around(0.97, 30, 0.1)])
+    assert report.ab
+    (look,) = report.ab.looks
+    old = replace(report, ab=replace(report.ab, looks=(replace(look, worst=None),)))
+    (view,) = plots(report_html(old))[0]
+    assert look.low is not None
+    assert view["data"][1]["error_y"]["arrayminus"] == pytest.approx([look.ratio - look.low])
 
 
 def test_ratios_have_ticks_that_can_be_read_however_wide_they_lie() -> None:
@@ -196,10 +210,13 @@ def test_ratios_have_ticks_that_can_be_read_however_wide_they_lie() -> None:
 def test_the_verdict_of_an_ab_test_stands_with_its_figure_at_the_top_and_as_a_sentence_above_the_plot(
     ratio: float, kind: str, value: str
 ) -> None:
+    before = "no drop of more than 10%. " * (value == "pass")
     page = report_html(ab_report([around(ratio, 10)]))
     tile = page.index(f'<div class="tile {kind}"><strong>{value}</strong><span>B&#x27;s TPS is 50% ')
     assert (
-        tile < page.index(f'<p class="verdict">{value.upper()}: B&#x27;s TPS is 50%') < page.index("<figure")
+        tile
+        < page.index(f'<p class="verdict">{value.upper()}: {before}B&#x27;s TPS is 50%')
+        < page.index("<figure")
     )
 
 
@@ -234,7 +251,7 @@ def headings(page: str) -> tuple[str, list[str]]:
     ("name", "finding"),
     [
         ("linux-crash-matrix", "No configuration did worse than SQLite documents"),
-        ("linux-cycles", "Fastest: delete-run, 3.0 ms in all; slowest: delete, 3.6 s, 1,200 times as much"),
+        ("linux-cycles", "Fastest: delete-tx, 3.0 ms in all; slowest: delete, 3.6 s, 1,200 times as much"),
     ],
 )
 def test_the_title_is_the_finding_and_so_is_the_heading(name: str, finding: str) -> None:
@@ -256,8 +273,14 @@ def test_of_a_long_finding_the_title_has_the_clauses_that_fit() -> None:
 def test_the_title_of_several_reports_is_what_they_say_beside_each_other() -> None:
     ours = [read(FOLDER_OF_REPORTS / f"{name}.json") for name in ("linux-1-and-20-files", "linux-20-files")]
     title, (beside, a, b) = headings(report_html(*ours))
-    assert title == beside and title.startswith("B reached ")
-    assert a.startswith("Report A: Highest: ") and b.startswith("Report B: Highest: ")
+    assert title == beside and title.startswith("B showed ")
+    assert a.startswith("Report A: ") and b.startswith("Report B: ")
+    assert all(": Highest: " in one for one in (a, b))
+        ": Highest: " in a
+        and ": Highest: " in b
+        and a.startswith("Report A: ")
+        and b.startswith("Report B: ")
+    )
 
 
 def folded(page: str) -> list[str]:
