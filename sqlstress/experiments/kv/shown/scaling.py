@@ -22,7 +22,7 @@ from sqlstress.report import Run
 
 def throughput(group: Group) -> Iterator[Finding]:
     """Yield what the totals of a group say; nothing when only one point was measured."""
-    runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
+    runs = believed(group)
     if len({(run.case.buckets, run.case.concurrency) for run in runs}) < 2:
         return
     tested = group.tested(runs)
@@ -30,14 +30,30 @@ def throughput(group: Group) -> Iterator[Finding]:
         yield _highest(group, runs)
         return
     yield _best(group, tested, runs)
-    layouts = {
-        layout: _Curve(tested, [run for run in runs if run.case.buckets == layout])
-        for layout in sorted({run.case.buckets for run in runs})
-    }
+    layouts = curves(tested, runs)
     for layout, curve in layouts.items():
         if len(curve.runs) > 1:
             yield _scaling(curve, files(layout))
     yield from _layouts(tested, layouts)
+
+
+def believed(group: Group) -> list[Run]:
+    """Return the runs whose figures count, and of which the number of processes is known."""
+    return [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
+
+
+def rivals(tested: Tested, runs: Sequence[Run]) -> list[Run]:
+    """Return the best of the runs, and those that can't be told from it."""
+    best = tested.best(runs)
+    return [run for run in runs if run is best or not tested.is_less(run, best)]
+
+
+def curves(tested: Tested, runs: Sequence[Run]) -> dict[int, Curve]:
+    """Return the runs of each layout, by its number of files."""
+    return {
+        layout: Curve(tested, [run for run in runs if run.case.buckets == layout])
+        for layout in sorted({run.case.buckets for run in runs})
+    }
 
 
 def _highest(group: Group, runs: Sequence[Run]) -> Finding:
@@ -50,19 +66,18 @@ def _highest(group: Group, runs: Sequence[Run]) -> Finding:
 
 
 def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
-    best = tested.best(runs)
-    rivals = [run for run in runs if run is best or not tested.is_less(run, best)]
-    rate, where = rounded(tested.middle(best)), places(run.case for run in rivals)
-    if len(rivals) == 1:
+    best, first = tested.best(runs), rivals(tested, runs)
+    rate, where = rounded(tested.middle(best)), places(run.case for run in first)
+    if len(first) == 1:
         return Finding("best", f"Best: {rate} {group.unit} a second, with {where}.")
     about = f"Best: about {rate} {group.unit} a second, with {where}"
-    if all(tested.are_equal(best, run) for run in rivals):
+    if all(tested.are_equal(best, run) for run in first):
         return Finding("best", f"{about}, which are about equal.")
     return Finding("best", f"{about}, which can't be told apart.")
 
 
 @dataclass(frozen=True)
-class _Curve:
+class Curve:
     """The runs of one layout."""
 
     tested: Tested
@@ -107,7 +122,7 @@ def _count(run: Run) -> int:
     return run.case.concurrency
 
 
-def _scaling(curve: _Curve, where: str) -> Finding:
+def _scaling(curve: Curve, where: str) -> Finding:
     """Say at how many processes the total of a layout stops rising, as far as the passes tell."""
     runs, less = curve.runs, curve.less
     most, enough = runs[-1], curve.enough
@@ -126,7 +141,7 @@ def _scaling(curve: _Curve, where: str) -> Finding:
     return Finding("plateau", f"On {where} {found}.")
 
 
-def _falling(curve: _Curve) -> str:
+def _falling(curve: Curve) -> str:
     falls = curve.falls
     if not falls:
         return ""
@@ -136,7 +151,7 @@ def _falling(curve: _Curve) -> str:
     return f", and {processes(_count(falls[-1]))} reached only {share}"
 
 
-def _unclear(curve: _Curve, where: str) -> Finding:
+def _unclear(curve: Curve, where: str) -> Finding:
     known = f"more than {processes(_count(curve.less[-1]))} gained something; " if curve.less else ""
     first = processes(_count(curve.runs[len(curve.less)]))
     return Finding(
@@ -145,14 +160,14 @@ def _unclear(curve: _Curve, where: str) -> Finding:
     )
 
 
-def _layouts(tested: Tested, layouts: dict[int, _Curve]) -> Iterator[Finding]:
+def _layouts(tested: Tested, layouts: dict[int, Curve]) -> Iterator[Finding]:
     (base_files, base), *others = layouts.items()
     compared = [text for layout, curve in others if (text := _against(tested, base, layout, curve))]
     if compared:
         yield Finding("layouts", f"Compared with {files(base_files)}: {listing(compared)}.")
 
 
-def _against(tested: Tested, base: _Curve, layout: int, curve: _Curve) -> str | None:
+def _against(tested: Tested, base: Curve, layout: int, curve: Curve) -> str | None:
     """Say how a layout compares at the largest concurrency that both have."""
     of_base = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in of_base]

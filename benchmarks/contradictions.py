@@ -1,0 +1,201 @@
+"""Do two runs of one command contradict each other in what they conclude?
+
+    python -m benchmarks.contradictions --runs 20 --load 0 --output quiet.json -- --concurrency 1-4 --buckets 1,20
+    python -m benchmarks.contradictions --show quiet.json loaded.json
+
+A conclusion is what a report says of the best case, of where the total of a layout stops rising, and of one
+layout beside another. Each two runs are compared in each of them. They contradict each other
+
+- best: if no case is named by both among those that can't be told from the best;
+- scaling: if one says that more than n processes gained something, and the other that fewer than n are enough;
+- layouts: if one says more and the other less, or the one about equal and the other more than 10 % apart.
+
+`--load N` keeps N processors busy by turns meanwhile, 0.1 to 3 s at a time, as a machine's other users do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.loops import CHECKOUT
+from sqlstress.analysis.group import EQUAL, group_runs
+from sqlstress.experiments.kv.shown.scaling import Curve, believed, curves, rivals
+from sqlstress.report import Report, Run, from_json
+
+Claims = dict[str, Any]
+"""What a run concludes, by what it is about: sets and numbers, as JSON has them."""
+
+
+def claims(report: Report) -> Claims:
+    """Return what a report of one table concludes."""
+    (group,) = group_runs(report.runs)
+    runs = believed(group)
+    tested = group.tested(runs)
+    if tested is None:
+        return {}
+    first = rivals(tested, runs)
+    found: Claims = {"best": [[run.case.buckets, run.case.concurrency] for run in first]}
+    layouts = curves(tested, runs)
+    for layout, curve in layouts.items():
+        if len(curve.runs) > 1:
+            found[f"scaling on {layout}"] = _scaling(curve)
+    (_, base), *others = layouts.items()
+    for layout, curve in others:
+        ratio = tested.ratio(base.runs[-1], curve.runs[-1])
+        if ratio:
+            found[f"{layout} files beside 1"] = [ratio.low, ratio.high]
+    return found
+
+
+def _scaling(curve: Curve) -> dict[str, int | None]:
+    most, less = curve.runs[-1], curve.less
+    return {
+        "gains until": less[-1].case.concurrency if less else 0,
+        "enough": None if curve.enough is most else curve.enough.case.concurrency,
+        "most": most.case.concurrency,
+    }
+
+
+def contradict(about: str, one: Any, other: Any) -> bool:
+    """Say whether two conclusions can't both be true."""
+    if about == "best":
+        return not {tuple(case) for case in one} & {tuple(case) for case in other}
+    if about.startswith("scaling"):
+        return any(
+            mine["enough"] is not None and theirs["gains until"] > mine["enough"]
+            for mine, theirs in ((one, other), (other, one))
+        )
+    apart = one[0] > other[1] or other[0] > one[1]
+    return apart and _word(one) != _word(other)
+
+
+def cannot_tell(about: str, claim: Any) -> bool:
+    """Say whether a conclusion is that nothing can be told."""
+    if about == "best":
+        return len(claim) > 1
+    if about.startswith("scaling"):
+        return claim["enough"] is None and claim["gains until"] < claim["most"] - 1
+    return _word(claim) == "can't tell"
+
+
+def _word(interval: Sequence[float]) -> str:
+    low, high = interval
+    if low > 1 - EQUAL and high < 1 / (1 - EQUAL):
+        return "about equal"
+    return "more" if low > 1 else "less" if high < 1 else "can't tell"
+
+
+def summary(found: Sequence[Claims]) -> dict[str, dict[str, float]]:
+    """Return, by what is concluded: pairs of runs, how many contradict each other, how often none can tell."""
+    told: dict[str, dict[str, float]] = {}
+    for about in dict.fromkeys(name for one in found for name in one):
+        own = [one[about] for one in found if about in one]
+        pairs = list(combinations(own, 2))
+        told[about] = {
+            "runs": len(own),
+            "pairs": len(pairs),
+            "contradictory": sum(contradict(about, *pair) for pair in pairs),
+            "can't tell": sum(cannot_tell(about, claim) for claim in own),
+        }
+    return told
+
+
+def measure(arguments: Sequence[str]) -> tuple[Claims, float]:
+    """Run the command once; return what it concluded, and how much of the processors others took at most."""
+    with TemporaryDirectory() as own:
+        file = Path(own) / "report.json"
+        command = [sys.executable, "-m", "sqlstress", "kv", *arguments, "--quiet", "-o", f"json:{file}"]
+        subprocess.run(command, cwd=CHECKOUT, check=True)
+        report = from_json(file.read_text(encoding="utf-8"))
+    return claims(report), max(map(_foreign, report.runs), default=0.0)
+
+
+def _foreign(run: Run) -> float:
+    return max((trial.foreign_share or 0.0 for trial in run.valid), default=0.0)
+
+
+def burn(seed: int) -> None:
+    """Keep a processor busy by turns, until we are ended."""
+    draw = random.Random(seed)
+    while True:
+        until = time.monotonic() + draw.uniform(0.1, 3.0)
+        while time.monotonic() < until:
+            sum(range(10_000))
+        time.sleep(draw.uniform(0.1, 3.0))
+
+
+@contextmanager
+def loaded(processors: int) -> Iterator[None]:
+    """Keep so many processors busy by turns."""
+    burning = [get_context("spawn").Process(target=burn, args=(n,), daemon=True) for n in range(processors)]
+    for process in burning:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in burning:
+            process.terminate()
+            process.join()
+
+
+def show(file: Path) -> str:
+    """Return what a series says, as a table."""
+    series = json.loads(file.read_text(encoding="utf-8"))
+    told = summary([one["claims"] for one in series["runs"]])
+    rows = [
+        f"| {about} | {one['runs']} | {one['pairs']} | {one['contradictory']} | {one["can't tell"]} |"
+        for about, one in told.items()
+    ]
+    pairs, wrong = (sum(one[name] for one in told.values()) for name in ("pairs", "contradictory"))
+    foreign = sorted(one["foreign"] for one in series["runs"])
+    return "\n".join(
+        (
+            f"`sqlstress {' '.join(series['arguments'])}`, others kept {series['load']} processors busy by turns;",
+            f"they took up to {foreign[len(foreign) // 2]:.0%} of the processors in the median run.",
+            "",
+            "| conclusion | runs | pairs of runs | contradictory | runs that can't tell |",
+            "|---|---|---|---|---|",
+            *rows,
+            f"| together | | {pairs} | {wrong} ({wrong / max(1, pairs):.1%}) | |",
+        )
+    )
+
+
+def main(given: Sequence[str]) -> None:
+    """Measure a series, each run saved as it comes and a series that was stopped gone on with; or show some."""
+    parser = argparse.ArgumentParser(description="Do runs of one command contradict each other?")
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--load", type=int, default=0)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--show", type=Path, nargs="+")
+    parser.add_argument("arguments", nargs="*")
+    asked = parser.parse_args(given)
+    for file in asked.show or ():
+        print(show(file), end="\n\n")
+    if not asked.output:
+        return
+    series = {"arguments": asked.arguments, "load": asked.load, "runs": []}
+    if asked.output.is_file():
+        series = json.loads(asked.output.read_text(encoding="utf-8"))
+    with loaded(series["load"]):
+        while len(series["runs"]) < asked.runs:
+            found, foreign = measure(series["arguments"])
+            series["runs"].append({"claims": found, "foreign": foreign})
+            asked.output.write_text(json.dumps(series, indent=1) + "\n", encoding="utf-8")
+    print(show(asked.output))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
