@@ -107,7 +107,7 @@ def summary(found: Sequence[Claims]) -> dict[str, dict[str, float]]:
             "runs": len(own),
             "pairs": len(pairs),
             "contradictory": sum(contradict(about, *pair) for pair in pairs),
-            "can't tell": sum(cannot_tell(about, claim) for claim in own),
+            "unclear": sum(cannot_tell(about, claim) for claim in own),
         }
     return told
 
@@ -155,7 +155,7 @@ def show(file: Path) -> str:
     series = json.loads(file.read_text(encoding="utf-8"))
     told = summary([one["claims"] for one in series["runs"]])
     rows = [
-        f"| {about} | {one['runs']} | {one['pairs']} | {one['contradictory']} | {one["can't tell"]} |"
+        f"| {about} | {one['runs']} | {one['pairs']} | {one['contradictory']} | {one['unclear']} |"
         for about, one in told.items()
     ]
     pairs, wrong = (sum(one[name] for one in told.values()) for name in ("pairs", "contradictory"))
@@ -174,7 +174,7 @@ def show(file: Path) -> str:
 
 
 def main(given: Sequence[str]) -> None:
-    """Measure a series, each run saved as it comes and a series that was stopped gone on with; or show some."""
+    """Measure a series, each run saved as it comes, or go on with one that was stopped; or show some."""
     parser = argparse.ArgumentParser(description="Do runs of one command contradict each other?")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--load", type=int, default=0)

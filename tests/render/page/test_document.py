@@ -276,11 +276,6 @@ def test_the_title_of_several_reports_is_what_they_say_beside_each_other() -> No
     assert title == beside and title.startswith("B showed ")
     assert a.startswith("Report A: ") and b.startswith("Report B: ")
     assert all(": Highest: " in one for one in (a, b))
-        ": Highest: " in a
-        and ": Highest: " in b
-        and a.startswith("Report A: ")
-        and b.startswith("Report B: ")
-    )
 
 
 def folded(page: str) -> list[str]:
