@@ -1,13 +1,13 @@
 """Do two runs of one command contradict each other in what they conclude?
 
-    python -m benchmarks.contradictions --runs 20 --load 0 --output quiet.json -- --concurrency 1-4 --buckets 1,20
+    python -m benchmarks.contradictions --runs 20 --load 0 --output quiet.json -- -c 1-4 -b 1,20
     python -m benchmarks.contradictions --show quiet.json loaded.json
 
 A conclusion is what a report says of the best case, of where the total of a layout stops rising, and of one
 layout beside another. Each two runs are compared in each of them. They contradict each other
 
 - best: if no case is named by both among those that can't be told from the best;
-- scaling: if one says that more than n processes gained something, and the other that fewer than n are enough;
+- scaling: if one says that more than n processes gained something, the other that fewer than n are enough;
 - layouts: if one says more and the other less, or the one about equal and the other more than 10 % apart.
 
 `--load N` keeps N processors busy by turns meanwhile, 0.1 to 3 s at a time, as a machine's other users do.
@@ -98,7 +98,7 @@ def _word(interval: Sequence[float]) -> str:
 
 
 def summary(found: Sequence[Claims]) -> dict[str, dict[str, float]]:
-    """Return, by what is concluded: pairs of runs, how many contradict each other, how often none can tell."""
+    """Return, by what is concluded, how many pairs of runs contradict each other, and how many can't tell."""
     told: dict[str, dict[str, float]] = {}
     for about in dict.fromkeys(name for one in found for name in one):
         own = [one[about] for one in found if about in one]
@@ -162,8 +162,8 @@ def show(file: Path) -> str:
     foreign = sorted(one["foreign"] for one in series["runs"])
     return "\n".join(
         (
-            f"`sqlstress {' '.join(series['arguments'])}`, others kept {series['load']} processors busy by turns;",
-            f"they took up to {foreign[len(foreign) // 2]:.0%} of the processors in the median run.",
+            f"`sqlstress {' '.join(series['arguments'])}`, {series['load']} processors kept busy by turns; others",
+            f"took up to {foreign[len(foreign) // 2]:.0%} of the processors in the median run.",
             "",
             "| conclusion | runs | pairs of runs | contradictory | runs that can't tell |",
             "|---|---|---|---|---|",
