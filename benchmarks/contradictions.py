@@ -162,7 +162,7 @@ def show(file: Path) -> str:
     foreign = sorted(one["foreign"] for one in series["runs"])
     return "\n".join(
         (
-            f"`sqlstress {' '.join(series['arguments'])}`, {series['load']} processors kept busy by turns; others",
+            f"`sqlstress {' '.join(series['arguments'])}`, {series['load']} processors kept busy; others",
             f"took up to {foreign[len(foreign) // 2]:.0%} of the processors in the median run.",
             "",
             "| conclusion | runs | pairs of runs | contradictory | runs that can't tell |",
