@@ -14,6 +14,8 @@ from sqlstress.report import Run, Trial
 ABOVE_MEASURED = 1.6
 """The ideal may leave the plot there: what was measured is what is looked at."""
 BIN_S = 0.1
+FEWEST_BINS = 6
+"""Fewer are no course of anything."""
 
 
 def throughput(group: Group) -> Iterator[Plot]:
@@ -108,12 +110,12 @@ def over_time(group: Group) -> Iterator[Plot]:
 
 
 def window_line(run: Run, number: int) -> Plain | None:
-    """Return the throughput of a run in each tenth of a second; None where it was not observed."""
+    """Return the throughput of a run in each tenth of a second; None where those are none, or too few."""
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
-    if not bins:
-        return None
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
+    if len(totals) < FEWEST_BINS:
+        return None
     hover = f"{place(run.case)}, %{{x:.1f}} s: %{{y:,.0f}}/s"
     seconds = [round(BIN_S * count, 1) for count in range(len(totals) + 1)]
     # The last tenth has a width too.

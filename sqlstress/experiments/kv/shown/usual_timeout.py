@@ -14,6 +14,8 @@ from sqlstress.statistics.units import NS_PER_S
 
 USUAL_S = 5
 """How long Python's sqlite3 waits for a lock by default, and most libraries that wrap SQLite."""
+TOO_SHORT_S = 1.0
+"""Of a window that is shorter it says nothing that one waited as long: shares that are uneven show it."""
 LONG_ENOUGH_S = 4 * USUAL_S
 """A window in which such a wait is seen where it occurs."""
 
@@ -65,4 +67,8 @@ def _waits(run: Run, kind: str) -> bool:
 def _is_hidden(run: Run) -> bool:
     """Say whether an operation waited as long as its window, which is too short to show more."""
     window_s = run.case.duration_s
-    return has_window(run.case) and window_s < USUAL_S and longest_wait_ns(run) >= window_s * NS_PER_S
+    return (
+        has_window(run.case)
+        and TOO_SHORT_S <= window_s < USUAL_S
+        and longest_wait_ns(run) >= window_s * NS_PER_S
+    )

@@ -83,3 +83,4 @@ def test_a_window_that_is_too_short_to_show_it_is_told() -> None:
         "would have waited longer than the usual busy time-out of 5 s, --duration 20s shows."
     )
     assert told(run(1, 4, waited(4.0), case=Case(ops=100))) is None
+    assert told(run(1, 4, waited(0.5), case=Case(duration_s=0.3))) is None, "uneven shares say it"
