@@ -27,6 +27,25 @@ def disturbed(run: Run) -> bool:
     return bool(met) and 2 * sum(met) >= len(met)
 
 
+def _slowed(group: Group) -> Iterator[str]:
+    hot = [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]
+    if hot:
+        yield f"Processors were hot, and slowed down, at {group.places(hot)}: let them cool, and measure again."
+
+
+def _sync_changed(environment: Environment) -> Iterator[str]:
+    before, after = environment.sync, environment.sync_after
+    if not before or not after:
+        return
+    ratio = max(1, after.overwrite_p50_ns) / max(1, before.overwrite_p50_ns)
+    if not 1 / CHANGED_OVER <= ratio <= CHANGED_OVER:
+        was, now = (format_ms(cost.overwrite_p50_ns) for cost in (before, after))
+        yield (
+            f"A sync took {was} ms before and {now} ms after the measurement: the disk became "
+            f"{times(max(ratio, 1 / ratio))} as {'slow' if ratio > 1 else 'fast'} meanwhile."
+        )
+
+
 def disturbances(group: Group, environment: Environment) -> Iterator[str]:
     """Yield what a reader must know before any figure."""
     met = [(run, trial) for run in group.runs for trial in run.valid if taken(trial) > NOTED_OVER]
@@ -39,12 +58,5 @@ def disturbances(group: Group, environment: Environment) -> Iterator[str]:
             f"{who} took up to {percent(taken(most))} of the processors at {cases}: measure again where less "
             "else is running, or read these figures as those of a shared machine."
         ).capitalize()
-    before, after = environment.sync, environment.sync_after
-    if before and after:
-        ratio = after.overwrite_p50_ns / max(1, before.overwrite_p50_ns)
-        if not 1 / CHANGED_OVER <= ratio <= CHANGED_OVER:
-            was, now = (format_ms(cost.overwrite_p50_ns) for cost in (before, after))
-            yield (
-                f"A sync took {was} ms before and {now} ms after the measurement: the disk became "
-                f"{times(max(ratio, 1 / ratio))} as {'slow' if ratio > 1 else 'fast'} meanwhile."
-            )
+    yield from _slowed(group)
+    yield from _sync_changed(environment)

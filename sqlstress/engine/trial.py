@@ -186,7 +186,12 @@ class TrialRunner:
         trial = summarise(case, index, window, ended, whole_s, start_s)
         trial = replace(trial, series=(*trial.series, *series), error=trial.error or problem)
         if others := watch.shares():
-            trial = replace(trial, foreign_share=others.foreign, stolen_share=others.stolen)
+            trial = replace(
+                trial,
+                foreign_share=others.foreign,
+                stolen_share=others.stolen,
+                throttled=others.throttled,
+            )
         return trial, flaw_of(lateness_s(case, window, ended), standstill.seconds()), ended
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:

@@ -1,9 +1,10 @@
-"""What others take of the processors while we measure: other programs, and a hypervisor's other guests."""
+"""What is taken of the processors while we measure: by other programs, a hypervisor's other guests, heat."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -12,6 +13,7 @@ from sqlstress.statistics.units import NS_PER_S
 
 APART_S = 0.1
 """Looks that are nearer to each other say nothing: systems count processor time in hundredths."""
+_PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
 """Times of no program of this machine, and times that are contained in others (the last four)."""
 
@@ -29,12 +31,14 @@ class Look(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Shares of all processors' time, each 0 to 1."""
+    """Shares of all processors' time, each 0 to 1; and how often they were slowed down."""
 
     foreign: float
     """What other programs took."""
     stolen: float
     """What other guests of the hypervisor took, where the system says so; else 0."""
+    throttled: int | None = None
+    """How often a processor was slowed down since it was hot; None where the system does not say."""
 
 
 def look(own: Iterable[psutil.Process]) -> Look | None:
@@ -53,7 +57,24 @@ def shares(first: Look, last: Look, processors: int) -> Shares:
     """Return what others took between two looks."""
     whole = processors * (last.at_ns - first.at_ns) / NS_PER_S
     foreign = (last.busy - first.busy) - (last.own - first.own)
-    return Shares(*(min(1.0, max(0.0, part / whole)) for part in (foreign, last.stolen - first.stolen)))
+    stolen = last.stolen - first.stolen
+    return Shares(_share(foreign, whole), _share(stolen, whole))
+
+
+def _share(part: float, whole: float) -> float:
+    return min(1.0, max(0.0, part / whole))
+
+
+def throttled(folder: Path = _PROCESSORS) -> int | None:
+    """Return how often processors were slowed down for heat since the system's start; None if not known.
+
+    Source: the Linux kernel's thermal_throttle of x86.
+    """
+    try:
+        counts = [int(path.read_text()) for path in folder.glob("cpu*/thermal_throttle/*_throttle_count")]
+    except (OSError, ValueError):
+        return None
+    return sum(counts) if counts else None
 
 
 def _processes(pids: Iterable[int]) -> list[psutil.Process]:
@@ -67,22 +88,17 @@ def _processes(pids: Iterable[int]) -> list[psutil.Process]:
 class Watch:
     """Looks from time to time while our processes work, more rarely the longer it takes."""
 
-    def __init__(
-        self,
-        pids: Iterable[int],
-        begins_ns: int,
-        ends_ns: int,
-        clock: Callable[[], int] = time.perf_counter_ns,
-    ) -> None:
+    def __init__(self, pids: Iterable[int], begins_ns: int, ends_ns: int) -> None:
         """Of looks outside of the two times, on the shared clock, nothing is learned."""
         self._own = _processes(pids)
-        self._begins, self._ends, self._clock = begins_ns, ends_ns, clock
+        self._throttled = throttled()
+        self._begins, self._ends = begins_ns, ends_ns
         self._first: Look | None = None
         self._last: Look | None = None
 
     def pulse(self) -> None:
         """Look, if it is time: to be called several times a second."""
-        now = self._clock()
+        now = time.perf_counter_ns()
         if not self._own or not self._begins <= now <= self._ends or not self._is_due(now):
             return
         seen = look(self._own)
@@ -98,4 +114,6 @@ class Watch:
         """Return what others took; None when that could not be seen, or not for long enough."""
         if not self._first or not self._last or self._last.at_ns - self._first.at_ns < APART_S * NS_PER_S:
             return None
-        return shares(self._first, self._last, psutil.cpu_count() or 1)
+        found = shares(self._first, self._last, psutil.cpu_count() or 1)
+        before, now = self._throttled, throttled()
+        return found if before is None or now is None else found._replace(throttled=now - before)

@@ -62,6 +62,7 @@ TRIAL: dict[str, Callable[[Trial], Value]] = {
     "attempts": lambda trial: trial.attempts,
     "foreign_share": lambda trial: trial.foreign_share,
     "stolen_share": lambda trial: trial.stolen_share,
+    "throttled": lambda trial: trial.throttled,
     "outcome": lambda trial: trial.outcome,
     "note": lambda trial: trial.note,
     "verdict": lambda trial: trial.verdict.status,

@@ -144,6 +144,8 @@ class Trial:
     """Share of all processors' time that other programs took meanwhile; None: not observed."""
     stolen_share: float | None = None
     """The same of other guests of a hypervisor; 0 where the system does not say."""
+    throttled: int | None = None
+    """How often a processor was slowed down for heat meanwhile; None where the system does not say."""
     outcome: str = "done"
     """How a fixed amount of work ended: done, timeout (given up), or limit (refused by SQLite)."""
     note: str = ""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.engine.trial import ATTEMPTS, Flaw, TrialRunner, flaw_of, outcomes
+from sqlstress.engine.trial import ATTEMPTS, PATIENCE, Flaw, TrialRunner, flaw_of, outcomes
 from sqlstress.engine.window import lateness_s, plan_window
-from sqlstress.report import Trial
+from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 from sqlstress.system.interrupt import StopSignals
@@ -158,3 +159,57 @@ def test_the_published_script_whose_files_serve_a_whole_sweep_is_not_run_again()
     assert trial.attempts == 1
     assert trial.error is not None
     assert trial.error.startswith("the machine slept, or this program was stopped, while it measured (for")
+
+
+LOST = Verdict((Check("last write", "failed", 10, 1),))
+
+
+class Crowded(TrialRunner):
+    """Answers each attempt with a trial in which others took that share of the processors."""
+
+    def __init__(self, *trials: Trial) -> None:
+        super().__init__(Path(), False, StopSignals(), Nobody(), 0)
+        self.trials = iter(trials)
+
+    def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:
+        return next(self.trials), None
+
+
+def taken(share: float, **fields: Any) -> Trial:
+    return replace(TRIAL, foreign_share=share, **fields)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "chosen"),
+    [
+        (taken(0.6), taken(0.1), 1),
+        (taken(0.6), taken(0.9), 0),
+        (taken(0.6), taken(0.1, error="worker 1 died"), 0),
+        (taken(0.6), taken(0.9, verdict=LOST), 1),
+        (taken(0.1, stolen_share=0.3), taken(0.0), 1),
+    ],
+    ids=["quieter", "no quieter", "it failed", "its data was wrong", "a hypervisor"],
+)
+def test_of_a_crowded_trial_and_the_one_after_it_the_quieter_counts(
+    first: Trial, second: Trial, chosen: int
+) -> None:
+    found = Crowded(first, second).run(Case(), 0)
+    assert found == replace((first, second)[chosen], attempts=2)
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [taken(0.2), TRIAL, taken(0.9, error="worker 1 died"), taken(0.9, verdict=LOST)],
+    ids=["not crowded", "not observed", "failed", "wrong"],
+)
+def test_nothing_else_is_run_again(trial: Trial) -> None:
+    assert Crowded(trial).run(Case(), 0) == trial
+
+
+def test_the_published_scripts_trials_are_not_run_again_however_crowded() -> None:
+    assert Crowded(taken(0.9)).run(Case(workload="classic", ops=5), 0) == taken(0.9)
+
+
+def test_a_machine_that_is_always_busy_is_not_waited_for_without_end() -> None:
+    runner = Crowded(*[taken(0.9)] * 20)
+    assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * PATIENCE + [1] * (6 - PATIENCE)

@@ -67,8 +67,5 @@ def _waits(run: Run, kind: str) -> bool:
 def _is_hidden(run: Run) -> bool:
     """Say whether an operation waited as long as its window, which is too short to show more."""
     window_s = run.case.duration_s
-    return (
-        has_window(run.case)
-        and TOO_SHORT_S <= window_s < USUAL_S
-        and longest_wait_ns(run) >= window_s * NS_PER_S
-    )
+    can_be = has_window(run.case) and TOO_SHORT_S <= window_s < USUAL_S
+    return can_be and longest_wait_ns(run) >= window_s * NS_PER_S

@@ -1,0 +1,76 @@
+"""What others did to a measurement: when it is warned of, and which rows it met."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.analysis.disturbance import disturbances, disturbed, taken
+from sqlstress.report import Environment
+from tests.analysis.hand_made import EXAMPLE, group, run, trial
+
+CALM = replace(EXAMPLE.environment, sync_after=EXAMPLE.environment.sync)
+
+
+def said(*runs: object, environment: Environment = CALM) -> list[str]:
+    return list(disturbances(group(*runs), environment))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("foreign", "stolen", "expected"),
+    [(None, None, 0.0), (0.3, 0.1, 0.4), (0.9, 0.9, 1.0), (math.inf, 0.1, 0.1), (math.nan, None, 0.0)],
+)
+def test_what_others_took_is_a_share_whatever_a_file_says(
+    foreign: float | None, stolen: float | None, expected: float
+) -> None:
+    assert taken(trial(foreign_share=foreign, stolen_share=stolen)) == pytest.approx(expected)
+
+
+def test_a_row_is_marked_where_half_of_its_passes_were_met() -> None:
+    met, calm = trial(foreign_share=0.4), trial(foreign_share=0.04)
+    assert disturbed(run(1, 2, met, met, calm, calm))
+    assert not disturbed(run(1, 2, met, calm, calm))
+    assert not disturbed(run(1, 2, trial()))
+    assert not disturbed(run(1, 2, replace(met, error="worker 1 died"), calm))
+
+
+def test_a_foreign_load_is_told_with_the_most_that_it_took_and_where() -> None:
+    runs = (run(1, 2, trial(foreign_share=0.2)), run(1, 4, trial(foreign_share=0.62)), run(1, 8, trial()))
+    assert said(*runs) == [
+        "Other programs took up to 62% of the processors at 2 and 4 processes on 1 file: measure again where "
+        "less else is running, or read these figures as those of a shared machine."
+    ]
+
+
+def test_a_hypervisor_is_told_from_other_programs() -> None:
+    (text,) = said(run(1, 2, trial(foreign_share=0.01, stolen_share=0.3)))
+    assert text.startswith("Other guests of the hypervisor took up to 31% of the processors")
+
+
+def test_what_the_system_does_for_us_is_not_worth_a_word() -> None:
+    assert said(run(1, 2, trial(foreign_share=0.05))) == []
+
+
+def test_heat_is_told() -> None:
+    assert said(run(1, 2, trial(throttled=3)), run(1, 4, trial(throttled=0))) == [
+        "Processors were hot, and slowed down, at 2 processes on 1 file: let them cool, and measure again."
+    ]
+
+
+@pytest.mark.parametrize(("factor", "word"), [(2.5, "slow"), (0.4, "fast")])
+def test_a_disk_that_changed_is_told(factor: float, word: str) -> None:
+    before = EXAMPLE.environment.sync
+    assert before
+    after = replace(before, overwrite_p50_ns=int(before.overwrite_p50_ns * factor))
+    (text,) = said(run(1, 2), environment=replace(EXAMPLE.environment, sync_after=after))
+    assert text.endswith(f"the disk became 2.5 times as {word} meanwhile.")
+
+
+@pytest.mark.parametrize("factor", [0.6, 1.0, 1.9])
+def test_a_disk_that_hardly_changed_is_not(factor: float) -> None:
+    before = EXAMPLE.environment.sync
+    assert before
+    after = replace(before, overwrite_p50_ns=int(before.overwrite_p50_ns * factor))
+    assert said(run(1, 2), environment=replace(EXAMPLE.environment, sync_after=after)) == []
