@@ -30,7 +30,7 @@ def disturbed(run: Run) -> bool:
 def _slowed(group: Group) -> Iterator[str]:
     hot = [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]
     if hot:
-        yield f"Processors were hot, and slowed down, at {group.places(hot)}: let them cool, and measure again."
+        yield f"Processors were slowed down for heat at {group.places(hot)}: let them cool, then go on."
 
 
 def _sync_changed(environment: Environment) -> Iterator[str]:

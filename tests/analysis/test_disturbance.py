@@ -55,7 +55,7 @@ def test_what_the_system_does_for_us_is_not_worth_a_word() -> None:
 
 def test_heat_is_told() -> None:
     assert said(run(1, 2, trial(throttled=3)), run(1, 4, trial(throttled=0))) == [
-        "Processors were hot, and slowed down, at 2 processes on 1 file: let them cool, and measure again."
+        "Processors were slowed down for heat at 2 processes on 1 file: let them cool, then go on."
     ]
 
 
