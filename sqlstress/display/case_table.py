@@ -156,11 +156,11 @@ def common_legend(group: Group, table: Table) -> str:
     return f"{'; '.join((*told, *verified_legend(group)))}."
 
 
-def spread_legend(group: Group) -> list[str]:
-    """Return what the marks beside a rate mean, where there are any."""
+def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
+    """Return what the marks beside a figure mean, where there are any."""
     found = []
     if any(spread([*run.rates().values()]) is not None for run in group.runs):
-        found.append("±: 95% interval of the typical TPS")
+        found.append(f"±: 95% interval of the typical {figure}")
     if any(disturbed(run) for run in group.runs):
         found.append("~: other programs took processor time")
     return found

@@ -34,10 +34,18 @@ def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = Fa
     number = finite(value)
     if number is None:
         return None
+    mark = "~" * disturbed
+    return (
+        f"{mark}{count_cell(number)}" if spread is None else f"{mark}{_compact(number)}{spread_cell(spread)}"
+    )
+
+
+def spread_cell(spread: float | None) -> str:
+    """Write how far a typical figure may be off, to stand behind it: "  ±8%"; nothing if unknown."""
     if spread is None:
-        return f"{'~' * disturbed}{count_cell(number)}"
+        return ""
     share = "±>99%" if spread >= 0.995 else f"±{max(1, round(spread * 100))}%"
-    return f"{'~' * disturbed}{_compact(number)} {share:>4}"
+    return f" {share:>4}"
 
 
 def _compact(number: float) -> str:

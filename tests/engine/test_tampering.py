@@ -23,10 +23,22 @@ COMMON = ("-c", "2", "--synchronous", "off", "--busy-timeout", "300ms", "-o", "r
 KV = ("kv", "--warmup", "100ms", "--duration", "300ms", "--key-space", "2000", "--repeat", "1")
 READING = (*KV, "--read-ratio", "1")
 """What a stranger writes is not written over."""
+ONCE = ("--repeat", "1")
 FIXED = {
-    "keys": ("keys", "--users", "1000", "--items", "200", "--schema", "no-key", "--id-type", "int"),
-    "cycles": ("cycles", "--settings", "wal", "--cycles", "400"),
-    "methods": ("methods", "--phase", "insert", "--method", "1b1", "--driver", "sqlite3", "--scale", "1000"),
+    "keys": ("keys", "--users", "1000", "--items", "200", "--schema", "no-key", "--id-type", "int", *ONCE),
+    "cycles": ("cycles", "--settings", "wal", "--cycles", "400", *ONCE),
+    "methods": (
+        "methods",
+        "--phase",
+        "insert",
+        "--method",
+        "1b1",
+        "--driver",
+        "sqlite3",
+        "--scale",
+        "1000",
+        *ONCE,
+    ),
 }
 GIVEN = {
     "keys": "INSERT INTO picks (user, item) VALUES (4711, 1)",

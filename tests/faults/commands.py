@@ -18,11 +18,12 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminal
 
 HELD = Path(__file__).with_name("held.py")
 SLICE = ("--key-space", "500", "--warmup", "50ms", "--duration", "100ms")
-SHORT = (*SLICE, "--repeat", "1")
+ONCE = ("--repeat", "1")
+SHORT = (*SLICE, *ONCE)
 EXPERIMENTS = {
-    "methods": ("methods", "--phase", "insert", "--scale", "20", "--driver", "sqlite3"),
-    "keys": ("keys", "--schema=no-key", "--id-type=uuid4", "--users=20", "--picks=10", "--items=60"),
-    "cycles": ("cycles", "--cycles", "3", "--settings", "wal"),
+    "methods": ("methods", "--phase", "insert", "--scale", "20", "--driver", "sqlite3", *ONCE),
+    "keys": ("keys", "--schema=no-key", "--id-type=uuid4", "--users=20", "--picks=10", "--items=60", *ONCE),
+    "cycles": ("cycles", "--cycles", "3", "--settings", "wal", *ONCE),
     "crash": ("crash", "--rounds", "2", "--seed", "1"),
     "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "--max-pairs", "10", "-c", "2", *SLICE),
 }

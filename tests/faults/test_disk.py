@@ -15,7 +15,8 @@ from tests.faults.commands import Held, left
 from tests.faults.surroundings import BALLAST, bounded, fill, linux, posix, small_disk
 from tests.rows import thorough
 
-KV = ("kv", "--warmup", "50ms", "--duration", "100ms", "--repeat", "1", "--quiet")
+ONCE = ("--repeat=1", "--quiet")
+KV = ("kv", "--warmup", "50ms", "--duration", "100ms", *ONCE)
 PLAN = """
 workload = "kv"
 repeat = 1
@@ -157,7 +158,19 @@ def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path
 )
 def test_a_full_disk_at_checkpoints_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     size = ("--users", "2000", "--picks", "50", "--items", "1000", "--synchronous", "off", "--quiet")
-    options = ("keys", "--schema", "no-key", "--id-type", "int", "-c", "2", "--wal-autocheckpoint", "50")
+    options = (
+        "keys",
+        "--schema",
+        "no-key",
+        "--id-type",
+        "int",
+        "-c",
+        "2",
+        "--repeat",
+        "1",
+        "--wal-autocheckpoint",
+        "50",
+    )
     with small_disk(tmp_path, 1500) as place:
         code, errors, report = struck(place, "measuring", 1, *options, *size)
     (run,) = report.runs
@@ -248,11 +261,9 @@ def test_a_limit_on_the_size_of_files_at_preloading_is_told(tmp_path: Path, opti
     "options",
     [
         ("kv", "-c2", "--key-space=100", "--ops=1000", "--read-ratio=0", "--wal-autocheckpoint=0", "--quiet"),
-        thorough(
-            ("methods", "--phase=insert", "--scale=50000", "--method=BLK", "--driver=sqlite3", "--quiet")
-        ),
-        thorough(("keys", "--schema=no-key", "--id-type=int", "--users=500", "--items=1000", "--quiet")),
-        thorough(("cycles", "--cycles=40", "--settings=wal-off", "--synchronous=off", "--quiet")),
+        thorough(("methods", "--phase=insert", "--scale=50000", "--method=BLK", "--driver=sqlite3", *ONCE)),
+        thorough(("keys", "--schema=no-key", "--id-type=int", "--users=500", "--items=1000", *ONCE)),
+        thorough(("cycles", "--cycles=40", "--settings=wal-off", "--synchronous=off", *ONCE)),
     ],
     ids=lambda options: options[0],
 )

@@ -93,7 +93,7 @@ CYCLES = Experiment(
     options=(
         *chosen(options_of(Extra), "settings"),
         otherwise("concurrency", default="1"),
-        otherwise("repeat", default=1),
+        otherwise("repeat", default=5),
         *chosen(options_of(Cycling), "cycles", "rows"),
         *chosen(options_of(Extra), "transaction"),
         *chosen(options_of(Cycling), "timeout"),

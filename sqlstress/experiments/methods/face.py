@@ -212,7 +212,7 @@ METHODS = Experiment(
             "concurrency", default="1", help="Processes at once, each with a range of its own: 4 or 1,2,4."
         ),
         *chosen(_EXTRA, "scale", "full"),
-        otherwise("repeat", default=1),
+        otherwise("repeat", default=3),
         *chosen(_SPEC),
         *common("synchronous", "fullfsync", "wal-autocheckpoint", "page-size", "cache-size", "mmap-size"),
         *common("pragma", "busy-timeout", "verify", "seed"),

@@ -21,12 +21,13 @@ def planned(**given_options: Any) -> tuple[Case, ...]:
     return cases_of({name.replace("_", "-"): value for name, value in given_options.items()}, "cycles")
 
 
-def test_without_options_the_published_experiment_is_planned() -> None:
+def test_without_options_the_published_experiment_is_planned_in_five_passes() -> None:
     delete, delete_tx, wal, wal_tx, wal_tx_off = planned(seed=7)
     assert delete == Case(
         workload="cycles",
         duration_s=0.0,
         warmup_s=0.0,
+        repeat=5,
         seed=7,
         settings=Settings(journal_mode="delete", synchronous="full"),
         spec=Cycling(cycles=100, rows=5, transaction="none", timeout_s=60.0),

@@ -48,17 +48,23 @@ def planned(**given: Any) -> tuple[Case, ...]:
     return cases_of({"seed": "1"} | {name.replace("_", "-"): given[name] for name in given}, "keys")
 
 
-def test_without_options_two_schemas_are_planned_for_every_type_as_the_text_has_them() -> None:
+def test_without_options_two_schemas_are_planned_for_every_type_in_five_passes_over_little_work() -> None:
     cases = planned()
-    loads = [Picks(schema, id_type) for schema in ("id-rowid", "no-key") for id_type in ID_TYPES]
+    loads = [Picks(schema, id_type, users=300) for schema in ("id-rowid", "no-key") for id_type in ID_TYPES]
     settings = Settings(synchronous="normal", pragmas=(("foreign_keys", "on"),))
     assert [case.spec for case in cases] == loads
     assert {(case.workload, case.concurrency, case.settings) for case in cases} == {("keys", 4, settings)}
-    assert loads[0] == Picks("id-rowid", "int", "python", 1000, 100, 10_000, "deferred")
+    assert loads[0] == Picks("id-rowid", "int", "python", 300, 100, 10_000, "deferred")
+    assert {case.repeat for case in cases} == {5}
+
+
+def test_the_published_load_is_planned() -> None:
+    (case,) = planned(users="1000", repeat="1", id_type="ulid", schema="no-key")
+    assert (case.spec, case.repeat) == (Picks("no-key", "ulid"), 1)
 
 
 def test_full_is_every_schema_for_every_type() -> None:
-    loads = [case.spec for case in planned(full=True)]
+    loads = [case.spec for case in planned(full=True, users="1000")]
     assert loads == [Picks(schema, id_type) for schema in SCHEMAS for id_type in ID_TYPES]
 
 

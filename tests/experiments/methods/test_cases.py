@@ -47,6 +47,10 @@ def test_the_default_has_every_column_of_the_published_tables_with_both_drivers(
             assert all(scales(cases, phase, tricks) for tricks in columns)
 
 
+def test_without_options_each_cell_is_measured_in_three_passes() -> None:
+    assert {case.repeat for case in planned()} == {3}
+
+
 def test_full_has_the_published_scales() -> None:
     cases = planned(full=True, driver="sqlite3")
     assert scales(cases, "insert", "1b1") == [100, 1000, 10_000, 100_000]

@@ -8,6 +8,7 @@ from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Block, Paragraph, Picture, Table
+from sqlstress.display.case_table import spread_legend
 from sqlstress.display.figures import ms_cell, verified_legend, whole_cell
 from sqlstress.display.measures import RATIO, SPREAD, Measure, of_run, rate_cell
 from sqlstress.display.plot import Plot
@@ -140,4 +141,5 @@ def _legend(group: Group, table: Table) -> Iterator[str]:
         yield "a cycle's time: with the BEGIN and COMMIT of its own"
     if any(run.case.concurrency > 1 for run in group.runs):
         yield "of several processes the means, the slowest first cycle, the slowest cycle of all"
+    yield from spread_legend(group, "total")
     yield from verified_legend(group, "each table holds what the last acknowledged commit left")

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
+from sqlstress.analysis.comparing import UNTOLD, as_much, doubts, laggards, leaders
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, Tested
 from sqlstress.analysis.wording import duration, listing, percent, plural, processes, rounded, whole
 from sqlstress.analysis.wording import times as times_more
 from sqlstress.experiments.cycles.face import setting_of
-from sqlstress.experiments.cycles.shown.times import Process, Times, times_of
+from sqlstress.experiments.cycles.shown.times import Process, Times, rates, times_of
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.statistics.ratios import Ratio
 from sqlstress.statistics.units import NS_PER_S
 
 Measured = tuple[Run, Trial, Times]
@@ -30,9 +32,12 @@ def cycles(group: Group) -> Iterator[Finding]:
     yield from _given_up(group)
     fewest = min((run.case.concurrency for run, _, _ in measured), default=1)
     compared = [each for each in measured if _can_be_compared(each, fewest)]
-    yield from _fastest(compared)
+    tested = group.tested([run for run, _, _ in compared], rates) if compared else None
+    fastest, without = [*_fastest(compared, tested)], [*_without_checkpoints(compared, tested)]
+    yield from fastest
     yield from _beyond_the_sum(compared)
-    yield from _without_checkpoints(compared)
+    yield from without
+    yield from doubts(tested, [*fastest, *without])
     for run, trial, times in measured:
         yield from _checkpoints(run.case, trial, times)
 
@@ -57,18 +62,48 @@ def _given_up(group: Group) -> Iterator[Finding]:
             yield Finding("timeout", f"TIMEOUT at {called(run.case)}{limit}: {trial.note}.")
 
 
-def _fastest(measured: list[Measured]) -> Iterator[Finding]:
+def _fastest(measured: list[Measured], tested: Tested | None) -> Iterator[Finding]:
     ranked = sorted(measured, key=lambda each: each[2].total)
     if len(ranked) < 2 or ranked[0][2].total <= 0:
         return
-    (best, _, least), (worst, _, most) = ranked[0], ranked[-1]
-    closing = f", and {duration(least.closing)} for the closing checkpoint" if least.closing else ""
-    ratio = times_more(most.total / least.total)
-    yield Finding(
-        "fastest",
-        f"Fastest: {called(best.case)}, {duration(least.total)} in all{closing}; slowest: "
-        f"{called(worst.case)}, {duration(most.total)}, {ratio} as much.",
+    if tested is None:
+        least, most = ranked[0], ranked[-1]
+        ratio = times_more(most[2].total / least[2].total)
+        text = (
+            f"Took least: {_took([least])} in all{_closing(least)}; most: {_took([most])}, {ratio} as much."
+        )
+    else:
+        text = _tested(ranked, tested)
+    yield Finding("fastest", text)
+
+
+def _tested(ranked: list[Measured], tested: Tested) -> str:
+    """Say which settings are the fastest and the slowest, as far as the passes tell."""
+    runs = [run for run, _, _ in ranked]
+    first, last = leaders(tested, runs), laggards(tested, runs)
+    fast, slow = (
+        [each for each in ranked if any(each[0] is run for run in found.runs)] for found in (first, last)
     )
+    closing = _closing(fast[0]) if len(fast) == 1 else ""
+    text = f"Fastest: {_took(fast)} in all{closing}{first.how}"
+    # Less done in a second is more time.
+    ratio = tested.ratio(last.best, first.best)
+    if len(fast) == len(ranked) or ratio is None or not ratio.is_above:
+        return f"{text}."
+    more = f", {as_much(ratio, 'as much')}" if len(slow) == 1 else last.how
+    return f"{text}; slowest: {_took(slow)}{more}."
+
+
+def _took(measured: list[Measured]) -> str:
+    """Name settings, with the time of the first."""
+    (_, _, first), about = measured[0], "about " * (len(measured) > 1)
+    names = listing([called(run.case) for run, _, _ in measured])
+    return f"{names}, {about}{duration(first.total)}"
+
+
+def _closing(measured: Measured) -> str:
+    closing = measured[2].closing
+    return f", and {duration(closing)} for the closing checkpoint" if closing else ""
 
 
 def _beyond_the_sum(measured: list[Measured]) -> Iterator[Finding]:
@@ -92,13 +127,20 @@ def _beyond_the_sum(measured: list[Measured]) -> Iterator[Finding]:
         )
 
 
-def _without_checkpoints(measured: list[Measured]) -> Iterator[Finding]:
+def _without_checkpoints(measured: list[Measured], tested: Tested | None) -> Iterator[Finding]:
     """Say what turning checkpoints off was worth, if there were any to turn off."""
     for run, _, off in (each for each in measured if _never_checkpoints(each)):
         for other, trial, on in (each for each in measured if not _never_checkpoints(each)):
             if _transaction(other) == _transaction(run) and (frames := _autocheckpoint(trial)):
                 both = f"{duration(off.total)}, against {duration(on.total)} in {called(other.case)}"
+                both += _beside(tested.ratio(run, other)) if tested else ""
                 yield Finding("checkpoints-off", _worth(called(run.case), both, on, frames))
+
+
+def _beside(ratio: Ratio | None) -> str:
+    """Say how the times compare."""
+    told = as_much(ratio, "as much")
+    return f", {told}" if told else f", which {UNTOLD} apart"
 
 
 def _never_checkpoints(measured: Measured) -> bool:

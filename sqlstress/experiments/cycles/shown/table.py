@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sqlstress.analysis.disturbance import disturbed
 from sqlstress.display import case_table
 from sqlstress.display.blocks import Column, Table
 from sqlstress.display.case_table import FAILED, FAIRNESS, PROCESSES
-from sqlstress.display.figures import VERIFIED, Figure, ms_cell, table_of, whole_cell
+from sqlstress.display.figures import MISSING, VERIFIED, Figure, ms_cell, spread_cell, table_of, whole_cell
 from sqlstress.experiments.cycles.face import setting_of
-from sqlstress.experiments.cycles.shown.times import Times, total_ns
+from sqlstress.experiments.cycles.shown.times import Times, rates, total_ns
+from sqlstress.statistics.ratios import spread
 
 TIMEOUT = "TIMEOUT"
+LEAVING = ("median ms", "first ms", "closing checkpoint ms")
+"""What leaves first where the spread of the totals makes the table too wide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class Row(case_table.Row):
 def settings_table(rows: Sequence[Row]) -> Table:
     """Return the table of the settings."""
     several = any(row.run.case.concurrency > 1 for row in rows)
-    return table_of(rows, FIGURES if several else FIGURES[:1] + FIGURES[2:], ("median ms",))
+    return table_of(rows, FIGURES if several else FIGURES[:1] + FIGURES[2:], LEAVING)
 
 
 def processes_table(rows: Sequence[Row]) -> Table:
@@ -47,7 +51,11 @@ def _done(row: Row) -> str | None:
 def _total(row: Row) -> str | None:
     if row.trial is None:
         return FAILED
-    return TIMEOUT if row.trial.outcome != "done" else ms_cell(total_ns(row.run.case, row.trial))
+    if row.trial.outcome != "done":
+        return TIMEOUT
+    total = ms_cell(total_ns(row.run.case, row.trial))
+    off = spread_cell(spread([*rates(row.run).values()]))
+    return f"{'~' * disturbed(row.run)}{total or MISSING}{off}"
 
 
 def _slowest(times: Times) -> float | None:

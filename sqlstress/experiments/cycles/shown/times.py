@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
 from sqlstress.experiments.cycles.moves import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.report import Trial
+from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_S
@@ -94,6 +95,14 @@ def total_ns(case: Case, trial: Trial) -> float:
     """
     times = times_of(case, trial)
     return times.total if times else trial.seconds * NS_PER_S
+
+
+def rates(run: Run) -> dict[int, float]:
+    """Return what a run did in each pass that was done to its end: cycles a second of a process, by pass."""
+    totals = {trial.index: total_ns(run.case, trial) for trial in run.valid if trial.outcome == "done"}
+    return {
+        number: NS_PER_S * run.case.spec.cycles / ns for number, ns in totals.items() if 0 < ns < math.inf
+    }
 
 
 def _processes(case: Case, trial: Trial) -> Iterator[Process]:

@@ -8,6 +8,7 @@ from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import size
 from sqlstress.display.blocks import Block, Paragraph, Table
+from sqlstress.display.case_table import spread_legend
 from sqlstress.display.figures import verified_legend
 from sqlstress.display.measures import RATIO, ROWS_PER_S, SPREAD, Measure, of_trial
 from sqlstress.display.plot import Plot
@@ -107,4 +108,5 @@ def _times(group: Group, table: Table) -> Iterator[str]:
         yield "p50 and p99: half and 99% of them were as fast or faster"
     if "retries" in table.headers:
         yield "retries: answers BUSY that SQLite's own waiting did not spare a process"
+    yield from spread_legend(group, "time")
     yield from verified_legend(group)

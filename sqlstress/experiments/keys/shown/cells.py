@@ -34,10 +34,11 @@ def space_figure(space: Space | None, name: str) -> float | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Cell:
     """A case that was measured, and whose data was not found wrong."""
 
+    run: Run
     picks: Picks
     processes: int
     seconds: float
@@ -71,7 +72,7 @@ def cell_of(run: Run) -> Cell | None:
     seconds, rows_per_s = finite(trial.seconds), finite(trial.rows_per_s)
     if not seconds or seconds < 0 or rows_per_s is None:
         return None
-    return Cell(run.case.spec, run.case.concurrency, seconds, rows_per_s, trial.space)
+    return Cell(run, run.case.spec, run.case.concurrency, seconds, rows_per_s, trial.space)
 
 
 def ratio(cell: Cell | None, base: Cell | None, figure: str) -> float | None:

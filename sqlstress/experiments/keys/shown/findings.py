@@ -1,21 +1,24 @@
-"""What the experiment with primary keys says: which type of id to take, which schema, and what each costs."""
+"""What the experiment with primary keys says: which type of id to take, which schema, and what each costs.
+
+Times are compared over the passes, each pair against its noise. What a database takes is counted, and is
+compared as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import exp, log
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from sqlstress.analysis.comparing import doubts, leaders
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import listing, percent, rounded, times
+from sqlstress.analysis.group import EQUAL, Group, Tested
+from sqlstress.analysis.wording import listing, rounded, times
 from sqlstress.experiments.keys.shown.cells import Cell, Cells, ratio
+from sqlstress.experiments.keys.shown.inside import made_inside, pairs_of
+from sqlstress.experiments.keys.shown.types import advice
 from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS
 
-NEAR = 1 / 3
-"""Times that differ by less are as good as each other: on a busy machine trials of one case do. With 0.2 the
-advice of one command, given six times, was not the same every time."""
-PREFERRED = ("uuid7", "ulid-monotonic", "ulid", "uuid4")
-"""Of types as good as each other the first is advised: it is a standard, and says when a row was made."""
+ORDER = ("uuid7", "ulid-monotonic", "ulid", "uuid4", "int")
 UNIQUE = ("pair-norowid", "pair-rowid")
 """The schemas that keep a user from picking an item twice."""
 _BYTES_IN_MB = 1e6
@@ -24,11 +27,13 @@ _BYTES_IN_MB = 1e6
 def keys(group: Group) -> Iterator[Finding]:
     """Yield what a group says, as far as it has measured what must be compared for it."""
     cells = Cells(group)
-    usual = _usual(cells)
-    for schema in SCHEMAS:
-        yield from _types(schema, {cell.picks.id_type: cell for cell in usual if cell.picks.schema == schema})
-    yield from _schemas(usual)
-    yield from _made_inside(cells)
+    usual, inside = _usual(cells), pairs_of(cells)
+    # Types and schemas are tested together, ids made inside SQLite apart: all of it is to hold together.
+    shared = replace(group, groups=group.groups * (1 + bool(inside)))
+    tested = shared.tested([cell.run for cell in usual]) if usual else None
+    found = [*_types(usual, tested), *_schemas(usual, tested), *made_inside(shared, inside)]
+    yield from found
+    yield from doubts(tested, found)
 
 
 def _usual(cells: Cells) -> list[Cell]:
@@ -37,103 +42,87 @@ def _usual(cells: Cells) -> list[Cell]:
     return [cell for cell in cells.all if cell.processes == most and cell.picks.made_by == "python"]
 
 
-def _types(schema: str, by_type: dict[str, Cell]) -> Iterator[Finding]:
-    base = by_type.get("uuid4")
-    others = [cell for id_type, cell in by_type.items() if id_type in ID_TYPES and cell is not base]
-    if base is None or not others:
+def _types(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
+    compared = {}
+    for schema in SCHEMAS:
+        by_type = {cell.picks.id_type: cell for cell in usual if cell.picks.schema == schema}
+        if "uuid4" in by_type and len(by_type.keys() & {*ID_TYPES}) > 1:
+            compared[schema] = by_type
+    if not compared:
         return
-    numbers, chosen = by_type.get("int"), _chosen(by_type)
-    parts = []
-    if numbers and numbers.seconds <= chosen.seconds * (1 + NEAR):
-        parts.append(f"take int where one database gives all ids ({_cost(numbers, base)})")
-    parts.append(f"{'else ' if parts else 'take '}{_advice(chosen, base)}")
-    yield Finding("id-type", f"{schema}: {', '.join(parts)}.")
+    if tested is None:
+        yield _least(compared)
+        return
+    for schema, by_type in compared.items():
+        yield Finding("id-type", f"{schema}: {advice(by_type, tested)}.")
 
 
-def _chosen(by_type: dict[str, Cell]) -> Cell:
-    """Return the best of those that every process can make by itself."""
-    own = [by_type[id_type] for id_type in PREFERRED if id_type in by_type]
-    least = min(cell.seconds for cell in own)
-    return next(cell for cell in own if cell.seconds <= least * (1 + NEAR))
+def _least(compared: Mapping[str, Mapping[str, Cell]]) -> Finding:
+    """Say which type took least in each schema, where single trials tell no more."""
+    told = []
+    for schema, by_type in compared.items():
+        quickest = min(by_type.values(), key=lambda cell: cell.seconds)
+        smallest = min(by_type.values(), key=lambda cell: cell.figure("file") or float("inf"))
+        file = ratio(smallest, by_type["uuid4"], "file")
+        other = "" if smallest is quickest else f"{smallest.picks.id_type} "
+        space = f" and {other}least space ({rounded(file, 2)} of uuid4's)" if file else ""
+        time = f"{quickest.picks.id_type} took least time ({rounded(quickest.seconds)} s)"
+        told.append(f"{schema}: {time}{space}")
+    return Finding("id-type", f"{'; '.join(told)}.")
 
 
-def _advice(chosen: Cell, base: Cell) -> str:
-    if chosen is base:
-        return f"uuid4: no other was quicker by more than {percent(NEAR)}"
-    name = chosen.picks.id_type
-    if chosen.seconds > base.seconds * (1 - NEAR):
-        cost = _cost(chosen, base)
-        return f"{name}, which says when it was made; it is not clearly quicker than uuid4 ({cost})"
-    return f"{name} ({_cost(chosen, base)})"
-
-
-def _cost(cell: Cell, base: Cell) -> str:
-    """Say what a cell costs relative to uuid4."""
-    time, file = (ratio(cell, base, figure) for figure in ("time", "file"))
-    told = [] if time is None else [f"{rounded(time, 2)} of uuid4's time"]
-    told += [] if file is None else [f"{rounded(file, 2)} of its file"]
-    return ", ".join(told)
-
-
-def _schemas(usual: Sequence[Cell]) -> Iterator[Finding]:
+def _schemas(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
     by_schema = _of_one_type(usual)
     if len(by_schema) < 2:
         return
+    small = _smallest(by_schema)
+    told = [_quickest(by_schema, tested)]
+    if small:
+        size = rounded((small[0].figure("file") or 0.0) / _BYTES_IN_MB)
+        about = "about " if len(small) > 1 else ""
+        told.append(f"smallest: {_named(small)} ({about}{size} MB)")
     name = by_schema[0].picks.id_type
-    quickest = min(by_schema, key=lambda cell: cell.seconds)
-    sized = [cell for cell in by_schema if cell.figure("file")]
-    smallest = min(sized, key=lambda cell: cell.figure("file") or 0.0, default=quickest)
-    yield Finding("schema", f"With {name}, {_best(quickest, smallest)}. {_unique(by_schema, smallest)}")
+    yield Finding("schema", f"With {name}, {'; '.join(told)}. {_unique(by_schema, small)}")
 
 
 def _of_one_type(usual: Sequence[Cell]) -> list[Cell]:
     """Return the cells of the type that was measured in most schemas."""
-    by_type = {
-        id_type: [cell for cell in usual if cell.picks.id_type == id_type] for id_type in (*PREFERRED, "int")
-    }
+    by_type = {id_type: [cell for cell in usual if cell.picks.id_type == id_type] for id_type in ORDER}
     return max(by_type.values(), key=len)
 
 
-def _best(quickest: Cell, smallest: Cell) -> str:
-    time = f"the quickest ({rounded(quickest.seconds)} s)"
-    size = smallest.figure("file")
-    if size is None:
-        return f"{quickest.picks.schema} was {time}"
-    space = f"the smallest ({rounded(size / _BYTES_IN_MB)} MB)"
-    if quickest is smallest:
-        return f"{quickest.picks.schema} was {time} and {space}"
-    return f"{quickest.picks.schema} was {time}, {smallest.picks.schema} {space}"
+def _smallest(by_schema: Sequence[Cell]) -> list[Cell]:
+    """Return the schema that takes least space, and after it those that take about as much."""
+    sized = [(size, cell) for cell in by_schema if (size := cell.figure("file"))]
+    least = min((size for size, _ in sized), default=0.0)
+    near = [each for each in sized if each[0] * (1 - EQUAL) <= least]
+    return [cell for _, cell in sorted(near, key=lambda each: each[0])]
 
 
-def _unique(by_schema: Sequence[Cell], smallest: Cell) -> str:
+def _quickest(by_schema: Sequence[Cell], tested: Tested | None) -> str:
+    if tested is None:
+        least = min(by_schema, key=lambda cell: cell.seconds)
+        return f"{_named([least])} took least time ({rounded(least.seconds)} s)"
+    lead = leaders(tested, [cell.run for cell in by_schema])
+    near = [cell for cell in by_schema if any(cell.run is run for run in lead.runs)]
+    seconds = next(cell.seconds for cell in near if cell.run is lead.best)
+    return f"quickest: {_named(near)} ({'about ' * (len(near) > 1)}{rounded(seconds)} s){lead.how}"
+
+
+def _named(cells: Sequence[Cell]) -> str:
+    return listing([cell.picks.schema for cell in cells])
+
+
+def _unique(by_schema: Sequence[Cell], small: Sequence[Cell]) -> str:
     """Say what it costs that no pick can be there twice."""
     unique = [cell for cell in by_schema if cell.picks.schema in UNIQUE]
     if not unique:
         return f"Only {listing(UNIQUE)} keep a pick from being there twice: measure them with --schema."
-    if smallest in unique:
-        return "It keeps a pick from being there twice."
+    least = small[0] if small else None
     told = [
         f"{cell.picks.schema} {times(value)}"
         for cell in unique
-        if (value := ratio(cell, smallest, "file")) is not None
+        if cell not in small and (value := ratio(cell, least, "file") if least else None) is not None
     ]
-    cost = f": {listing(told)} its file" if told else ""
-    names = listing([cell.picks.schema for cell in unique])
-    return f"Only {names} keep{'s' * (len(unique) == 1)} a pick from being there twice{cost}."
-
-
-def _made_inside(cells: Cells) -> Iterator[Finding]:
-    """Yield what it costs to make ids by a function inside SQLite; integers it needs none for."""
-    ratios = [
-        value
-        for cell in cells.all
-        if cell.picks.made_by == "sqlite" and cell.picks.id_type != "int"
-        if (value := ratio(cell, cells.twin(cell, made_by="python"), "time"))
-    ]
-    if ratios:
-        mean = exp(sum(map(log, ratios)) / len(ratios))
-        spread = f" ({rounded(min(ratios), 2)} to {rounded(max(ratios), 2)})" if len(ratios) > 1 else ""
-        yield Finding(
-            "made-inside",
-            f"With ids made inside SQLite, by a function of Python, it took {times(mean)} as long{spread}.",
-        )
+    cost = f": {listing(told)} the smallest file" if told else ""
+    return f"Only {_named(unique)} keep{'s' * (len(unique) == 1)} a pick from being there twice{cost}."

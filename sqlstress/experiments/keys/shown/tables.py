@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from sqlstress.analysis.disturbance import disturbed
 from sqlstress.analysis.group import Group
 from sqlstress.display import case_table
 from sqlstress.display.blocks import NAME, Column, Table
 from sqlstress.display.case_table import FAILED, PROCESSES, ROWS_PER_S, of_latency, of_trial
 from sqlstress.display.figures import (
+    MISSING,
     VERIFIED,
     Figure,
     count_cell,
     seconds_cell,
     share_cell,
+    spread_cell,
     table_of,
     whole_cell,
 )
@@ -22,6 +25,7 @@ from sqlstress.experiments.keys.shown.cells import Cell, Cells, cell_of, ratio
 from sqlstress.experiments.keys.shown.published import Beside, Published
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.report import Run, Trial
+from sqlstress.statistics.ratios import spread
 
 BASE = "uuid4"
 KIND = "picks"
@@ -83,7 +87,11 @@ def _made_by(row: Row) -> str | None:
 
 
 def _seconds(row: Row) -> str | None:
-    return FAILED if row.trial is None else seconds_cell(row.trial.seconds)
+    if row.trial is None:
+        return FAILED
+    # The work is the same in every pass: its time is as far off as its rate.
+    off = spread_cell(spread([*row.run.rates().values()]))
+    return f"{'~' * disturbed(row.run)}{seconds_cell(row.trial.seconds) or MISSING}{off}"
 
 
 def _retries(trial: Trial) -> str | None:

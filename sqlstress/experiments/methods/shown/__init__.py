@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from statistics import median_low
 
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import processes, whole
 from sqlstress.display.blocks import Block, Paragraph
+from sqlstress.display.figures import spread_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown
 from sqlstress.experiments.methods.face import tricks_of
@@ -24,9 +26,11 @@ from sqlstress.experiments.methods.shown.grids import (
     summary,
     summary_as_published,
 )
+from sqlstress.experiments.methods.shown.judged import rates
 from sqlstress.experiments.methods.shown.tables import binding_table, contention_table, matrix, summary_table
 from sqlstress.report import Run
 from sqlstress.report.case import Case
+from sqlstress.statistics.ratios import spread
 from sqlstress.statistics.units import format_count
 
 
@@ -82,12 +86,21 @@ def _legend(group: Group) -> Iterator[str]:
     if queried and queried.samples:
         rows = format_count(queried.samples * (queried.samples - 1) // 2)
         yield f"queried is a table of {rows} results: all pairs of {format_count(queried.samples)} samples"
+    yield from _spread(group)
     yield "TIMEOUT: given up, and not tried at larger scales; LIMIT: SQLite takes no such statement"
     statuses = {run.verdict.status for run in group.runs if run.trials}
     if statuses & {"ok", "failed"}:
         yield "FAILED: the tables or the answers are not what they must be; all other cells were verified"
     if "skipped" in statuses:
         yield "not verified"
+
+
+def _spread(group: Group) -> Iterator[str]:
+    """Yield how far the typical figures may be off: in the tables there is no room for it."""
+    found = [off for run in group.runs if (off := spread([*rates(run).values()])) is not None]
+    if found:
+        middle, most = (spread_cell(off).strip() for off in (median_low(found), max(found)))
+        yield f"the typical rows per second may be off by {middle} in the middle cell, {most} in the noisiest"
 
 
 def _is_query(case: Case) -> bool:

@@ -13,6 +13,8 @@ from sqlstress.report import Run
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
 """How a cell ended: as its trial did; or it could not be measured; or its data was found wrong."""
+DOING = {"insert": "inserting", "allocate": "allocating", "query": "querying"}
+"""Phase → what is done in it, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,11 @@ class Series:
     """A method's name, and WAL and TSC where it has them, as in "1b1 + WAL"."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Cell:
     """One method at one scale."""
 
+    run: Run
     series: Series
     scale: int
     rows: int
@@ -41,6 +44,11 @@ class Cell:
     seconds: float = 0.0
     note: str = ""
     """What SQLite said of a limit."""
+
+
+def doing(cell: Cell) -> str:
+    """Say what a cell does: "inserting by JSON"."""
+    return f"{DOING[cell.series.phase]} by {cell.series.tricks}"
 
 
 class Cells:
@@ -119,15 +127,15 @@ def _cell(run: Run, series: Series, before: str) -> Cell:
     """Return the cell of a run; `before` is how the series failed at a smaller scale."""
     scale, rows = run.case.spec.scale, run.case.spec.rows
     if run.skipped is not None:
-        return Cell(series, scale, rows, before)
+        return Cell(run, series, scale, rows, before)
     if run.verdict.status == "failed":
-        return Cell(series, scale, rows, WRONG)
+        return Cell(run, series, scale, rows, WRONG)
     unfinished = next((trial for trial in run.valid if trial.outcome != DONE), None)
     if unfinished:
         known = unfinished.outcome if unfinished.outcome in (TIMEOUT, LIMIT) else FAILED
-        return Cell(series, scale, rows, known, note=unfinished.note)
+        return Cell(run, series, scale, rows, known, note=unfinished.note)
     trial = run.typical() if run.valid else None
     rate, seconds = (finite(trial.rows_per_s), finite(trial.seconds)) if trial else (None, None)
     if not rate or rate < 0 or seconds is None:
-        return Cell(series, scale, rows, FAILED)
-    return Cell(series, scale, rows, DONE, rate, seconds)
+        return Cell(run, series, scale, rows, FAILED)
+    return Cell(run, series, scale, rows, DONE, rate, seconds)

@@ -1,23 +1,26 @@
-"""What the experiment with methods says: which way to write and to read rows, and what the others cost."""
+"""What the experiment with methods says: which way to write and to read rows, and what the others cost.
+
+What is compared is told as far as the passes tell it from noise; of too few of them, only which was highest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from sqlstress.analysis.comparing import UNTOLD, as_much, doubts
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import duration, listing, processes, rounded, times, whole
-from sqlstress.experiments.methods.shown.cells import DONE, LIMIT, Cell, Cells, Series
-from sqlstress.experiments.methods.shown.grids import BASE, Cost, contended, costs, ratio
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.analysis.group import EQUAL, Group
+from sqlstress.analysis.wording import listing, rounded, whole
+from sqlstress.experiments.methods.shown.beside import binding, contention
+from sqlstress.experiments.methods.shown.cells import DOING, DONE, LIMIT, Cell, Cells, Series
+from sqlstress.experiments.methods.shown.fastest import fastest, highest
+from sqlstress.experiments.methods.shown.grids import BASE, costs
+from sqlstress.experiments.methods.shown.judged import Judged
+from sqlstress.statistics.ratios import Ratio
 
-MATTERS = 1.1
-"""Ratios below this are none: single cells differ by as much."""
 FAR = 2.0
 """A ratio from which on one of two ways that mean the same is advised against."""
-DOING = {"insert": "inserting", "allocate": "allocating", "query": "querying"}
-INSIDE = "SPC"
-"""The method that not every problem allows."""
 WORKING = {
     ("insert", "BLK"): ("BLK/n + TSC",),
     ("allocate", "BLK"): ("BLK/n + TSC",),
@@ -32,72 +35,68 @@ def methods(group: Group) -> Iterator[Finding]:
     if not cells.all:
         return
     driver, fewest = cells.drivers()[0], cells.processes()[0]
-    yield from _fastest(cells, fewest, driver)
-    yield from _transactions(cells, fewest, driver)
-    yield from _wal(cells, fewest, driver)
-    yield from _limits(cells)
-    yield from _row_values(cells, fewest)
-    yield from _binding(cells, fewest)
-    yield from _contention(cells, driver)
-
-
-def _fastest(cells: Cells, fewest: int, driver: str) -> Iterator[Finding]:
-    """Name the best method of each phase, and the best that every problem allows."""
-    told = []
-    for phase in cells.phases():
-        best = [
-            cell
-            for tricks in cells.tricks(phase)
-            if (cell := cells.best(Series(fewest, driver, phase, tricks)))
+    costly = list(costs(cells, fewest))
+    # What Peewee costs most is tested apart: all of it is to hold together.
+    shared = replace(group, groups=group.groups * (1 + bool(costly)))
+    judged = Judged(shared, cells)
+    if judged.tested is None:
+        found = [*highest(cells, fewest, driver)]
+    else:
+        found = [
+            *fastest(cells, judged, fewest, driver),
+            *_transactions(_gains(cells, judged, fewest, driver, BASE, f"{BASE} + TSC")),
+            *_wal(cells, judged, fewest, driver),
+            *_row_values(cells, judged, fewest),
+            *binding(shared, judged, costly),
+            *contention(cells, judged, driver),
         ]
-        base = cells.best(Series(fewest, driver, phase, BASE))
-        ranked = sorted(best, key=lambda cell: -cell.rows_per_s)
-        general = [cell for cell in ranked if not cell.series.tricks.startswith(INSIDE)]
-        chosen = [*ranked[:1], *general[:1]] if ranked[:1] != general[:1] else ranked[:1]
-        if chosen:
-            names = " or else ".join(_named(cell, base) for cell in chosen)
-            told.append(f"{DOING.get(phase, phase)} by {names}")
-    if told:
-        yield Finding("fastest", f"Fastest through {driver}: {'; '.join(told)}.")
+    yield from found
+    yield from doubts(judged.tested, found)
+    yield from _limits(cells)
 
 
-def _named(cell: Cell, base: Cell | None) -> str:
-    factor = f", {times(cell.rows_per_s / base.rows_per_s)} {BASE}" if base and base is not cell else ""
-    return f"{cell.series.tricks} ({rounded(cell.rows_per_s)} rows/s{factor})"
+Gains = list[tuple[str, Ratio | None]]
+"""What is done, and how many times as fast it became."""
 
 
-def _gains(cells: Cells, fewest: int, driver: str, slow: str, fast: str) -> list[tuple[str, float]]:
+def _gains(cells: Cells, judged: Judged, fewest: int, driver: str, slow: str, fast: str) -> Gains:
     """Return for each phase that writes how many times as fast one method is as another."""
     found = []
     for phase in ("insert", "allocate"):
         pair = cells.largest_common(Series(fewest, driver, phase, tricks) for tricks in (slow, fast))
         if pair:
-            found.append((DOING[phase], pair[1].rows_per_s / pair[0].rows_per_s))
+            found.append((DOING[phase], judged.ratio(*pair)))
     return found
 
 
-def _transactions(cells: Cells, fewest: int, driver: str) -> Iterator[Finding]:
-    gains = _gains(cells, fewest, driver, BASE, f"{BASE} + TSC")
-    if gains and min(gain for _, gain in gains) > MATTERS:
+def _transactions(gains: Gains) -> Iterator[Finding]:
+    if any(ratio and ratio.is_above and not ratio.is_within(EQUAL) for _, ratio in gains):
         yield Finding(
-            "transaction",
-            f"Put writes into one transaction: it made {_told_gains(gains)} as fast as committing each row.",
+            "transaction", f"Put writes into one transaction: beside a commit for each row {_made(gains)}."
+        )
+    elif any(as_much(ratio, "") is None for _, ratio in gains):
+        yield Finding(
+            "transaction", f"Whether one transaction is faster than a commit for each row {UNTOLD}."
         )
 
 
-def _wal(cells: Cells, fewest: int, driver: str) -> Iterator[Finding]:
-    alone = _gains(cells, fewest, driver, BASE, f"{BASE} + WAL")
-    within = _gains(cells, fewest, driver, f"{BASE} + TSC", f"{BASE} + WAL + TSC")
+def _wal(cells: Cells, judged: Judged, fewest: int, driver: str) -> Iterator[Finding]:
+    alone = _gains(cells, judged, fewest, driver, BASE, f"{BASE} + WAL")
+    within = _gains(cells, judged, fewest, driver, f"{BASE} + TSC", f"{BASE} + WAL + TSC")
     if not alone:
         return
-    text = f"With a commit for each row WAL made {_told_gains(alone)} as fast"
+    text = f"WAL: with a commit for each row {_made(alone)}"
     if within:
-        text += f"; in one transaction {_told_gains(within)}"
+        text += f"; in one transaction {_made(within)}"
     yield Finding("wal", f"{text}.")
 
 
-def _told_gains(gains: list[tuple[str, float]]) -> str:
-    return listing([f"{doing} {times(gain)}" for doing, gain in gains])
+def _made(gains: Gains) -> str:
+    """Say what became how much faster, and of what that can't be told."""
+    told = [f"{doing} {text}" for doing, ratio in gains if (text := as_much(ratio, "as fast"))]
+    untold = [doing for doing, ratio in gains if not as_much(ratio, "as fast")]
+    parts = [f"it made {listing(told)}"] * bool(told) + [f"it {UNTOLD} for {listing(untold)}"] * bool(untold)
+    return ", and ".join(parts)
 
 
 def _limits(cells: Cells) -> Iterator[Finding]:
@@ -127,49 +126,17 @@ def _instead(cells: Cells, refused: Cell, name: str) -> str:
     return ""
 
 
-def _row_values(cells: Cells, fewest: int) -> Iterator[Finding]:
+def _row_values(cells: Cells, judged: Judged, fewest: int) -> Iterator[Finding]:
     """Warn of row values where they took much longer than a join that means the same."""
     found = []
     for driver in cells.drivers():
         pair = cells.largest_common(Series(fewest, driver, "query", tricks) for tricks in ("ROW", "VALUES"))
-        if pair and pair[1].rows_per_s > FAR * pair[0].rows_per_s:
-            found.append(f"{times(pair[1].rows_per_s / pair[0].rows_per_s)} as long through {driver}")
+        ratio = judged.ratio(*pair) if pair else None
+        if ratio and ratio.low > FAR:
+            found.append(f"{as_much(ratio, 'as long')} through {driver}")
     if found:
         yield Finding(
             "row-values",
             f"Take VALUES, not ROW: pairs compared as row values took {listing(found)}. Some versions of "
             "SQLite read the whole table for them; EXPLAIN QUERY PLAN tells.",
         )
-
-
-def _binding(cells: Cells, fewest: int) -> Iterator[Finding]:
-    """Say where Peewee costs most and least, in time for each row."""
-    ranked = sorted(costs(cells, fewest), key=lambda cost: cost.extra_s)
-    if len(ranked) > 1 and ranked[-1].extra_s > 0:
-        yield Finding("binding", f"Peewee costs most {_told(ranked[-1])}, and least {_told(ranked[0])}.")
-
-
-def _told(cost: Cost) -> str:
-    # What is less than nothing is chance.
-    extra = f"{duration(cost.extra_s * NS_PER_S)} a row" if cost.extra_s > 0 else "no"
-    return f"{_doing(cost.cell)} ({extra} more than sqlite3 below it)"
-
-
-def _contention(cells: Cells, driver: str) -> Iterator[Finding]:
-    """Say what the most processes made of the total."""
-    fewest, *more = cells.processes()
-    if not more:
-        return
-    factors = [(ratio(one.more[-1], one.base), one.base) for one in contended(cells, driver)]
-    known = sorted((factor, _doing(base)) for factor, base in factors if factor is not None)
-    if known:
-        (least, worst), (most, best) = known[0], known[-1]
-        yield Finding(
-            "contention",
-            f"Through {driver}, {processes(more[-1])} at once came to {times(least)} ({worst}) "
-            f"to {times(most)} ({best}) the rows a second of {processes(fewest)}.",
-        )
-
-
-def _doing(cell: Cell) -> str:
-    return f"{DOING.get(cell.series.phase)} by {cell.series.tricks}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.cycles.moves import STATEMENTS
+from sqlstress.experiments.cycles.shown.times import rates
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Latency, Run
 from sqlstress.statistics.series import Series
@@ -25,6 +27,7 @@ from tests.cycles_report import (
     trial,
     wal,
 )
+from tests.several import several
 
 
 def told(*runs: Run) -> dict[str, str]:
@@ -33,6 +36,7 @@ def told(*runs: Run) -> dict[str, str]:
 
 
 PUBLISHED = told(*published_settings())
+OVER_PASSES = told(*(several(one, 0.005) for one in published_settings()))
 
 
 def test_a_setting_that_was_given_up_is_told_with_what_was_done() -> None:
@@ -40,10 +44,36 @@ def test_a_setting_that_was_given_up_is_told_with_what_was_done() -> None:
 
 
 def test_the_fastest_and_the_slowest_of_those_that_came_to_their_end_are_compared() -> None:
+    assert OVER_PASSES["fastest"] == (
+        "Fastest: wal-tx-off and wal-tx, about 2.3 s in all, which are about equal; slowest: wal, 7.1 s, "
+        "3.1 times (3.0 to 3.2) as much."
+    )
+    assert "cannot-tell" not in OVER_PASSES
+
+
+def test_of_single_trials_only_what_was_measured_is_told_and_what_it_is_worth() -> None:
     assert PUBLISHED["fastest"] == (
-        "Fastest: wal-tx-off, 2.3 s in all, and 21 ms for the closing checkpoint; slowest: wal, 7.1 s, "
+        "Took least: wal-tx-off, 2.3 s in all, and 21 ms for the closing checkpoint; most: wal, 7.1 s, "
         "3.1 times as much."
     )
+    assert PUBLISHED["cannot-tell"] == "So few trials tell no difference from noise: measure with --repeat 5."
+
+
+def test_settings_that_noise_hides_are_neither_the_fastest_nor_the_slowest() -> None:
+    found = told(*(several(one, 0.3) for one in published_settings()[1:]))
+    assert found["fastest"] == (
+        "Fastest: wal-tx-off, wal-tx, delete-tx and wal, about 2.3 s in all, which can't be told apart."
+    )
+    assert found["checkpoints-off"].startswith(
+        "Without checkpoints (wal-tx-off): 2.3 s, against 2.3 s in wal-tx, which can't be told apart."
+    )
+    assert found["cannot-tell"].startswith("Why something can't be told: 5 passes are too noisy")
+
+
+def test_a_pass_that_was_given_up_is_none_that_is_compared() -> None:
+    alone = several(run("wal", "none", trial(in_ms(STATEMENTS, [1.0] * 5))))
+    late = replace(alone.trials[0], outcome="timeout", series=())
+    assert rates(replace(alone, trials=(late, *alone.trials[1:]))).keys() == {1, 2, 3, 4}
 
 
 def test_what_the_sum_leaves_out_of_the_total_is_told() -> None:
@@ -66,9 +96,24 @@ def test_a_transaction_for_each_cycle_has_as_many_commits() -> None:
 
 
 def test_turning_off_checkpoints_that_were_never_due_could_change_nothing() -> None:
-    assert PUBLISHED["checkpoints-off"] == (
-        "Without checkpoints (wal-tx-off): 2.3 s, against 2.3 s in wal-tx. It could change nothing but "
-        "the noise: the WAL never had the 1,000 frames at which one is due."
+    assert OVER_PASSES["checkpoints-off"] == (
+        "Without checkpoints (wal-tx-off): 2.3 s, against 2.3 s in wal-tx, about as much. It could change "
+        "nothing but the noise: the WAL never had the 1,000 frames at which one is due."
+    )
+    assert PUBLISHED["checkpoints-off"].startswith(
+        "Without checkpoints (wal-tx-off): 2.3 s, against 2.3 s in wal-tx. It could change nothing but"
+    )
+
+
+def test_turning_off_checkpoints_is_told_from_noise_where_it_can_be() -> None:
+    with_them, without = (
+        several(run("wal", "none", trial(in_ms(STATEMENTS, [ms] * CYCLES), *ROW_BY_ROW), off=off))
+        for ms, off in ((14.0, False), (7.0, True))
+    )
+    assert re.fullmatch(
+        r"Without checkpoints \(wal-off\): 700 ms, against 1.4 s in wal, 0\.50 times \(0\.4\d to 0\.5\d\) as "
+        r"much\.",
+        told(with_them, without)["checkpoints-off"],
     )
 
 
@@ -166,7 +211,7 @@ def test_settings_are_compared_at_the_fewest_processes() -> None:
     )
     assert (
         told(alone, together, delete)["fastest"]
-        == "Fastest: wal, 5.0 ms in all; slowest: delete, 15 ms, 3.0 times as much."
+        == "Took least: wal, 5.0 ms in all; most: delete, 15 ms, 3.0 times as much."
     )
 
 

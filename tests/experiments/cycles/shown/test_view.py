@@ -19,6 +19,7 @@ from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Report, Run
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
 from tests.example_report import assert_golden
+from tests.several import several as over_passes
 from tests.strategies import cycles_reports
 
 
@@ -49,6 +50,23 @@ def test_there_is_a_row_for_each_setting_with_its_figures() -> None:
     assert column(table, "cycles done") == ["2", "–", "–", "–", "–"]  # noqa: RUF001
     assert column(table, "slowest cycle") == ["2", "40", "91", "40", "70"]
     assert column(table, "verified") == ["ok"] * 5
+
+
+def test_of_several_passes_the_total_of_the_median_is_shown_with_its_spread() -> None:
+    report = cycles_report(*(over_passes(one, 0.05) for one in published_settings()[2:]))
+    (table,) = tables(report)
+    assert column(table, "total ms") == ["7,122 ±10%", "2,297 ±10%", "2,293 ±10%"]
+    assert "±: 95% interval of the typical total" in " ".join(report_text(report).split())
+
+
+def test_a_total_that_other_programs_met_is_marked_and_fits_a_terminal() -> None:
+    runs = [over_passes(one, 5.0) for one in (*published_settings(), several())]
+    met = [
+        replace(one, trials=tuple(replace(each, foreign_share=1.0) for each in one.trials)) for one in runs
+    ]
+    text = report_text(cycles_report(*met))
+    assert "~7,122 ±>99%" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
 
 
 def test_columns_without_a_figure_fall_away() -> None:

@@ -20,6 +20,7 @@ from sqlstress.report import Run, Space, TreeSpace
 from sqlstress.report.case import Case
 from tests.example_keys import EXAMPLE, keys_report, run
 from tests.example_report import assert_golden
+from tests.several import several
 from tests.strategies import trials
 
 FULL = ("id-rowid", "no-key", "pair-norowid", "pair-rowid")
@@ -64,6 +65,35 @@ def test_every_line_of_all_schemas_fits_a_terminal_of_80_columns() -> None:
     heading = next(line for line in lines if line.split()[:2] == ["schema", "id"])
     # What tells the cases apart, and the times, are never what leaves a table that is too wide.
     assert {"by", "esses", "s", "=", "per", "fied"} <= set(heading.split())
+
+
+def test_of_several_passes_the_median_time_is_shown_with_its_spread() -> None:
+    (times, _) = tables(*(several(one, 0.05) for one in keys_report(("pair-rowid",)).runs))[:2]
+    assert column(times, "time s") == ["1.80 ±10%", "3.60 ±10%", "3.50 ±10%", "3.40 ±10%", "3.40 ±10%"]
+    text = report_text(replace(EXAMPLE, runs=tuple(map(several, keys_report().runs))))
+    assert "±: 95% interval of the typical time" in " ".join(text.split())
+    assert "±" not in report_text(keys_report())
+
+
+def test_a_time_that_other_programs_met_is_marked() -> None:
+    met = run("no-key", "uuid4")
+    met = replace(met, trials=(replace(met.trials[0], foreign_share=0.5),))
+    (times, _) = tables(met)[:2]
+    assert column(times, "time s") == ["~3.10"]
+
+
+def test_every_line_of_several_noisy_passes_fits_a_terminal_of_80_columns() -> None:
+    runs = [
+        several(run(schema, id_type, 6000.0, made_by=maker, concurrency=processes, busy=10**6), 5.0)
+        for schema in FULL
+        for id_type in ID_TYPES
+        for maker in ID_MAKERS
+        for processes in (4, 1024)
+    ]
+    met = [
+        replace(one, trials=tuple(replace(each, foreign_share=1.0) for each in one.trials)) for one in runs
+    ]
+    assert max(map(len, report_text(replace(EXAMPLE, runs=tuple(met))).splitlines())) <= WIDTH
 
 
 def test_each_type_stands_beside_uuid4_of_its_schema() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.methods.shown.cells import FAILED, LIMIT, TIMEOUT, WRONG, Cells, Series
 from sqlstress.report import Check, Run, Verdict
 from tests.example_methods import methods_report, run
+from tests.several import several
 
 WRONG_DATA = Verdict((Check("samples", "failed", 5, 1, ("row 3 should not be there",)),))
 
@@ -29,66 +31,140 @@ def cells(*runs: Run) -> Cells:
     return Cells(group)
 
 
+def over_passes(*runs: Run, noise: float = 0.01) -> dict[str, list[str]]:
+    """Return what is said of these runs over five passes."""
+    return said(*(several(one, noise) for one in runs))
+
+
+LIMITS = [
+    "LIMIT allocating 101,025 rows by BLK (peewee): 303,075 parameters in one statement; this SQLite "
+    "takes 250,000. BLK/n + TSC took 101,025 rows, at 63,600 a second.",
+    "LIMIT querying 100 rows by BLK (peewee): parser stack overflow; 86 pairs at most. VALUES took "
+    "4,000 rows, at 38,400 a second.",
+]
+
+
 def test_the_example_says_which_method_to_take_and_what_the_others_cost() -> None:
-    assert said(*methods_report().runs) == {
+    assert over_passes(*methods_report().runs) == {
         "fastest": [
-            "Fastest through peewee: inserting by JSON (375,000 rows/s, 2,100 times 1b1); allocating by SPC "
-            "(878,000 rows/s, 6,300 times 1b1) or else JSON (316,000 rows/s, 2,300 times 1b1); querying by "
-            "SPC (226,000 rows/s, 47 times 1b1) or else JSON (88,400 rows/s, 18 times 1b1)."
+            "Fastest through peewee: inserting by JSON (375,000 rows/s, 2,100 times (2,000 to 2,200) as fast "
+            "as 1b1); allocating by SPC (878,000 rows/s, 6,300 times (6,000 to 6,700) as fast as 1b1), or "
+            "else JSON (316,000 rows/s, 2,300 times (2,200 to 2,400) as fast as 1b1); querying by SPC "
+            "(226,000 rows/s, 47 times (45 to 49) as fast as 1b1), or else JSON (88,400 rows/s, 18 times "
+            "(18 to 19) as fast as 1b1)."
         ],
         "transaction": [
-            "Put writes into one transaction: it made inserting 52 times and allocating 28 times as fast as "
-            "committing each row."
+            "Put writes into one transaction: beside a commit for each row it made inserting 52 times (51 to "
+            "54) as fast and allocating 28 times (26 to 29) as fast."
         ],
         "wal": [
-            "With a commit for each row WAL made inserting 1.8 times and allocating 3.5 times as fast; "
-            "in one transaction inserting 1.5 times."
+            "WAL: with a commit for each row it made inserting 1.8 times (1.7 to 1.9) as fast and allocating "
+            "3.5 times (3.3 to 3.6) as fast; in one transaction it made inserting 1.5 times (1.5 to 1.6) as "
+            "fast."
         ],
-        "limit": [
-            "LIMIT allocating 101,025 rows by BLK (peewee): 303,075 parameters in one statement; this SQLite "
-            "takes 250,000. BLK/n + TSC took 101,025 rows, at 63,600 a second.",
-            "LIMIT querying 100 rows by BLK (peewee): parser stack overflow; 86 pairs at most. VALUES took "
-            "4,000 rows, at 38,400 a second.",
-        ],
+        "limit": LIMITS,
         "row-values": [
-            "Take VALUES, not ROW: pairs compared as row values took 2.2 times as long through peewee and "
-            "4.9 times as long through sqlite3. Some versions of SQLite read the whole table for them; "
-            "EXPLAIN QUERY PLAN tells."
+            "Take VALUES, not ROW: pairs compared as row values took 2.2 times (2.1 to 2.4) as long through "
+            "peewee and 4.9 times (4.6 to 5.1) as long through sqlite3. Some versions of SQLite read the "
+            "whole table for them; EXPLAIN QUERY PLAN tells."
         ],
         "binding": [
-            "Peewee costs most querying by 1b1 (181 µs a row more than sqlite3 below it), and least "
-            "inserting by JSON (no more than sqlite3 below it)."
+            "What Peewee costs beside sqlite3 below it: most querying by 1b1 (181 µs a row, 8.1 times (7.7 "
+            "to 8.5) as long); less than 10% inserting by JSON."
         ],
     }
 
 
+def test_of_single_trials_only_the_highest_is_told_and_what_it_is_worth() -> None:
+    assert said(*methods_report().runs) == {
+        "fastest": [
+            "Highest through peewee: inserting by JSON (375,000 rows/s); allocating by SPC (878,000 rows/s); "
+            "querying by SPC (226,000 rows/s)."
+        ],
+        "cannot-tell": ["So few trials tell no difference from noise: measure with --repeat 5."],
+        "limit": LIMITS,
+    }
+
+
+def test_methods_that_noise_hides_are_not_ranked() -> None:
+    found = over_passes(
+        run("insert", "1b1", 100, 100.0),
+        run("insert", "1b1 + WAL", 100, 110.0),
+        run("insert", "1b1 + TSC", 100, 9000.0),
+        run("insert", "JSON", 100, 9500.0),
+        noise=0.2,
+    )
+    assert re.fullmatch(
+        r"Fastest through sqlite3: inserting by 1b1 \+ TSC and JSON \(about 9,500 rows/s, 95 times \(.*\) as "
+        r"fast as 1b1\), which can't be told apart\.",
+        found["fastest"][0],
+    )
+    assert found["wal"] == ["WAL: with a commit for each row it can't be told for inserting."]
+    assert found["cannot-tell"][0].startswith("Why something can't be told: 5 passes are too noisy")
+
+
+def test_methods_that_hardly_differ_are_about_equal() -> None:
+    found = over_passes(
+        run("insert", "1b1", 100, 100.0),
+        run("insert", "1b1 + WAL", 100, 101.0),
+        run("insert", "1b1 + TSC", 100, 100.5),
+        noise=0.004,
+    )
+    assert found["fastest"][0].endswith(
+        "1b1 + TSC (about 101 rows/s, about as fast as 1b1), which are about equal."
+    )
+    assert found["wal"] == ["WAL: with a commit for each row it made inserting about as fast."]
+    assert "transaction" not in found
+
+
+def test_a_series_is_beaten_only_where_all_of_its_scales_are() -> None:
+    found = over_passes(
+        run("insert", "BLK", 100, 1000.0),
+        run("insert", "BLK", 10_000, 9000.0),
+        run("insert", "JSON", 100, 100.0),
+        run("insert", "JSON", 10_000, 9500.0),
+        noise=0.1,
+    )
+    assert "BLK and JSON (about 9,500 rows/s), which can't be told apart" in found["fastest"][0]
+
+
+def test_a_cell_with_fewer_passes_than_the_others_takes_no_conclusion_from_them() -> None:
+    runs = [several(run("insert", tricks, 100, rate)) for tricks, rate in (("1b1", 100.0), ("JSON", 900.0))]
+    short = several(run("insert", "BLK", 100, 5000.0))
+    found = said(*runs, replace(short, trials=short.trials[:2]))
+    assert found["fastest"][0].startswith("Fastest through sqlite3: inserting by JSON (900 rows/s")
+
+
 def test_nothing_is_advised_from_what_was_not_compared() -> None:
-    assert set(said(run("insert", "JSON", 100))) == {"fastest"}
+    assert set(over_passes(run("insert", "JSON", 100))) == {"fastest"}
     assert set(said(run("insert", "1b1", 100, "timeout"))) == set()
 
 
 def test_transactions_that_gain_nothing_are_not_advised() -> None:
     base = run("insert", "1b1", 100, 5000.0)
-    assert "transaction" not in said(base, run("insert", "1b1 + TSC", 100, 5100.0))
-    assert "transaction" in said(base, run("insert", "1b1 + TSC", 100, 9100.0))
+    assert "transaction" not in over_passes(base, run("insert", "1b1 + TSC", 100, 5100.0), noise=0.003)
+    (text,) = over_passes(base, run("insert", "1b1 + TSC", 100, 5100.0), noise=0.3)["transaction"]
+    assert text == "Whether one transaction is faster than a commit for each row can't be told."
+    (text,) = over_passes(base, run("insert", "1b1 + TSC", 100, 9100.0))["transaction"]
+    assert text.startswith("Put writes into one transaction")
 
 
 def test_methods_are_compared_at_the_largest_scale_that_both_have_done() -> None:
-    found = said(
+    found = over_passes(
         run("insert", "1b1", 100, 50.0),
         run("insert", "1b1", 1000, "timeout"),
         run("insert", "1b1 + TSC", 100, 100.0),
         run("insert", "1b1 + TSC", 1000, 9000.0),
     )
-    assert "2.0 times as fast" in found["transaction"][0]
+    assert "it made inserting 2.0 times (" in found["transaction"][0]
 
 
-def test_row_values_are_warned_of_only_where_they_are_far_slower() -> None:
+def test_row_values_are_warned_of_only_where_they_are_far_slower_beyond_doubt() -> None:
     values = run("query", "VALUES", 100, 1000.0)
-    assert "row-values" not in said(values, run("query", "ROW", 100, 700.0))
-    assert (
-        "5.0 times as long through sqlite3" in said(values, run("query", "ROW", 100, 200.0))["row-values"][0]
-    )
+    assert "row-values" not in over_passes(values, run("query", "ROW", 100, 700.0))
+    assert "row-values" not in over_passes(values, run("query", "ROW", 100, 400.0), noise=0.1)
+    (text,) = over_passes(values, run("query", "ROW", 100, 200.0))["row-values"]
+    assert re.search(r"took 5\.0 times \(4\.\d to 5\.\d\) as long through sqlite3", text)
 
 
 def test_a_limit_is_told_once_for_all_drivers_and_journals_that_met_it() -> None:
@@ -102,34 +178,64 @@ def test_a_limit_is_told_once_for_all_drivers_and_journals_that_met_it() -> None
     assert text.endswith("86 pairs at most.")
 
 
-def test_what_each_commit_waits_for_is_not_taken_for_the_cost_of_a_binding() -> None:
-    found = said(
-        run("insert", "1b1", 100, 50.0, driver="peewee"),
-        run("insert", "1b1", 100, 100.0, driver="sqlite3"),
-        run("insert", "JSON", 100, 100_000.0, driver="peewee"),
-        run("insert", "JSON", 100, 200_000.0, driver="sqlite3"),
-    )
-    assert "binding" not in found
-    more = run("insert", "BLK", 100, 10_000.0, driver="peewee"), run("insert", "BLK", 100, 20_000.0)
-    assert said(
-        run("insert", "JSON", 100, 100_000.0, driver="peewee"), run("insert", "JSON", 100, 200_000.0), *more
-    )["binding"] == [
-        "Peewee costs most inserting by BLK (50 µs a row more than sqlite3 below it), and least inserting by "
-        "JSON (5.0 µs a row more than sqlite3 below it)."
+def both(tricks: str, peewee: float, sqlite3: float) -> list[Run]:
+    """Return a method through Peewee and below it."""
+    return [
+        run("insert", tricks, 100, rate, driver=driver)
+        for driver, rate in (("peewee", peewee), ("sqlite3", sqlite3))
     ]
+
+
+def test_what_each_commit_waits_for_is_not_taken_for_the_cost_of_a_binding() -> None:
+    assert "binding" not in over_passes(*both("1b1", 50.0, 100.0))
+    (text,) = over_passes(*both("JSON", 100_000.0, 200_000.0), *both("BLK", 10_000.0, 20_000.0))["binding"]
+    assert re.fullmatch(
+        r"What Peewee costs beside sqlite3 below it: most inserting by BLK \(50 µs a row, 2\.0 times \(1\.\d "
+        r"to 2\.\d\) as long\)\.",
+        text,
+    )
+
+
+def test_what_costs_as_much_for_each_row_as_the_dearest_is_named_beside_it() -> None:
+    (text,) = over_passes(*both("JSON", 9_800.0, 20_000.0), *both("BLK", 10_000.0, 20_000.0), noise=0.05)[
+        "binding"
+    ]
+    assert text.index("inserting by JSON (52 µs") < text.index("inserting by BLK (50 µs")
+
+
+def test_a_binding_of_which_noise_hides_the_cost_is_said_to_be_unknown() -> None:
+    (text,) = over_passes(*both("BLK", 9_000.0, 10_000.0), noise=0.2)["binding"]
+    assert text == "What Peewee costs beside sqlite3 below it: of 1 way it can't be told."
 
 
 def test_more_processes_are_set_beside_the_fewest() -> None:
-    found = said(
+    found = over_passes(
         run("insert", "1b1", 100, 100.0),
         run("insert", "JSON", 100, 1000.0),
+        run("insert", "BLK", 100, 1000.0),
         run("insert", "1b1", 100, 40.0, concurrency=4),
         run("insert", "JSON", 100, 1700.0, concurrency=4),
+        run("insert", "BLK", 100, 1000.0, concurrency=4),
+        noise=0.004,
     )
     assert found["contention"] == [
-        "Through sqlite3, 4 processes at once came to 0.40 times (inserting by 1b1) to 1.7 times "
-        "(inserting by JSON) the rows a second of 1 process."
+        "Through sqlite3, 4 processes at once, rows a second beside those of 1 process: fewer inserting by "
+        "1b1 (0.40 times, 0.39 to 0.41); more inserting by JSON (1.7 times, 1.7 to 1.7); about as many "
+        "inserting by BLK."
     ]
+
+
+def test_what_noise_hides_of_more_processes_is_counted() -> None:
+    runs = [run("insert", "JSON", 100, 1000.0), run("insert", "JSON", 100, 1100.0, concurrency=4)]
+    (text,) = over_passes(*runs, noise=0.2)["contention"]
+    assert text.endswith("beside those of 1 process: of 1 way it can't be told.")
+
+
+def test_processes_share_rows_and_are_compared_by_those_and_not_by_transactions() -> None:
+    alone, four = (run("insert", "JSON", 100, 1000.0, concurrency=count) for count in (1, 4))
+    shared = replace(four, trials=(replace(four.trials[0], tps=4 * four.trials[0].tps),))
+    (text,) = over_passes(alone, shared, noise=0.004)["contention"]
+    assert text.endswith("about as many inserting by JSON.")
 
 
 def test_processes_are_compared_where_the_fewest_have_come_farthest() -> None:
@@ -139,11 +245,9 @@ def test_processes_are_compared_where_the_fewest_have_come_farthest() -> None:
         run("insert", "JSON", 100, 3000.0, concurrency=4),
         run("insert", "JSON", 1000, "timeout", concurrency=4),
     ]
-    assert "contention" not in said(*runs)
-    assert (
-        "1.5 times (inserting by JSON)"
-        in said(*runs[:3], run("insert", "JSON", 1000, 3000.0, concurrency=4))["contention"][0]
-    )
+    assert "contention" not in over_passes(*runs)
+    found = over_passes(*runs[:3], run("insert", "JSON", 1000, 3000.0, concurrency=4))
+    assert "more inserting by JSON (1.5 times" in found["contention"][0]
 
 
 def test_a_cell_that_was_not_tried_ended_as_its_method_did_before() -> None:

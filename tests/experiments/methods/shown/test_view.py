@@ -24,6 +24,7 @@ from sqlstress.report import Run
 from sqlstress.report.case import Case, Settings
 from tests.example_methods import EXAMPLE, OK, methods_report, run
 from tests.example_report import assert_golden
+from tests.several import several
 from tests.strategies import trials
 
 
@@ -43,6 +44,17 @@ def titles(*runs: Run) -> list[str]:
 def test_the_report_is_shown_as_kept() -> None:
     assert_golden("methods.txt", report_text(methods_report()))
     assert_golden("methods.md", report_markdown(methods_report()))
+
+
+def test_of_several_passes_the_matrices_show_the_median_and_the_legend_how_far_it_may_be_off() -> None:
+    runs = [
+        several(run("insert", tricks, 100, 300.0), noise) for tricks, noise in (("1b1", 0.05), ("JSON", 0.3))
+    ]
+    matrices = [table.rows for table in tables(*runs)[:2]]
+    assert matrices == [(("100", "300.0 (0.33 s)"),), (("100", "300.0 (0.33 s)"),)]
+    legend = titles(*runs)[0]
+    assert "the typical rows per second may be off by ±10% in the middle cell, ±80% in the noisiest" in legend
+    assert "±" not in titles(run("insert", "1b1", 100))[0]
 
 
 def test_the_csv_says_what_each_cell_was() -> None:

@@ -1,0 +1,74 @@
+"""What is said of cases that their passes compare: who leads, by how much, and what can't be told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from sqlstress.analysis import group as groups
+from sqlstress.analysis.comparing import as_much, doubts, laggards, leaders, untold
+from sqlstress.analysis.finding import Finding
+from sqlstress.report import Run
+from sqlstress.statistics.ratios import Ratio
+from tests.analysis.hand_made import group, passes
+
+
+def measured(*totals: float, noise: float) -> tuple[groups.Tested, Sequence[Run]]:
+    runs = [passes(1, processes, tps, noise) for processes, tps in enumerate(totals, 1)]
+    found = group(*runs).tested(runs)
+    assert found
+    return found, runs
+
+
+def test_one_alone_leads_where_all_others_are_lower_beyond_doubt() -> None:
+    found, runs = measured(100, 900, 300, noise=0.01)
+    first, last = leaders(found, runs), laggards(found, runs)
+    assert (first.runs, first.how) == ((runs[1],), "")
+    assert (last.runs, last.how) == ((runs[0],), "")
+
+
+def test_those_that_hardly_differ_lead_together() -> None:
+    found, runs = measured(100, 1000, 1001, noise=0.003)
+    assert set(map(id, leaders(found, runs).runs)) == {id(runs[1]), id(runs[2])}
+    assert leaders(found, runs).how == ", which are about equal"
+
+
+def test_those_that_noise_hides_cannot_be_told_apart() -> None:
+    found, runs = measured(1000, 1100, 1200, noise=0.5)
+    for lead in (leaders(found, runs), laggards(found, runs)):
+        assert len(lead.runs) == 3
+        assert lead.how == ", which can't be told apart"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "told"),
+    [
+        (Ratio(1.9, 1.8, 2.0, 5), "1.9 times (1.8 to 2.0) as fast"),
+        (Ratio(0.5, 0.4, 0.6, 5), "0.50 times (0.40 to 0.60) as fast"),
+        (Ratio(1.02, 1.01, 1.05, 5), "about as fast"),
+        (Ratio(1.2, 0.8, 1.7, 5), None),
+        (None, None),
+    ],
+)
+def test_a_ratio_is_told_with_its_interval_or_not_at_all(ratio: Ratio | None, told: str | None) -> None:
+    assert as_much(ratio, "as fast") == told
+
+
+def test_what_cannot_be_told_says_what_is_possible() -> None:
+    assert untold(Ratio(1.2, 0.8, 1.7, 5)) == "can't be told (0.80 to 1.7 times)"
+    assert untold(None) == "can't be told"
+
+
+def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cannot() -> None:
+    found, _ = measured(1000, 1100, noise=0.1)
+    sure, unsure = Finding("a", "A is the fastest."), Finding("b", "A and B can't be told apart.")
+    assert list(doubts(found, [sure])) == []
+    (why,) = doubts(found, [sure, unsure, unsure])
+    assert why.text.startswith("Why something can't be told: 5 passes are too noisy. About ")
+
+
+def test_of_too_few_passes_it_is_said_what_they_are_worth() -> None:
+    (why,) = doubts(None, [Finding("a", "A took least.")])
+    assert why.text == "So few trials tell no difference from noise: measure with --repeat 5."
+    assert list(doubts(None, [])) == []
