@@ -17,7 +17,19 @@ from sqlstress.report.schema import schema_text
 from sqlstress.statistics.series import WAL_FRAMES
 from tests.cli.conftest import Cli, Said
 
-SMALL = ("cycles", "--cycles", "4", "--rows", "2", "--synchronous", "off", "-o", "report.json")
+SMALL = (
+    "cycles",
+    "--cycles",
+    "4",
+    "--rows",
+    "2",
+    "--repeat",
+    "1",
+    "--synchronous",
+    "off",
+    "-o",
+    "report.json",
+)
 
 
 def saved() -> Report:

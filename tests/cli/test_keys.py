@@ -17,7 +17,8 @@ from tests.cli.conftest import Cli
 from tests.rows import thorough
 from tests.targets.test_analyzer import PROGRAM, assert_same
 
-SMALL = ("keys", "-c", "2", "--users", "40", "--picks", "20", "--items", "100", "--synchronous", "off")
+FEW = ("--users", "40", "--picks", "20", "--items", "100", "--repeat", "1")
+SMALL = ("keys", "-c", "2", *FEW, "--synchronous", "off")
 
 
 def saved(place: Path) -> Report:
@@ -47,7 +48,7 @@ def test_a_measurement_tells_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
         "foreign_keys=on",
         "uuid4",
         "indices",
-        "id-rowid: take",
+        "took least time",
     ):
         assert text in said.out
     assert "published" not in said.out
@@ -116,3 +117,17 @@ def test_all_types_are_measured_by_default(cli: Cli, tmp_path: Path) -> None:
     said = cli(*SMALL, "--schema", "no-key", "-o", "report.json", "--quiet")
     assert said == (0, "", "")
     assert tuple(run.case.spec.id_type for run in saved(tmp_path).runs if run.case.spec) == ID_TYPES
+
+
+@pytest.mark.thorough
+def test_several_passes_go_in_turns_and_are_told_with_their_spread(cli: Cli, tmp_path: Path) -> None:
+    options = ("--schema", "no-key", "--id-type", "uuid4,uuid7", "--repeat", "3")
+    said = cli(*SMALL, *options, "-o", "report.json")
+    text = " ".join(said.out.split())
+    assert "median of 3 passes" in text
+    assert "±: 95% interval of the typical time" in text
+    assert "- no-key: take uuid7" in text or "- no-key: take uuid4, beside which" in text
+    assert [[trial.index for trial in run.trials] for run in saved(tmp_path).runs] == [
+        [0, 1, 2],
+        [0, 1, 2],
+    ]

@@ -13,7 +13,7 @@ from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli
 from tests.rows import thorough
 
-SMALL = ("--synchronous", "off", "-o", "report.json", "-o", "table.csv", "-o", "page.md")
+SMALL = ("--repeat", "1", "--synchronous", "off", "-o", "report.json", "-o", "table.csv", "-o", "page.md")
 
 
 def saved(folder: Path) -> Report:
