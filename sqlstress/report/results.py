@@ -214,9 +214,13 @@ class Run:
         return {trial.index: trial.tps for trial in self.valid if 0 < trial.tps < math.inf}
 
     def failed_share(self) -> float:
-        """The share of the operations of its valid trials that was given up, 0 to 1."""
-        failed = sum(trial.failed or 0 for trial in self.valid)
-        return failed / (failed + sum(trial.transactions for trial in self.valid)) if failed else 0.0
+        """The share of the operations that was given up, 0 to 1, of the valid trials that came to their end.
+
+        Of a fixed amount of work that was not done the outcome says so.
+        """
+        ended = [trial for trial in self.valid if trial.outcome == "done"]
+        failed = sum(trial.failed or 0 for trial in ended)
+        return failed / (failed + sum(trial.transactions for trial in ended)) if failed else 0.0
 
     @property
     def failed_too_many(self) -> bool:

@@ -56,5 +56,7 @@ def test_the_worst_case_is_named_with_what_may_fail() -> None:
 
 
 def test_trials_that_do_not_count_do_not_count_here() -> None:
-    one = run(1, 2, trial(failed=900, error="worker 1 died"), trial(failed=0))
+    one = run(
+        1, 2, trial(failed=900, error="worker 1 died"), trial(failed=9, outcome="limit"), trial(failed=0)
+    )
     assert one.failed_share() == 0
