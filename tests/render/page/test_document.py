@@ -251,7 +251,7 @@ def headings(page: str) -> tuple[str, list[str]]:
     ("name", "finding"),
     [
         ("linux-crash-matrix", "No configuration did worse than SQLite documents"),
-        ("linux-keys", "no-key: "),
+        ("linux-keys", "id-rowid: "),
     ],
 )
 def test_the_title_is_the_finding_and_so_is_the_heading(name: str, finding: str) -> None:
