@@ -59,6 +59,9 @@ AB_SHORT = (
     "--concurrency 1 --read-ratio 1 --duration 50ms --warmup 0ms --key-space 20 --verify none "
     "--max-drop 90% --max-pairs 10"
 )
+PINNED = (
+    "sqlstress -c 2 --read-ratio 0 --checkpointer restart --pinned-reader --busy-timeout 500ms --duration 2s"
+)
 ADDED = {
     MAIN_COMMAND: SHORT,
     "sqlstress -c 1-8 -b 1,20": SHORT,
@@ -66,9 +69,7 @@ ADDED = {
     "sqlstress -c 4 --busy-timeout 0ms": "--duration 300ms --repeat 1 --max-failed 100%",
     "sqlstress -c 8 --read-ratio 0": "--duration 300ms --repeat 1",
     "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": "--duration 300ms --repeat 1",
-    "sqlstress -c 2 --read-ratio 0 --checkpointer restart --pinned-reader --busy-timeout 500ms": (
-        "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%"
-    ),
+    PINNED: "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%",
     "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": (
         "--duration 300ms --repeat 1"
     ),

@@ -11,6 +11,8 @@ from sqlstress.statistics.units import format_ms
 
 NOTED_OVER = 0.10
 """Share of the processors that others may take: the system's own work for us is counted as theirs."""
+ALONE_OVER = 0.25
+"""The same in less than half of a case's trials: in three tenths of a second a few ticks are a tenth."""
 CHANGED_OVER = 2.0
 """By so many times the cost of a sync may change while we measure."""
 
@@ -25,6 +27,12 @@ def disturbed(run: Run) -> bool:
     """Return whether others took much of the processors in half of a run's trials or more."""
     met = [taken(trial) > NOTED_OVER for trial in run.valid]
     return bool(met) and 2 * sum(met) >= len(met)
+
+
+def _is_met(run: Run, trial: Trial) -> bool:
+    """Return whether others took much in a trial: in one of several, more than a short window may hide."""
+    share = taken(trial)
+    return share > (NOTED_OVER if disturbed(run) else ALONE_OVER)
 
 
 def _slowed(group: Group) -> Iterator[str]:
@@ -48,7 +56,7 @@ def _sync_changed(environment: Environment) -> Iterator[str]:
 
 def disturbances(group: Group, environment: Environment) -> Iterator[str]:
     """Yield what a reader must know before any figure."""
-    met = [(run, trial) for run in group.runs for trial in run.valid if taken(trial) > NOTED_OVER]
+    met = [(run, trial) for run in group.runs for trial in run.valid if _is_met(run, trial)]
     if met:
         most = max((trial for _, trial in met), key=taken)
         stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)

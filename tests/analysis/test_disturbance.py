@@ -44,6 +44,12 @@ def test_a_foreign_load_is_told_with_the_most_that_it_took_and_where() -> None:
     ]
 
 
+def test_of_one_pass_among_several_more_is_needed_to_be_worth_a_word() -> None:
+    calm = trial(foreign_share=0.02)
+    assert said(run(1, 2, trial(foreign_share=0.2), calm, calm)) == []
+    assert len(said(run(1, 2, trial(foreign_share=0.3), calm, calm))) == 1
+
+
 def test_a_hypervisor_is_told_from_other_programs() -> None:
     (text,) = said(run(1, 2, trial(foreign_share=0.01, stolen_share=0.3)))
     assert text.startswith("Other guests of the hypervisor took up to 31% of the processors")
