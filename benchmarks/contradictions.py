@@ -86,7 +86,7 @@ def cannot_tell(about: str, claim: Any) -> bool:
     if about == "best":
         return len(claim) > 1
     if about.startswith("scaling"):
-        return claim["enough"] is None and claim["gains until"] < claim["most"] - 1
+        return claim["enough"] is None and not claim["gains until"]
     return _word(claim) == "can't tell"
 
 

@@ -19,6 +19,9 @@ from sqlstress.analysis.wording import (
 )
 from sqlstress.report import Run
 
+WORTH_SAYING = 1.0
+"""A gain of so much, if it can't be ruled out, leaves everything open."""
+
 
 def throughput(group: Group) -> Iterator[Finding]:
     """Yield what the totals of a group say; nothing when only one point was measured."""
@@ -112,6 +115,13 @@ class Curve:
         )
 
     @property
+    def most_gained(self) -> float | None:
+        """The share that more processes can gain at most over the fewest that are not known to reach less."""
+        first, *others = self.runs[len(self.less) :]
+        ratios = [self.tested.ratio(first, other) for other in others]
+        return max((ratio.high - 1 for ratio in ratios if ratio), default=None)
+
+    @property
     def falls(self) -> list[Run]:
         """Those after the best that reach less, beyond doubt."""
         best = self.best
@@ -152,12 +162,14 @@ def _falling(curve: Curve) -> str:
 
 
 def _unclear(curve: Curve, where: str) -> Finding:
+    """Say how much more processes gain at most, where it may be EQUAL or more; if that says anything."""
     known = f"more than {processes(_count(curve.less[-1]))} gained something; " if curve.less else ""
-    first = processes(_count(curve.runs[len(curve.less)]))
-    return Finding(
-        "cannot-tell",
-        f"On {where} {known}whether it pays to have more than {first} can't be told: {noise(curve.tested)}.",
-    )
+    first, most = processes(_count(curve.runs[len(curve.less)])), curve.most_gained
+    if most is None or most > WORTH_SAYING:
+        found = f"whether it pays to have more than {first} can't be told"
+    else:
+        found = f"more than {first} gained at most {percent(most)}, if anything"
+    return Finding("cannot-tell", f"On {where} {known}{found}: {noise(curve.tested)}.")
 
 
 def _layouts(tested: Tested, layouts: dict[int, Curve]) -> Iterator[Finding]:

@@ -107,6 +107,15 @@ def test_what_lies_between_is_said_to_be_unknown() -> None:
     )
 
 
+def test_what_noise_leaves_possible_is_said() -> None:
+    told = findings(*measured(1, 1000, 1000, 1000, noise=0.06))
+    assert re.fullmatch(
+        r"On 1 file more than 1 process gained at most \d\d%, if anything: 5 passes are too noisy\. "
+        r"About \d+ would tell 10% \(--repeat \d+\)\.",
+        told["cannot-tell"],
+    )
+
+
 def test_noise_that_hides_everything_says_how_many_passes_would_tell() -> None:
     told = findings(*measured(1, 100, 1000, 1100, noise=0.2))
     assert told["cannot-tell"].startswith(
