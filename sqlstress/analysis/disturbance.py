@@ -60,11 +60,12 @@ def disturbances(group: Group, environment: Environment) -> Iterator[str]:
     if met:
         most = max((trial for _, trial in met), key=taken)
         stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
-        who = "other guests of the hypervisor" if stolen else "other programs"
-        cases = group.places(dict.fromkeys(run.case for run, _ in met))
+        who = "Other guests of the hypervisor" if stolen else "Other programs"
+        cases = dict.fromkeys(run.case for run, _ in met)
+        where = "throughout" if len(cases) == len(group.runs) > 1 else f"at {group.places(cases)}"
         yield (
-            f"{who} took up to {percent(taken(most))} of the processors at {cases}: measure again where less "
+            f"{who} took up to {percent(taken(most))} of the processors {where}: measure again where less "
             "else is running, or read these figures as those of a shared machine."
-        ).capitalize()
+        )
     yield from _slowed(group)
     yield from _sync_changed(environment)

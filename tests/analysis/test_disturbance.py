@@ -8,8 +8,11 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.disturbance import disturbances, disturbed, taken
+from sqlstress.analysis.group import group_runs
+from sqlstress.experiment import face_of
 from sqlstress.report import Environment
 from tests.analysis.hand_made import EXAMPLE, group, run, trial
+from tests.example_methods import methods_report
 
 CALM = replace(EXAMPLE.environment, sync_after=EXAMPLE.environment.sync)
 
@@ -42,6 +45,11 @@ def test_a_foreign_load_is_told_with_the_most_that_it_took_and_where() -> None:
         "Other programs took up to 62% of the processors at 2 and 4 processes on 1 file: measure again where "
         "less else is running, or read these figures as those of a shared machine."
     ]
+
+
+def test_a_load_that_met_every_case_is_told_without_a_list() -> None:
+    (text,) = said(*(run(1, count, trial(foreign_share=0.3)) for count in (1, 2, 4)))
+    assert text.startswith("Other programs took up to 30% of the processors throughout: measure again")
 
 
 def test_of_one_pass_among_several_more_is_needed_to_be_worth_a_word() -> None:
@@ -80,3 +88,15 @@ def test_a_disk_that_hardly_changed_is_not(factor: float) -> None:
     assert before
     after = replace(before, overwrite_p50_ns=int(before.overwrite_p50_ns * factor))
     assert said(run(1, 2), environment=replace(EXAMPLE.environment, sync_after=after)) == []
+
+
+def test_names_are_told_as_they_are_written() -> None:
+    report = methods_report()
+    tsc = report.runs[1]
+    met = replace(tsc, trials=(replace(tsc.trials[0], foreign_share=0.5),))
+    texts = [
+        text
+        for one in group_runs((report.runs[0], met, *report.runs[2:]))
+        for text in disturbances(one, CALM)
+    ]
+    assert any(face_of(met.case).work_of(met.case) in text for text in texts), texts
