@@ -10,11 +10,14 @@ LEAD_S = 0.1
 
 
 def changes() -> list[tuple[dict[str, Any], str, object]]:
-    """Return what is to be changed: few samples of what a sync costs, a window that soon begins."""
-    from sqlstress.engine import window
+    """Return what is to be changed: few samples of what a sync costs, a window that soon begins.
+
+    And no trial is run again since the tests beside it took the processors.
+    """
+    from sqlstress.engine import trial, window
     from sqlstress.environment import synccost
 
-    return [(vars(synccost), "MOST", SYNCS), (vars(window), "LEAD_S", LEAD_S)]
+    return [(vars(synccost), "MOST", SYNCS), (vars(window), "LEAD_S", LEAD_S), (vars(trial), "PATIENCE", 0)]
 
 
 def make_brief() -> None:

@@ -88,7 +88,7 @@ ADDED = {
     "sqlstress methods --phase insert": "--repeat 1 --scale 100",
     "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--repeat 1 --scale 20 --driver sqlite3",
     "sqlstress keys": "--repeat 1 --schema no-key --id-type uuid4,ulid --users 40 --items 200",
-    "sqlstress keys --schema no-key": "--repeat 1 --users 1000 --id-type uuid4,ulid --verify none",
+    "sqlstress keys --schema no-key": "--users 40 --picks 20 --items 100",
     "sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json": "--repeat 1 --users 40",
 }
 """Options added to a command, so that a test takes seconds: of an option given twice the last one counts.

@@ -20,7 +20,8 @@ def figure(trial: Trial, metric: str) -> float | None:
         found = percentile(merge([dict(latency.buckets) for latency in trial.latency.values()]), 0.99)
     else:
         found = finite(trial.tps)
-    return found or None
+    # A file may say anything: there is no logarithm of what is not above 0.
+    return found if found and found > 0 else None
 
 
 def cells(report: Report) -> list[tuple[Run, Run]]:

@@ -176,3 +176,8 @@ def test_a_trial_of_another_pair_is_no_partner() -> None:
     report = ab_report([[1.0] * 2], decided=False)
     lone = replace(report.runs[1], trials=(trial(5),))
     assert differences(replace(report, runs=(report.runs[0], lone)), TEST) == [[]]
+
+
+@pytest.mark.parametrize("tps", [0.0, -5.0, float("inf"), float("nan")])
+def test_what_has_no_logarithm_is_no_figure(tps: float) -> None:
+    assert figure(replace(TRIAL, tps=tps), "tps") is None

@@ -105,7 +105,7 @@ class Command:
     def finish(self) -> tuple[int, str, str]:
         """Wait for the end; return (exit code, standard output, standard error)."""
         output, errors = self.process.communicate(timeout=PATIENCE_S)
-        assert "Traceback" not in (errors or "")
+        assert "Traceback" not in (errors or ""), errors
         return self.process.returncode, output or "", errors or ""
 
 

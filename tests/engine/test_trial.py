@@ -169,6 +169,7 @@ class Crowded(TrialRunner):
 
     def __init__(self, *trials: Trial) -> None:
         super().__init__(Path(), False, StopSignals(), Nobody(), 0)
+        self._patience = PATIENCE
         self.trials = iter(trials)
 
     def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:

@@ -15,8 +15,9 @@ from tests.faults.commands import Held, left
 from tests.faults.surroundings import BALLAST, bounded, fill, linux, posix, small_disk
 from tests.rows import thorough
 
+SLICE = ("--warmup", "50ms", "--duration", "100ms")
 ONCE = ("--repeat=1", "--quiet")
-KV = ("kv", "--warmup", "50ms", "--duration", "100ms", *ONCE)
+KV = ("kv", *SLICE, *ONCE)
 PLAN = """
 workload = "kv"
 repeat = 1
@@ -82,7 +83,7 @@ def test_a_full_disk_in_the_second_case_of_a_plan_keeps_the_first(tmp_path: Path
 @pytest.mark.parametrize("moment", [thorough("measuring"), thorough("preparing")])
 def test_a_full_disk_in_a_slice_keeps_those_before(tmp_path: Path, moment: str) -> None:
     arms = ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "-c", "2", "--wal-autocheckpoint", "0")
-    size = ("--key-space", "5000", "--value-size", "100", *KV[1:])
+    size = ("--key-space", "5000", "--value-size", "100", *SLICE, "--quiet")
     with small_disk(tmp_path, 100_000) as place:
         code, errors, report = struck(place, moment, 3, *arms, *size)
     a, b = report.runs

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.processes import saved_report, sqlstress
-from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left, strike
+from tests.faults.commands import EXPERIMENTS, SHORT, SLICE, Held, last_option_wins, left, strike
 from tests.faults.surroundings import posix
 from tests.rows import mostly_thorough, thorough
 
@@ -81,7 +81,9 @@ def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_pa
     place.mkdir(parents=True)
     name = "-o " + "x" * 200 + ".json"
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable, "--max-pairs", "10")
-    code, output, errors = sqlstress(place, "ab", *pythons, *DRY[1:], "-o", name)
+    code, output, errors = sqlstress(
+        place, "ab", *pythons, "-c", "1", *SLICE, "--driver", "dry", "--quiet", "-o", name
+    )
     assert (code, output, errors) == (0, "", "")
     assert [path.name for path in place.iterdir()] == [name]
     assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
