@@ -30,8 +30,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.loops import CHECKOUT
+from sqlstress.analysis.comparing import leaders
 from sqlstress.analysis.group import EQUAL, group_runs
-from sqlstress.experiments.kv.shown.scaling import Curve, believed, curves, rivals
+from sqlstress.experiments.kv.shown.scaling import Curve, believed, curves
 from sqlstress.report import Report, Run, from_json
 
 Claims = dict[str, Any]
@@ -45,7 +46,7 @@ def claims(report: Report) -> Claims:
     tested = group.tested(runs)
     if tested is None:
         return {}
-    first = rivals(tested, runs)
+    first = leaders(tested, runs).runs
     found: Claims = {"best": [[run.case.buckets, run.case.concurrency] for run in first]}
     layouts = curves(tested, runs)
     for layout, curve in layouts.items():

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
+from sqlstress.analysis.comparing import TOO_FEW
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, too_noisy
 from sqlstress.analysis.wording import between, listing, place, places, times
@@ -113,7 +114,7 @@ def _clause(value: str, ratio: Ratio | None, estimate: float, base: str) -> str:
 def _noise(ratios: Mapping[str, Ratio | None], passes: Passes[str]) -> str:
     """Return what would say more, where something could not be told."""
     if None in ratios.values():
-        return " So few trials do not tell that from noise; --repeat 5 does."
+        return f" {TOO_FEW}"
     known = [ratio for ratio in ratios.values() if ratio]
     if all(ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below for ratio in known):
         return ""

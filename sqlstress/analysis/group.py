@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from sqlstress.analysis.wording import finite, listing, percent, place, places
@@ -157,8 +158,9 @@ class Tested:
         ratio = self.ratio(other, run)
         return run is other or (ratio is not None and ratio.is_within(EQUAL))
 
+    @cached_property
     def needed(self) -> int:
-        """Return about how many passes would tell a difference of EQUAL."""
+        """About how many passes would tell a difference of EQUAL."""
         return self._passes.needed(EQUAL)
 
     def _place(self, run: Run) -> int:
@@ -170,7 +172,7 @@ MOST_PASSES = 1000
 
 def noise(tested: Tested) -> str:
     """Say why passes can't tell, and how many would."""
-    return too_noisy(tested.passes, tested.needed())
+    return too_noisy(tested.passes, tested.needed)
 
 
 def too_noisy(count: int, needed: int) -> str:

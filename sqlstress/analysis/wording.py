@@ -88,6 +88,11 @@ def files(count: int) -> str:
     return plural(count, "file")
 
 
+def layouts(counts: Sequence[int]) -> str:
+    """Write several layouts, in ascending order: "1 and 20 files"."""
+    return _numbers(counts, files)
+
+
 def amount(case: Case) -> str:
     """Write how much is measured of a case: "2s windows after 500ms of warm-up", "5,000 pairs a process"."""
     if case.ops is not None:

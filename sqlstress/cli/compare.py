@@ -14,7 +14,6 @@ from sqlstress.cli.options import output_option
 from sqlstress.cli.outputs import parse_outputs, take_stdout
 from sqlstress.errors import UsageError
 from sqlstress.render import COMPARISON_FORMATS
-from sqlstress.report import Report
 from sqlstress.system.garbage import no_search
 
 
@@ -33,6 +32,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> 
     """
     from sqlstress.analysis.comparison import LETTERS
     from sqlstress.analysis.comparison import compare as compared
+    from sqlstress.analysis.comparison.differences import options_apart
     from sqlstress.analysis.finding import called
     from sqlstress.analysis.wording import listing
     from sqlstress.render.text import comparison_text
@@ -49,24 +49,12 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...]) -> 
     if not comparison.tables:
         raise UsageError(
             "these reports have no case in common: nothing to compare. "
-            f"Measure with the same {listing(apart(reports))}."
+            f"Measure with the same {listing(options_apart(reports))}."
         )
     if not take_stdout(written):
         say(comparison_text(comparison), end="")
     for output in written:
         output.write(COMPARISON_FORMATS[output.format](comparison))
-
-
-def apart(reports: Sequence[Report]) -> list[str]:
-    """Return the options in which the first cases of reports differ; where none does, the one that may."""
-    from sqlstress.report.traits import traits
-
-    cases = [report.runs[0].case for report in reports if report.runs]
-    if len({case.workload for case in cases}) > 1:
-        return ["command"]
-    told = [traits(case) for case in cases]
-    names = [name for name in told[0] if len({own.get(name) for own in told}) > 1] if told else []
-    return [f"--{name}" for name in names] or ["--concurrency"]
 
 
 def _refuse_twice(files: Sequence[Path]) -> None:

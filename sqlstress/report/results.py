@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -209,9 +209,14 @@ class Run:
         trial = self.typical()
         return trial if trial is not None and trial.error is None else None
 
+    def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
+        """A figure of each pass, by its number: of the valid trials in which it is finite, and above 0."""
+        found = {trial.index: figure(trial) for trial in self.valid}
+        return {number: value for number, value in found.items() if 0 < value < math.inf}
+
     def rates(self) -> dict[int, float]:
-        """The TPS of each pass, by its number: of the valid trials in which anything was done."""
-        return {trial.index: trial.tps for trial in self.valid if 0 < trial.tps < math.inf}
+        """The TPS of each pass."""
+        return self.by_pass(lambda trial: trial.tps)
 
     def failed_share(self) -> float:
         """The share of the operations that was given up, 0 to 1, of the valid trials that came to their end.

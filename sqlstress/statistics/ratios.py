@@ -75,10 +75,6 @@ class Passes(Generic[K]):
         """Return the geometric mean of a case."""
         return math.exp(fmean(self._logs[case].values()))
 
-    def best(self) -> K:
-        """Return the case whose figures are the highest."""
-        return max(self._logs, key=self.middle)
-
     def ratio(self, base: K, other: K) -> Ratio | None:
         """Return `other` over `base`; None where fewer passes than FEWEST have both."""
         logs = self._differences(base, other)
@@ -89,7 +85,7 @@ class Passes(Generic[K]):
         return Ratio(math.exp(middle), _exp(middle - reach), _exp(middle + reach), len(logs))
 
     def needed(self, share: float) -> int:
-        """Return about how many passes would tell a difference of a share between any two cases."""
+        """Return about how many passes would tell a difference of a share from the first case."""
         first, *others = self._logs
         worst = max((self._spoken(self._differences(first, other)) for other in others), default=(0.0, 1))
         noise, degrees = worst

@@ -36,8 +36,7 @@ class Sweep:
 
     def report(self, blank: Report) -> Report:
         """Return the cases that have been measured, in the order in which they were asked for."""
-        runs = tuple(_whole(self._runs[index]) for index in sorted(self._runs))
-        runs = tuple(run for run in runs if run.trials or run.error or run.skipped)
+        runs = tuple(_whole(self._runs[index]) for index in sorted(self._runs) if _says(self._runs[index]))
         environment = replace(blank.environment, sync_after=self._sync_after)
         return replace(blank, runs=runs, planned=len(self.cases), environment=environment)
 
@@ -52,7 +51,7 @@ class Sweep:
                 self._take(turn, runner)
             except Exception as problem:
                 # A worker that fails stops its own case only.
-                nothing_yet = not (self._measured_anything or isinstance(problem, WorkerFailure))
+                nothing_yet = not (any(map(_says, self._runs.values())) or isinstance(problem, WorkerFailure))
                 error = kept_reason(problem, self.cases[turn.case].driver, nothing_yet=nothing_yet)
                 # Of what went wrong, the first thing explains the others.
                 run = _whole(self._runs[turn.case])
@@ -60,10 +59,6 @@ class Sweep:
             if number == len(order) - 1:
                 self._sync_after = _sync_now(bench)
             yield
-
-    @property
-    def _measured_anything(self) -> bool:
-        return any(run.trials or run.error or run.skipped for run in self._runs.values())
 
     def _take(self, turn: Turn, runner: TrialRunner) -> None:
         """Run a trial of a case, unless the case has ended by now, or need not be measured."""
@@ -92,6 +87,11 @@ def _sync_now(bench: Bench) -> SyncCost | None:
     with suppress(EnvironmentFailure):
         return measure(bench.runner.folder, (before.primitive,))
     return None
+
+
+def _says(run: Run) -> bool:
+    """Return whether there is anything to report of a run, which may only have begun."""
+    return bool(run.trials or run.error or run.skipped)
 
 
 def _whole(run: Run) -> Run:

@@ -69,8 +69,8 @@ def test_what_noise_hides_cannot_be_told_and_how_long_it_would_take_is_said() ->
 def test_a_single_trial_gives_no_interval_and_says_so() -> None:
     text = told(measured("full", 1000, (1.0,)), measured("normal", 15_000, (1.0,)))
     assert text == (
-        "synchronous normal: 15 times full. Measured in transactions a second. So few trials do not tell "
-        "that from noise; --repeat 5 does."
+        "synchronous normal: 15 times full. Measured in transactions a second. So few trials tell no "
+        "difference from noise: measure with --repeat 5."
     )
 
 

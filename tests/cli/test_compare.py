@@ -12,15 +12,12 @@ import pytest
 
 from benchmarks.publications.__main__ import FOLDER
 from sqlstress.analysis.comparison import LETTERS
-from sqlstress.cli.compare import apart
 from sqlstress.cli.names import short_names
 from sqlstress.report import FORMAT_VERSION, Report, to_json
 from tests.cli.conftest import EXAMPLE, Cli
 from tests.engine.processes import environment
-from tests.example_keys import keys_report
 
 MACOS, WINDOWS = (FOLDER / f"003-{name}-1-file.json" for name in ("macos", "windows"))
-KEYS = keys_report()
 ROOT = FOLDER.parents[1]
 
 
@@ -147,17 +144,3 @@ def test_it_needs_no_database_driver() -> None:
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert "NOT COMPARABLE" in done.stdout
-
-
-def of_users(count: int) -> Report:
-    """Return a report on keys, of a load of so many users."""
-    runs = [
-        replace(run, case=replace(run.case, spec=replace(run.case.spec, users=count))) for run in KEYS.runs
-    ]
-    return replace(KEYS, runs=tuple(runs))
-
-
-def test_reports_without_a_case_in_common_are_told_what_to_measure_alike() -> None:
-    assert apart([of_users(300), of_users(1000)]) == ["--users"]
-    assert apart([KEYS, EXAMPLE]) == ["command"]
-    assert apart([EXAMPLE, EXAMPLE]) == apart([EXAMPLE, replace(EXAMPLE, runs=())]) == ["--concurrency"]

@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlstress.analysis.builds import Builds, build_of, own_options, versions
-from sqlstress.analysis.comparison.estimates import FLAT
 from sqlstress.analysis.comparison.matching import Part, may_be_unknown
 from sqlstress.analysis.durability import Durability, durability_of
 from sqlstress.analysis.wording import amount, busy_policy, files, listing, whole
 from sqlstress.experiment import face_of
+from sqlstress.report import Report
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
+from sqlstress.report.traits import traits
 from sqlstress.statistics.units import format_ms
 
+FLAT = 1.25
+"""What a sync costs may differ by this factor on one machine."""
 Parts = Sequence[Part]
 Values = Sequence[str | None]
 """What something is in each part; None where it is not known."""
@@ -199,3 +202,13 @@ _SUBJECTS: dict[str, Callable[[Parts], Values]] = {
     "sqlstress's version": _tool,
 }
 """What reports may differ in without being incomparable → what it is in each."""
+
+
+def options_apart(reports: Sequence[Report]) -> list[str]:
+    """Return the options in which the first cases of reports differ; where none does, the one that may."""
+    cases = [report.runs[0].case for report in reports if report.runs]
+    if len({case.workload for case in cases}) > 1:
+        return ["command"]
+    told = [traits(case) for case in cases]
+    names = [name for name in told[0] if len({own.get(name) for own in told}) > 1] if told else []
+    return [f"--{name}" for name in names] or ["--concurrency"]

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.wording import finite
 from sqlstress.report import Run
@@ -17,8 +18,6 @@ from sqlstress.statistics.unpaired import interval, shift
 
 ALPHA = 0.05
 """How often at most one of a comparison's intervals misses what it is about."""
-FLAT = 1.25
-"""Rates that differ by no more than this factor are called about equal."""
 MOST_TRIALS = 300
 """So many trials of a case are looked at; a report can hold any number."""
 
@@ -42,7 +41,7 @@ class Estimate:
             return TOO_FEW
         if not self.low <= 1 <= self.high:
             return DIFFERENT
-        return EQUAL if self.low >= 1 / FLAT and self.high <= FLAT else OPEN
+        return EQUAL if self.low > 1 - NEAR and self.high < 1 / (1 - NEAR) else OPEN
 
 
 def logarithms(run: Run | None) -> list[float]:

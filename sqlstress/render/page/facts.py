@@ -76,14 +76,10 @@ def _trust(report: Report) -> Iterator[Tile]:
     """Yield how far the figures can be trusted."""
     statuses = [run.verdict.status for run in report.runs]
     status = next((one for one in ("failed", "unknown", "ok", "skipped") if one in statuses), "skipped")
-    yield (
-        _given_up(report)
-        if status == "ok" and any(run.failed_too_many for run in report.runs)
-        else (
-            *_PROOF[status],
-            status,
-        )
-    )
+    if status == "ok" and any(run.failed_too_many for run in report.runs):
+        yield _given_up(report)
+    else:
+        yield *_PROOF[status], status
     failed = sum(run.error is not None for run in report.runs)
     amount = f"{whole(len(report.runs))} of {whole(max(report.planned, len(report.runs)))}"
     errors = f", {whole(failed)} with errors" if failed else ""

@@ -87,8 +87,9 @@ def test_each_verdict_has_a_sentence_of_its_own() -> None:
     [
         (Estimate(0.5, 0.4, 0.6), DIFFERENT),
         (Estimate(1.5, 1.01, 2.0), DIFFERENT),
-        (Estimate(1.0, 0.81, 1.24), EQUAL),
-        (Estimate(1.0, 0.81, 1.3), OPEN),
+        (Estimate(1.0, 0.91, 1.11), EQUAL),
+        (Estimate(1.0, 0.89, 1.05), OPEN),
+        (Estimate(1.0, 0.95, 1.12), OPEN),
         (Estimate(1.0, 0.7, 1.2), OPEN),
         (Estimate(0.1, None, None), TOO_FEW),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -99,10 +98,12 @@ def total_ns(case: Case, trial: Trial) -> float:
 
 def rates(run: Run) -> dict[int, float]:
     """Return what a run did in each pass that was done to its end: cycles a second of a process, by pass."""
-    totals = {trial.index: total_ns(run.case, trial) for trial in run.valid if trial.outcome == "done"}
-    return {
-        number: NS_PER_S * run.case.spec.cycles / ns for number, ns in totals.items() if 0 < ns < math.inf
-    }
+
+    def rate(trial: Trial) -> float:
+        ns = total_ns(run.case, trial) if trial.outcome == "done" else 0.0
+        return NS_PER_S * run.case.spec.cycles / ns if ns > 0 else 0.0
+
+    return run.by_pass(rate)
 
 
 def _processes(case: Case, trial: Trial) -> Iterator[Process]:

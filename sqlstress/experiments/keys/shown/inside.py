@@ -7,10 +7,11 @@ from statistics import geometric_mean
 
 from sqlstress.analysis.comparing import as_much, untold
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import ERROR, Group
 from sqlstress.analysis.wording import times
 from sqlstress.experiments.keys.shown.cells import Cell, Cells
 from sqlstress.report import Run
+from sqlstress.statistics.ratios import Passes
 
 Pair = tuple[Cell, Cell]
 """The same case, with ids made by Python and made inside SQLite."""
@@ -35,13 +36,11 @@ def made_inside(group: Group, pairs: Sequence[Pair]) -> Iterator[Finding]:
 
 
 def _took(group: Group, pairs: Sequence[Pair]) -> str:
-    python, inside = ([pair[place].run for pair in pairs] for place in (0, 1))
-    means = {id(runs[0]): _means(runs) for runs in (python, inside)}
-    tested = group.tested((python[0], inside[0]), lambda run: means[id(run)])
-    if tested is None:
-        return f"it took {times(geometric_mean(each.seconds / twin.seconds for twin, each in pairs))} as long"
+    python, inside = (_means([pair[place].run for pair in pairs]) for place in (0, 1))
     # Less done in a second is more time.
-    found = tested.ratio(inside[0], python[0])
+    found = Passes({"python": python, "inside": inside}, ERROR / group.groups).ratio("inside", "python")
+    if found is None:
+        return f"it took {times(geometric_mean(each.seconds / twin.seconds for twin, each in pairs))} as long"
     told = as_much(found, "as long")
     return f"it took {told}" if told else f"whether it takes longer {untold(found)}"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 
 from sqlstress.analysis.group import Group, by_files
-from sqlstress.analysis.wording import files, finite, place, processes
+from sqlstress.analysis.wording import files, finite, processes
 from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, level, line
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
@@ -50,22 +50,18 @@ def _measured(unit: str, runs: list[Run], curve: list[tuple[int, float]], number
     where = files(runs[0].case.buckets)
     hover = f"%{{x}} processes on {where}: %{{y:,.0f}} {unit}/s"
     trace = line(where, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
-    spread = _spreads(runs)
-    if any(low < high for low, high in spread.values()):
-        over = [max(0.0, spread[count][1] - tps) for count, tps in curve]
-        under = [max(0.0, tps - spread[count][0]) for count, tps in curve]
-        trace["error_y"] = {"array": over, "arrayminus": under, "color": colour(number), "thickness": 1}
+    of_count = {run.case.concurrency: run for run in runs}
+    return with_spread(trace, [of_count[count] for count, _ in curve], colour(number))
+
+
+def with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
+    """Return a trace of runs with a bar from the lowest trial to the highest of each, where they differ."""
+    rates = [[rate for trial in run.valid if (rate := finite(trial.tps)) is not None] for run in runs]
+    if any(min(own) < max(own) for own in rates):
+        over = [max(0.0, max(own) - tps) for own, tps in zip(rates, trace["y"], strict=True)]
+        under = [max(0.0, tps - min(own)) for own, tps in zip(rates, trace["y"], strict=True)]
+        trace["error_y"] = {"array": over, "arrayminus": under, "color": shade, "thickness": 1}
     return trace
-
-
-def _spreads(runs: list[Run]) -> dict[int, tuple[float, float]]:
-    """Return the lowest and the highest trial of each concurrency."""
-    found = {}
-    for run in runs:
-        rates = [rate for trial in run.valid if (rate := finite(trial.tps)) is not None]
-        if rates:
-            found[run.case.concurrency] = (min(rates), max(rates))
-    return found
 
 
 def _ideal(layout: int, counts: list[int], ideal: list[float], number: int) -> Plain:
@@ -95,11 +91,18 @@ def _by_layout(group: Group) -> Iterator[Plot]:
     yield Plot("Throughput", "Of all processes together.", (View("", [bars], layout),))
 
 
-def over_time(group: Group) -> Iterator[Plot]:
-    """Yield the throughput in each tenth of a second of the window, layout by layout."""
+def _processes(run: Run) -> str:
+    return processes(run.case.concurrency)
+
+
+def over_time(group: Group, called: Callable[[Run], str] = _processes) -> Iterator[Plot]:
+    """Yield the throughput in each tenth of a second of the window, layout by layout.
+
+    `called` names the line of a run, which stands among those of its layout.
+    """
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
-        data = [trace for number, run in enumerate(runs) if (trace := window_line(run, number))]
+        data = [trace for number, run in enumerate(runs) if (trace := _window(run, called(run), number))]
         if data:
             axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} a second", rangemode="tozero")}
             views.append(View(files(layout), data, {**axes, **apart(data)}))
@@ -109,17 +112,17 @@ def over_time(group: Group) -> Iterator[Plot]:
         yield Plot("Over the window", note, tuple(views), wide=many)
 
 
-def window_line(run: Run, number: int) -> Plain | None:
+def _window(run: Run, label: str, number: int) -> Plain | None:
     """Return the throughput of a run in each tenth of a second; None where those are none, or too few."""
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
     if len(totals) < FEWEST_BINS:
         return None
-    hover = f"{place(run.case)}, %{{x:.1f}} s: %{{y:,.0f}}/s"
+    hover = f"{label}, {files(run.case.buckets)}, %{{x:.1f}} s: %{{y:,.0f}}/s"
     seconds = [round(BIN_S * count, 1) for count in range(len(totals) + 1)]
     # The last tenth has a width too.
-    trace = line(place(run.case).partition(" on ")[0], seconds, [*totals, totals[-1]], number, hover)
+    trace = line(label, seconds, [*totals, totals[-1]], number, hover)
     return {**trace, "mode": "lines", "line": {**trace["line"], "width": 1.8, "shape": "hv"}}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlstress.analysis.group import Group, by_files
+from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, finite, place
 from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, level, line, name
 from sqlstress.experiments.kv.shown.latency_apart import percentiles, sweeps
-from sqlstress.experiments.kv.shown.plot_throughput import over_time, shares, window_line
+from sqlstress.experiments.kv.shown.plot_throughput import over_time, shares, with_spread
 from sqlstress.report import Run
 
 Plots = Callable[[Group], Iterator[Plot]]
@@ -29,7 +29,7 @@ def plots(group: Group, histogram: Plots) -> Iterator[Plot]:
     if sweeps(group):
         yield from _one_by_one(over_time, group)
     else:
-        yield from _over_time_by_value(group)
+        yield from over_time(group, lambda run: name(group.value(run.case)))
 
 
 def throughput(group: Group) -> Iterator[Plot]:
@@ -94,25 +94,6 @@ def _shares_by_value(group: Group) -> Iterator[Plot]:
     yield Plot("Who got how much", note, (View("", [marks], axes),))
 
 
-def _over_time_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the throughput over the window, a line for each value, layout by layout."""
-    views = []
-    for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
-        data = []
-        for number, run in enumerate(runs):
-            if trace := window_line(run, number):
-                value = name(group.value(run.case))
-                hover = f"{value}, %{{x:.1f}} s: %{{y:,.0f}}/s"
-                data.append({**trace, "name": value, "hovertemplate": hover})
-        if data:
-            axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} a second", rangemode="tozero")}
-            views.append(View(files(layout), data, {**axes, **apart(data)}))
-    if views:
-        note = "By tenths of a second: a steady load stays level."
-        many = any("multiples" in view.layout for view in views)
-        yield Plot("Over the window", note, tuple(views), wide=many)
-
-
 def _series(group: Group) -> list[Series]:
     """Return a line for each value, or where there are several layouts, for each value on each of them."""
     layouts = sorted({run.case.buckets for run in group.runs})
@@ -132,7 +113,7 @@ def _rising(group: Group, one: Series, number: int) -> Plain | None:
         return None
     hover = f"{label}, %{{x}} processes: %{{y:,.0f}} {group.unit}/s"
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
-    return _with_spread(trace, [runs[count] for count, _ in curve], [tps for _, tps in curve], number)
+    return with_spread(trace, [runs[count] for count, _ in curve], colour(number))
 
 
 def _processes(point: Any) -> int:
@@ -160,15 +141,4 @@ def _bar(group: Group, bars: list[tuple[str, Run, float]], number: int) -> Plain
         "marker": {"color": colour(number)},
         "hovertemplate": f"%{{x}}, {where}: %{{y:,.0f}} {group.unit}/s",
     }
-    return _with_spread(trace, [run for _, run, _ in bars], [tps for _, _, tps in bars], number)
-
-
-def _with_spread(trace: Plain, runs: list[Run], middle: list[float], number: int) -> Plain:
-    """Return a trace with a bar from the lowest trial to the highest of each run, if there are several."""
-    rates = [[rate for trial in run.valid if (rate := finite(trial.tps)) is not None] for run in runs]
-    if any(len(own) > 1 for own in rates):
-        over = [max(0.0, max(own) - tps) for own, tps in zip(rates, middle, strict=True)]
-        under = [max(0.0, tps - min(own)) for own, tps in zip(rates, middle, strict=True)]
-        shade = "--muted" if trace["type"] == "bar" else colour(number)
-        trace["error_y"] = {"array": over, "arrayminus": under, "color": shade, "thickness": 1}
-    return trace
+    return with_spread(trace, [run for _, run, _ in bars], "--muted")

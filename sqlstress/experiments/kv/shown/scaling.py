@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from sqlstress.analysis.comparing import TOO_FEW, UNTOLD, as_much, leaders
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import EQUAL, Group, Tested, noise
-from sqlstress.analysis.wording import (
-    between,
-    files,
-    listing,
-    percent,
-    places,
-    processes,
-    rounded,
-    times,
-)
+from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, noise
+from sqlstress.analysis.wording import between, files, layouts, listing, percent, places, processes, rounded
 from sqlstress.report import Run
 
 WORTH_SAYING = 1.0
@@ -33,11 +26,9 @@ def throughput(group: Group) -> Iterator[Finding]:
         yield _highest(group, runs)
         return
     yield _best(group, tested, runs)
-    layouts = curves(tested, runs)
-    for layout, curve in layouts.items():
-        if len(curve.runs) > 1:
-            yield _scaling(curve, files(layout))
-    yield from _layouts(tested, layouts)
+    found = curves(tested, runs)
+    yield from _scalings(found)
+    yield from _layouts(tested, found)
 
 
 def believed(group: Group) -> list[Run]:
@@ -45,38 +36,25 @@ def believed(group: Group) -> list[Run]:
     return [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
 
 
-def rivals(tested: Tested, runs: Sequence[Run]) -> list[Run]:
-    """Return the best of the runs, and those that can't be told from it."""
-    best = tested.best(runs)
-    return [run for run in runs if run is best or not tested.is_less(run, best)]
-
-
 def curves(tested: Tested, runs: Sequence[Run]) -> dict[int, Curve]:
     """Return the runs of each layout, by its number of files."""
     return {
-        layout: Curve(tested, [run for run in runs if run.case.buckets == layout])
-        for layout in sorted({run.case.buckets for run in runs})
+        layout: Curve(tested, own) for layout, own in by_files(runs, lambda run: run.case.buckets).items()
     }
 
 
 def _highest(group: Group, runs: Sequence[Run]) -> Finding:
     best = max(runs, key=lambda run: run.median_tps() or 0.0)
-    return Finding(
-        "best",
-        f"Highest: {rounded(best.median_tps() or 0.0)} {group.unit} a second, with {places([best.case])}. "
-        "One trial of each case does not tell that from noise; --repeat 5 does.",
-    )
+    rate = rounded(best.median_tps() or 0.0)
+    text = f"Highest: {rate} {group.unit} a second, with {places([best.case])}. {TOO_FEW}"
+    return Finding("best", text)
 
 
 def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
-    best, first = tested.best(runs), rivals(tested, runs)
-    rate, where = rounded(tested.middle(best)), places(run.case for run in first)
-    if len(first) == 1:
-        return Finding("best", f"Best: {rate} {group.unit} a second, with {where}.")
-    about = f"Best: about {rate} {group.unit} a second, with {where}"
-    if all(tested.are_equal(best, run) for run in first):
-        return Finding("best", f"{about}, which are about equal.")
-    return Finding("best", f"{about}, which can't be told apart.")
+    lead = leaders(tested, runs)
+    about = "about " * (len(lead.runs) > 1)
+    rate, where = rounded(tested.middle(lead.best)), places(run.case for run in lead.runs)
+    return Finding("best", f"Best: {about}{rate} {group.unit} a second, with {where}{lead.how}.")
 
 
 @dataclass(frozen=True)
@@ -84,18 +62,14 @@ class Curve:
     """The runs of one layout."""
 
     tested: Tested
-    own: Sequence[Run]
+    measured: Sequence[Run]
 
-    @property
+    @cached_property
     def runs(self) -> list[Run]:
         """In ascending order of processes, one of each."""
-        return sorted({run.case.concurrency: run for run in self.own}.values(), key=_count)
+        return sorted({run.case.concurrency: run for run in self.measured}.values(), key=_count)
 
-    @property
-    def best(self) -> Run:
-        return self.tested.best(self.runs)
-
-    @property
+    @cached_property
     def less(self) -> list[Run]:
         """Those at the beginning of which a larger number reaches more, beyond doubt."""
         found = []
@@ -105,7 +79,7 @@ class Curve:
             found.append(run)
         return found
 
-    @property
+    @cached_property
     def enough(self) -> Run:
         """The fewest processes to which more of them add less than EQUAL, beyond doubt."""
         return next(
@@ -121,59 +95,62 @@ class Curve:
         ratios = [self.tested.ratio(first, other) for other in others]
         return max((ratio.high - 1 for ratio in ratios if ratio), default=None)
 
-    @property
-    def falls(self) -> list[Run]:
-        """Those after the best that reach less, beyond doubt."""
-        best = self.best
-        return [run for run in self.runs if _count(run) > _count(best) and self.tested.is_less(run, best)]
-
 
 def _count(run: Run) -> int:
     return run.case.concurrency
 
 
-def _scaling(curve: Curve, where: str) -> Finding:
-    """Say at how many processes the total of a layout stops rising, as far as the passes tell."""
+def _scalings(found: Mapping[int, Curve]) -> Iterator[Finding]:
+    """Yield at how many processes the totals stop rising; what is so of several layouts is said once."""
+    said: dict[Finding, list[int]] = {}
+    for layout, curve in found.items():
+        if len(curve.runs) > 1:
+            said.setdefault(_scaling(curve), []).append(layout)
+    for one, own in said.items():
+        yield Finding(one.code, f"On {layouts(own)} {one.text}.")
+
+
+def _scaling(curve: Curve) -> Finding:
+    """Say at how many processes the total of a layout stops rising, as the end of a sentence."""
     runs, less = curve.runs, curve.less
     most, enough = runs[-1], curve.enough
     if len(less) == len(runs) - 1:
-        return Finding(
-            "still-rising",
-            f"On {where} the total still rose at the most that was measured, {processes(_count(most))}: "
-            "try more with --concurrency.",
-        )
+        where = processes(_count(most))
+        text = f"the total still rose at the most that was measured, {where}: try more with --concurrency"
+        return Finding("still-rising", text)
     if enough is most:
-        return _unclear(curve, where)
+        return _unclear(curve)
     first = runs[len(less)]
-    found = f"more than {processes(_count(enough))} gained less than {percent(EQUAL)}{_falling(curve)}"
+    text = f"more than {processes(_count(enough))} gained less than {percent(EQUAL)}{_falling(curve)}"
     if enough is not first:
-        found += f"; whether more than {_count(first)} gained anything can't be told"
-    return Finding("plateau", f"On {where} {found}.")
+        text += f"; whether more than {_count(first)} gained anything {UNTOLD}"
+    return Finding("plateau", text)
 
 
 def _falling(curve: Curve) -> str:
-    falls = curve.falls
+    """Say how much less the most processes reached than the best, of those that are more and reach less."""
+    best = curve.tested.best(curve.runs)
+    more = [run for run in curve.runs if _count(run) > _count(best)]
+    falls = [run for run in more if curve.tested.is_less(run, best) and not curve.tested.are_equal(run, best)]
     if not falls:
         return ""
-    ratio = curve.tested.ratio(curve.best, falls[-1])
-    assert ratio
-    share = f"{times(ratio.estimate)} ({between(ratio)}) the best"
+    share = as_much(curve.tested.ratio(best, falls[-1]), "the best")
     return f", and {processes(_count(falls[-1]))} reached only {share}"
 
 
-def _unclear(curve: Curve, where: str) -> Finding:
+def _unclear(curve: Curve) -> Finding:
     """Say how much more processes gain at most, where it may be EQUAL or more; if that says anything."""
     known = f"more than {processes(_count(curve.less[-1]))} gained something; " if curve.less else ""
     first, most = processes(_count(curve.runs[len(curve.less)])), curve.most_gained
     if most is None or most > WORTH_SAYING:
-        found = f"whether it pays to have more than {first} can't be told"
+        found = f"whether it pays to have more than {first} {UNTOLD}"
     else:
         found = f"more than {first} gained at most {percent(most)}, if anything"
-    return Finding("cannot-tell", f"On {where} {known}{found}: {noise(curve.tested)}.")
+    return Finding("cannot-tell", f"{known}{found}: {noise(curve.tested)}")
 
 
-def _layouts(tested: Tested, layouts: dict[int, Curve]) -> Iterator[Finding]:
-    (base_files, base), *others = layouts.items()
+def _layouts(tested: Tested, found: Mapping[int, Curve]) -> Iterator[Finding]:
+    (base_files, base), *others = found.items()
     compared = [text for layout, curve in others if (text := _against(tested, base, layout, curve))]
     if compared:
         yield Finding("layouts", f"Compared with {files(base_files)}: {listing(compared)}.")
@@ -183,15 +160,11 @@ def _against(tested: Tested, base: Curve, layout: int, curve: Curve) -> str | No
     """Say how a layout compares at the largest concurrency that both have."""
     of_base = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in of_base]
-    if not common:
-        return None
-    run = common[-1]
-    ratio = tested.ratio(of_base[_count(run)], run)
-    at = f"at {processes(_count(run))}"
+    ratio = tested.ratio(of_base[_count(common[-1])], common[-1]) if common else None
     if ratio is None:
         return None
-    if ratio.is_within(EQUAL):
-        return f"{files(layout)} gave about as much {at}"
-    if ratio.is_above or ratio.is_below:
-        return f"{files(layout)} gave {times(ratio.estimate)} ({between(ratio)}) as much {at}"
-    return f"what {files(layout)} gave {at} can't be told from it ({between(ratio)} times)"
+    at = f"at {processes(_count(common[-1]))}"
+    told = as_much(ratio, "as much")
+    if told:
+        return f"{files(layout)} gave {told} {at}"
+    return f"what {files(layout)} gave {at} {UNTOLD} from it ({between(ratio)} times)"

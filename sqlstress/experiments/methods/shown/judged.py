@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from sqlstress.analysis.group import Group
 from sqlstress.experiments.methods.shown.cells import DONE, Cell, Cells
 from sqlstress.report import Run
@@ -12,7 +10,7 @@ from sqlstress.statistics.ratios import FEWEST, Ratio
 
 def rates(run: Run) -> dict[int, float]:
     """Return the rows a second of each pass: several processes share the rows, not the transactions."""
-    return {trial.index: trial.rows_per_s for trial in run.valid if 0 < trial.rows_per_s < math.inf}
+    return run.by_pass(lambda trial: trial.rows_per_s)
 
 
 class Judged:

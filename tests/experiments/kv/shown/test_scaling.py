@@ -12,6 +12,7 @@ from sqlstress.analysis.advice import advise
 from sqlstress.analysis.group import group_runs
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case
+from sqlstress.statistics.ratios import Passes
 from tests.analysis.hand_made import EXAMPLE, curve, findings, passes, run, trial
 
 WRONG = Verdict((Check("last write", "failed", 10, 1),))
@@ -25,8 +26,8 @@ def measured(files: int, *totals: float, noise: float = 0.02, count: int = 5) ->
 def test_of_single_trials_only_the_highest_is_told_and_what_it_is_worth() -> None:
     told = findings(*curve(1, 1000, 900), *curve(20, 1100, 12_345))
     assert told["best"] == (
-        "Highest: 12,300 transactions a second, with 2 processes on 20 files. One trial of each case does "
-        "not tell that from noise; --repeat 5 does."
+        "Highest: 12,300 transactions a second, with 2 processes on 20 files. So few trials tell no "
+        "difference from noise: measure with --repeat 5."
     )
     assert not told.keys() & {"plateau", "still-rising", "cannot-tell", "layouts"}
 
@@ -135,6 +136,20 @@ def test_every_layout_is_told_by_itself() -> None:
     told = [one.text for one in advise(replace(EXAMPLE, runs=tuple(runs)))]
     assert sum(text.startswith("On 1 file the total still rose") for text in told) == 1
     assert sum(text.startswith("On 20 files more than 1 process gained less") for text in told) == 1
+
+
+def test_what_is_so_of_several_layouts_is_said_once() -> None:
+    runs = [one for files in (1, 2, 5) for one in measured(files, 500, 1000, noise=0.005)]
+    told = [one.text for one in advise(replace(EXAMPLE, runs=tuple(runs))) if one.code == "still-rising"]
+    assert [text.partition(" the total")[0] for text in told] == ["On 1, 2 and 5 files"]
+
+
+def test_many_layouts_take_no_longer_than_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    reckon = Passes.needed
+    monkeypatch.setattr(Passes, "needed", lambda *given: asked.append(given) or reckon(*given))
+    advise(replace(EXAMPLE, runs=tuple(one for files in range(1, 9) for one in measured(files, 9, 9.1))))
+    assert len(asked) <= 1
 
 
 @pytest.mark.parametrize(
