@@ -145,9 +145,14 @@ def test_what_is_so_of_several_layouts_is_said_once() -> None:
 
 
 def test_many_layouts_take_no_longer_than_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    asked: list[float] = []
     reckon = Passes.needed
-    monkeypatch.setattr(Passes, "needed", lambda *given: asked.append(given) or reckon(*given))
+
+    def counted(passes: Passes[int], share: float) -> int:
+        asked.append(share)
+        return reckon(passes, share)
+
+    monkeypatch.setattr(Passes, "needed", counted)
     advise(replace(EXAMPLE, runs=tuple(one for files in range(1, 9) for one in measured(files, 9, 9.1))))
     assert len(asked) <= 1
 
