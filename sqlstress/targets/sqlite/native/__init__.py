@@ -1,0 +1,1 @@
+"""The native loop: a C extension that runs a timed window inside the driver's own SQLite."""

@@ -1,0 +1,11 @@
+/* The clock that all processes of a machine share: the very one of Python's time.perf_counter_ns. */
+#ifndef SQLSTRESS_CLOCK_H
+#define SQLSTRESS_CLOCK_H
+
+#include <stdint.h>
+
+int64_t clock_ns(void);
+
+void sleep_ns(int64_t ns);
+
+#endif
