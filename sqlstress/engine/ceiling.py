@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from array import array
 from dataclasses import replace
 from pathlib import Path
 
-from sqlstress.engine.loop import closed_loop, timed_loop
-from sqlstress.engine.protocols import Source
+from sqlstress.engine.loop import work_through
+from sqlstress.engine.protocols import SelfDriven, Source
 from sqlstress.engine.tally import Window
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
@@ -35,10 +36,10 @@ def harness_ns(case: Case, pulse: Pulse) -> float | None:
     return next((cost for cost in costs if cost is not None), None)
 
 
-def _cost_ns(source: Source) -> float | None:
+def _cost_ns(source: Source | SelfDriven) -> float | None:
     """Return nanoseconds for one operation; None when this process did not run while the window was open."""
     now = time.perf_counter_ns()
     window = Window(now, now + WARM_NS, now + WARM_NS + LENGTH_NS)
-    totals = timed_loop(source, window, None, [0], [0], closed_loop(source))
+    totals = work_through(source, window, None, array("q", [0]), array("q", [0]))
     done = sum(totals.operations.values())
     return LENGTH_NS / done if done else None

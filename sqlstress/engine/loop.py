@@ -15,7 +15,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from sqlstress.engine.protocols import FAILED, Chunk, Source, Stamps
+from sqlstress.engine.protocols import FAILED, Chunk, SelfDriven, Source, Stamps
 from sqlstress.engine.tally import Tally, Totals, Window
 
 FIRST_CHUNK = 8
@@ -28,6 +28,15 @@ Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
 
 Returns the results and the stamps of those that it ran: none where it was idle until the window closed.
 """
+
+
+def work_through(
+    source: Source | SelfDriven, window: Window, limit: int | None, progress: Any, stop: Any
+) -> Totals:
+    """Work one operation directly after the other, in the source's own loop if it has one."""
+    if isinstance(source, SelfDriven):
+        return source.run(window, limit, progress, stop)
+    return timed_loop(source, window, limit, progress, stop, closed_loop(source))
 
 
 def timed_loop(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # a worker process need not know what a report is
-    from sqlstress.engine.tally import Window
+    from sqlstress.engine.tally import Totals, Window
     from sqlstress.report import Trial, Verdict
     from sqlstress.statistics.series import Series
     from sqlstress.system.pulse import Pulse
@@ -70,6 +70,22 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close the store."""
+
+
+class SelfDriven:
+    """A worker's half that has a timed loop of its own, which counts as that of `engine.loop` does."""
+
+    def run(self, window: Window, limit: int | None, progress: Any, stop: Any) -> Totals:
+        """Work until the window closes, `limit` operations are done, or stop[0] is set."""
+        raise NotImplementedError
+
+    def findings(self) -> Findings:
+        """Return what the worker found wrong in what it read, and the settings it ran with."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the store."""
+        raise NotImplementedError
 
 
 class Findings(SimpleNamespace):

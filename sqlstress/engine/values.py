@@ -47,7 +47,7 @@ class Values:
         base = self.base(worker)
         if self.size == HEADER:
             return base.__add__
-        pad, length = self._pad(worker), self.size - HEADER
+        pad, length = self.padding(worker), self.size - HEADER
 
         def make(sequence: int) -> bytes:
             start = sequence % _STRETCH
@@ -67,10 +67,17 @@ class Values:
             make(sequence) if need else None for sequence, need in enumerate(needed, first)
         ]
 
-    def _pad(self, worker: int) -> bytes:
+    def padding(self, worker: int) -> bytes:
+        """Return the bytes of which a worker's values are padded, each with a stretch of its own."""
         if worker not in self._pads:
             self._pads[worker] = Random(f"{self.salt}:{worker}").randbytes(self.size + _STRETCH)
         return self._pads[worker]
+
+    def stamp(self, number: int) -> Stamp | None:
+        """Return whom the first eight bytes of a value name; None when nobody of this trial."""
+        if number < 0 or number >> SALT_SHIFT != self.salt:
+            return None
+        return Stamp(number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1, number & (1 << SEQUENCE_BITS) - 1)
 
     def read(self, value: object) -> Stamp | None:
         """Return who wrote a value in this trial; None when nobody can have."""
@@ -80,9 +87,7 @@ class Values:
             number = int.from_bytes(value[:HEADER], "big")
         else:
             return None
-        if number < 0 or number >> SALT_SHIFT != self.salt:
-            return None
-        stamp = Stamp(number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1, number & (1 << SEQUENCE_BITS) - 1)
-        if self.size > HEADER and self.maker(stamp.worker)(stamp.sequence) != value:
+        stamp = self.stamp(number)
+        if stamp and self.size > HEADER and self.maker(stamp.worker)(stamp.sequence) != value:
             return None
         return stamp

@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.loop import closed_loop, timed_loop
-from sqlstress.engine.protocols import Findings, Source
+from sqlstress.engine.loop import work_through
+from sqlstress.engine.protocols import Findings, SelfDriven, Source
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
@@ -76,7 +76,7 @@ def main(job: Job, pipe: Pipe) -> None:
     try:
         begin_child()
         place = open_place(job.case, job.where)
-        source: Source = named(job.source)(job.case, place, job.worker, job.salt, job.shared)
+        source: Source | SelfDriven = named(job.source)(job.case, place, job.worker, job.salt, job.shared)
         seal = place.seal()
         gc.freeze()
         send(pipe, Ready(time.perf_counter_ns()))
@@ -96,12 +96,12 @@ def fail(pipe: Pipe, reason: str) -> None:
         send(pipe, Failed(reason))
 
 
-def _work(job: Job, source: Source, seal: Seal | None, window: Window) -> Done:
+def _work(job: Job, source: Source | SelfDriven, seal: Seal | None, window: Window) -> Done:
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
-    progress, stop, run = words[place : place + SLOT_WORDS], words[:SLOT_WORDS], closed_loop(source)
-    totals = timed_loop(source, window, job.limit, progress, stop, run)
+    progress, stop = words[place : place + SLOT_WORDS], words[:SLOT_WORDS]
+    totals = work_through(source, window, job.limit, progress, stop)
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
     # Before it closes: until then nobody has a reason to remove a file.

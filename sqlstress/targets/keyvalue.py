@@ -37,6 +37,19 @@ class Store(Protocol):
         """Close every connection."""
 
 
+class NativeStore(Protocol):
+    """A worker's half whose operations are done in C, by a loop that runs there as a whole."""
+
+    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """Carry out a plan of `kv.native`, and return what was done. Raises EnvironmentFailure."""
+
+    def effective(self) -> dict[str, str]:
+        """Return the settings as the store answers them; where buckets differ, all answers."""
+
+    def close(self) -> None:
+        """Close every connection."""
+
+
 class Table(Protocol):
     """The parent's half: it makes the buckets, and reads them when no worker is connected any more."""
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlstress.report import Check, Space, SqliteBuild
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse
-from sqlstress.targets.keyvalue import Store, Table
+from sqlstress.targets.keyvalue import NativeStore, Store, Table
 
 MEANWHILE = "while it was measured"
 
@@ -72,6 +72,9 @@ class Place(Protocol):
         that are stored: a place that keeps nothing answers with it.
         """
 
+    def native(self, worker: int, begin: str) -> NativeStore:
+        """Do the same for a loop in C. Raises EnvironmentFailure where there is none."""
+
     def seal(self) -> Seal | None:
         """Seal what this process holds open; None where nothing of it can be exchanged unseen."""
 
@@ -120,6 +123,9 @@ class Target(Protocol):
 
     def explain(self, driver: str, error: Exception) -> str:
         """Return what went wrong, and what to do about it, with the target's name for it."""
+
+    def lacks_native(self, driver: str) -> str | None:
+        """Say why a driver has no loop in C here; None where it has one."""
 
     def foresees(self, error: Exception) -> bool:
         """Return whether an error is of a kind that its drivers raise: it is no fault of this program."""

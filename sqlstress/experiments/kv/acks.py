@@ -100,6 +100,7 @@ class Area:
         self.written = written.cast("B")
         last, self.counts = self._split(sum(shape.chunk_words), (3 * shape.slots, shape.counters))
         # Side by side: to enter a write is one cache miss, not three.
+        self.last = last
         self.sequences, self.begins, self.ends = (last[column::3] for column in range(3))
 
     def _split(self, start: int, lengths: Sequence[int]) -> Iterator[Words]:
@@ -188,7 +189,7 @@ class Slots:
         self.slots = slots
         self.all_tracked = slots >= keys
         # A multiplication modulo the number of keys is a permutation, and so a hash without collisions.
-        self._step = next(
+        self.step = next(
             step for step in range(int(keys * 0.618) | 1, 3 * keys + 3, 2) if gcd(step, keys) == 1
         )
 
@@ -196,7 +197,7 @@ class Slots:
         """Return the slot of a key's number, or UNTRACKED."""
         if self.all_tracked:
             return number
-        place = number * self._step % self.keys
+        place = number * self.step % self.keys
         return place if place < self.slots else UNTRACKED
 
     def covered(self) -> float:

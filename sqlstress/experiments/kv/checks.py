@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sqlstress.engine.protocols import Findings
-from sqlstress.engine.values import HEADER, SALT_SHIFT, Values
+from sqlstress.engine.values import HEADER, SALT_SHIFT, Stamp, Values
 
 EXAMPLES = 3
 
@@ -46,12 +46,7 @@ class ReadCheck:
     def _bad(self, value: Any, param: Any) -> None:
         self.findings.bad_reads += 1
         if len(self.findings.bad_read_examples) < EXAMPLES:
-            what = (
-                "nothing"
-                if value is None
-                else f"the value {str(value)[:40]}, which no write of this trial made"
-            )
-            self.findings.bad_read_examples.append(f"a get of key {param[0]!r} read {what}")
+            self.findings.bad_read_examples.append(foreign_read(param[0], value))
 
     def pair_read(self, rows: list[tuple[Any, Any]]) -> None:
         """Check two keys that are always written in one transaction, read in one snapshot."""
@@ -70,11 +65,29 @@ class ReadCheck:
     def _torn(self, rows: list[tuple[Any, Any]]) -> None:
         self.findings.torn += 1
         if len(self.findings.torn_examples) < EXAMPLES:
-            told = " and ".join(f"{key!r} by {self._writer(value)}" for key, value in rows) or "no rows"
-            self.findings.torn_examples.append(f"a snapshot of a pair of one transaction read {told}")
+            told = ((key, value, self._values.read(value)) for key, value in rows)
+            self.findings.torn_examples.append(torn_pair(told))
 
-    def _writer(self, value: Any) -> str:
-        stamp = self._values.read(value)
-        if stamp is None:
-            return f"nobody ({str(value)[:40]})"
-        return f"worker {stamp.worker}'s write {stamp.sequence}" if stamp.worker else "the preload"
+
+def foreign_read(key: Any, value: Any) -> str:
+    """Say what a get read that nobody wrote; None: there was nothing."""
+    what = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
+    return f"a get of key {key!r} read {what}"
+
+
+def stale_read(key: Any, stamp: Stamp, worker: int, last: int) -> str:
+    """Say what a get read instead of the last write of the worker that reads."""
+    return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
+
+
+def torn_pair(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
+    """Say what a snapshot of a pair read: of each row the key, the value, and who wrote it."""
+    told = " and ".join(
+        f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
+        for key, value, stamp in rows
+    )
+    return f"a snapshot of a pair of one transaction read {told or 'no rows'}"
+
+
+def _writer(stamp: Stamp) -> str:
+    return f"worker {stamp.worker}'s write {stamp.sequence}" if stamp.worker else "the preload"

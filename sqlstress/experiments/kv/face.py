@@ -109,10 +109,24 @@ def _checked(asked: Asked) -> Case:
     if _beside(asked):
         _check_checkpointing(asked)
         case = replace(case, spec=replace(asked.spec, checkpointing=beside))
+    case = replace(case, spec=replace(case.spec, loop=_loop(asked)))
     check_locking(asked)
     if beside.mode != "none":
         case = replace(case, settings=asked.with_settings(wal_autocheckpoint=0))
     return case if case.ops is None else replace(case, warmup_s=0.0, repeat=_counted(asked).repeat)
+
+
+def _loop(asked: Asked) -> str:
+    """Return what drives the load: what was asked for, or native where that can be had. Raises UsageError."""
+    if asked.spec.loop == "python":
+        return "python"
+    lacking = target_of(asked.case.driver).lacks_native(asked.case.driver)
+    if lacking and asked.spec.loop == "native":
+        raise UsageError(
+            f"--loop native is not to be had with the driver {asked.case.driver}: {lacking}. "
+            "Use --loop python."
+        )
+    return "python" if lacking else "native"
 
 
 def _check_load(load: Load) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sqlstress.experiments.kv.spec import Load
@@ -21,6 +21,16 @@ Draw = Callable[[int], "array[int]"]
 ZIPF_THETA = 0.99
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
+
+
+class Zipf(NamedTuple):
+    """What Gray's method needs of a key space, and the step by which ranks are scattered over it."""
+
+    total: float
+    second: float
+    eta: float
+    alpha: float
+    step: int
 
 
 def to_text(number: int) -> str:
@@ -108,11 +118,7 @@ def _zipfian(key_space: int, random: Random) -> Draw:
     Source: Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994, as
     YCSB uses it; theta is 0.99 as in YCSB.
     """
-    total = zeta(key_space, ZIPF_THETA)
-    alpha = 1 / (1 - ZIPF_THETA)
-    second = 1 + 0.5**ZIPF_THETA
-    eta = (1 - (2 / key_space) ** (1 - ZIPF_THETA)) / (1 - second / total) if key_space > 2 else 1.0
-    step = _coprime(key_space)
+    total, second, eta, alpha, step = zipf(key_space)
     draw_unit = random.random
 
     def rank() -> int:
@@ -127,6 +133,14 @@ def _zipfian(key_space: int, random: Random) -> Draw:
         return array("q", [rank() * step % key_space for _ in range(count)])
 
     return draw
+
+
+def zipf(key_space: int) -> Zipf:
+    """Return the numbers by which ranks are drawn from a key space."""
+    total = zeta(key_space, ZIPF_THETA)
+    second = 1 + 0.5**ZIPF_THETA
+    eta = (1 - (2 / key_space) ** (1 - ZIPF_THETA)) / (1 - second / total) if key_space > 2 else 1.0
+    return Zipf(total, second, eta, 1 / (1 - ZIPF_THETA), _coprime(key_space))
 
 
 def zeta(count: int, theta: float) -> float:

@@ -10,6 +10,7 @@ from sqlstress.report.case import BEGINS
 
 DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
+LOOPS = ("native", "python")
 CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
 
 
@@ -79,6 +80,15 @@ class Load:
         LOAD,
         f"How a transaction of several statements begins: {either(BEGINS)}.",
         metavar="HOW",
+    )
+    loop: str = option(
+        choice(*LOOPS),
+        None,
+        LOAD,
+        "What drives the load: native (C, in the driver's SQLite) or python; native where it can be had.",
+        metavar="LOOP",
+        meaning="What drove the load: native, in C, or python.",
+        unsaid="python",
     )
     checkpointing: Checkpointing | None = None
     """What processes beside the workers do to the WAL; None: there are none."""

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.engine.protocols import Chunk
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.acks import COUNTERS
-from sqlstress.experiments.kv.worker import GET, PAIR, REPLACE, UPDATE, KeyValueSource
+from sqlstress.experiments.kv.worker import GET, PAIR, REPLACE, RESOLUTION, UPDATE, KeyValueSource
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.keyvalue import Operation
     from sqlstress.targets.place import Place
 
-_RESOLUTION = 1 << 16
 PAIRS_AMONG_GETS = 4
 """With batches, one get in so many reads a pair."""
 
@@ -30,8 +29,8 @@ class TransactionSource(KeyValueSource):
         self.only_reads = False
         self.row_weights = (1, case.spec.batch, 1, 2)
         self._updates = [self._counted(bucket) for bucket in range(case.buckets)]
-        self._read_below = round(case.spec.read_ratio * _RESOLUTION)
-        self._update_below = round((case.spec.read_ratio + case.spec.update_ratio) * _RESOLUTION)
+        self._read_below = round(case.spec.read_ratio * RESOLUTION)
+        self._update_below = round((case.spec.read_ratio + case.spec.update_ratio) * RESOLUTION)
 
     def _counted(self, bucket: int) -> Operation:
         """Acknowledge an update at once: a count can't be folded twice."""

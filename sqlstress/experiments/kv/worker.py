@@ -21,6 +21,7 @@ from sqlstress.experiments.kv.keys import drawer, encoder
 from sqlstress.experiments.kv.placement import Placement
 
 if TYPE_CHECKING:
+    from sqlstress.experiments.kv.native import NativeSource
     from sqlstress.report.case import Case
     from sqlstress.targets.keyvalue import Operation
     from sqlstress.targets.place import Place
@@ -29,6 +30,8 @@ KINDS = ("get", "replace", "update", "pair")
 GET, REPLACE, UPDATE, PAIR = range(len(KINDS))
 PATIENCE_S = 60.0
 """So long a worker may wait for locks, all attempts together, without a write between that was done."""
+RESOLUTION = 1 << 16
+"""From so many numbers the kind of an operation is drawn that may be a transaction of several statements."""
 _IS_GET = bytes(kind == GET for kind in range(256))
 
 
@@ -160,8 +163,14 @@ class KeyValueSource:
         self.store.close()
 
 
-def open_source(case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> KeyValueSource:
+def open_source(
+    case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]
+) -> KeyValueSource | NativeSource:
     """Open a worker's half of a key-value case."""
+    if case.spec.loop == "native":
+        from sqlstress.experiments.kv.native import NativeSource
+
+        return NativeSource(case, place, worker, salt, shared)
     if case.spec.batch > 1 or case.spec.update_ratio > 0:
         # Most cases have none, and a worker imports what it needs.
         from sqlstress.experiments.kv.transactions import TransactionSource

@@ -25,6 +25,12 @@ def explain(driver: str, error: Exception) -> str:
     return plainly(error)
 
 
+def lacks_native(driver: str) -> str | None:
+    from sqlstress.targets.sqlite.native import lacks
+
+    return lacks(None)
+
+
 def foresees(error: Exception) -> bool:
     return False
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from sqlstress.report.case import Case
     from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.dry.native import DryNativeStore
     from sqlstress.targets.place import Definition
 
 
@@ -25,6 +26,11 @@ class DryPlace:
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> DryStore:
         return DryStore(self.case.buckets, sample)
+
+    def native(self, worker: int, begin: str) -> DryNativeStore:
+        from sqlstress.targets.dry.native import DryNativeStore
+
+        return DryNativeStore()
 
     def seal(self) -> None:
         return None

@@ -146,14 +146,14 @@ class Client:
 
     def __init__(self, case: Case, paths: Sequence[Path], worker: int) -> None:
         """`worker` only seeds the jitter of its waits."""
-        self._case, self._paths = case, paths
+        self.case, self.worker, self._paths = case, worker, paths
         self._driver = load_driver(case.driver)
         self._waiting = waiting_of(case, worker)
         self._connections: list[Connection] = []
 
     def connect(self, bucket: int) -> Connection:
         """Open a bucket's file with the case's settings. Raises EnvironmentFailure, with SQLite's code."""
-        connection = connect(self._case, self._paths[bucket], self._waiting)
+        connection = connect(self.case, self._paths[bucket], self._waiting)
         self._connections.append(connection)
         return connection
 
@@ -164,7 +164,7 @@ class Client:
     @property
     def waits_outside(self) -> bool:
         """Whether a busy handler of ours is wanted and can't run inside SQLite: operations are retried."""
-        return self._case.settings.busy == "fair" and not self._driver.HANDLES_BUSY
+        return self.case.settings.busy == "fair" and not self._driver.HANDLES_BUSY
 
     def retried(self, call: Operation, recover: Callable[[], None]) -> Operation:
         """Wrap an operation as `Waiting.retried` does."""
@@ -186,7 +186,7 @@ class Client:
 
     def effective(self) -> dict[str, str]:
         """Return the settings as SQLite answers them; where files differ, all answers."""
-        answers = [pragmas.read_back(connection, self._case.settings) for connection in self._connections]
+        answers = [pragmas.read_back(connection, self.case.settings) for connection in self._connections]
         return {name: " / ".join(dict.fromkeys(answer[name] for answer in answers)) for name in answers[0]}
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlstress.system.pulse import Pulse
     from sqlstress.targets.sqlite.drivers import Connection, Row
     from sqlstress.targets.sqlite.keyvalue import SqliteStore
+    from sqlstress.targets.sqlite.native.store import SqliteNativeStore
     from sqlstress.targets.sqlite.snapshot import SqliteSnapshot
     from sqlstress.targets.sqlite.table import SqliteTable
 
@@ -49,6 +50,11 @@ class SqlitePlace:
         from sqlstress.targets.sqlite.keyvalue import SqliteStore
 
         return SqliteStore(self.client(worker), begin)
+
+    def native(self, worker: int, begin: str) -> SqliteNativeStore:
+        from sqlstress.targets.sqlite.native.store import SqliteNativeStore
+
+        return SqliteNativeStore(self.client(worker), begin)
 
     def seal(self) -> Seal:
         return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in HELD_OPEN)

@@ -112,5 +112,4 @@ def explain(name: str, error: Exception) -> str:
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
     if code is None:
         return plainly(error)
-    advice = codes.advice(code)
-    return f"{codes.name(code)}: {said(error)}".removesuffix(": ") + (f" ({advice})" if advice else "")
+    return codes.explained(code, said(error))

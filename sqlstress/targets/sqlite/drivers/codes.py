@@ -72,6 +72,12 @@ def advice(code: int) -> str | None:
     return _ADVICE[code & 0xFF] if is_lack(code) else None
 
 
+def explained(code: int, text: str) -> str:
+    """Return what went wrong, and what to do about it, with SQLite's name for it and SQLite's words."""
+    told = advice(code)
+    return f"{name(code)}: {text}".removesuffix(": ") + (f" ({told})" if told else "")
+
+
 def name(code: int) -> str:
     """Return the name of a result code: its primary name, and the extended number if it has one."""
     primary = _NAMES.get(code & 0xFF, f"SQLite result code {code & 0xFF}")

@@ -1,11 +1,9 @@
 /* What Python sees of it. */
-#define Py_LIMITED_API 0x030b0000
-#include <Python.h>
-
+#define PY_SSIZE_T_CLEAN
 #include <stdlib.h>
 
 #include "clock.h"
-#include "sqlite.h"
+#include "plan.h"
 
 static PyObject *now_ns(PyObject *module, PyObject *nothing) {
     (void)module;
@@ -38,7 +36,46 @@ static PyObject *version_number(PyObject *module, PyObject *args) {
     return PyLong_FromLong(sqlite.libversion_number());
 }
 
+static PyObject *run(PyObject *module, PyObject *asked) {
+    (void)module;
+    Plan *plan = plan_read(asked);
+    if (!plan) return NULL;
+    Ending ending;
+    Py_BEGIN_ALLOW_THREADS
+    store_open(&plan->loop.store);
+    ending = loop_run(&plan->loop);
+    store_close(&plan->loop.store);
+    Py_END_ALLOW_THREADS
+    PyObject *result = plan_result(plan, ending);
+    plan_free(plan);
+    return result;
+}
+
+/* Draws chunks of the given sizes, and returns them as (kinds, buckets, numbers): for the tests. */
+static PyObject *drawn(PyObject *module, PyObject *args) {
+    PyObject *asked, *sizes;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO", &asked, &sizes)) return NULL;
+    Plan *plan = plan_read(asked);
+    if (!plan) return NULL;
+    PyObject *chunks = PyList_New(0);
+    for (Py_ssize_t i = 0; chunks && i < PyList_Size(sizes); i++) {
+        Loop *loop = &plan->loop;
+        chunk_draw(&loop->draws, &loop->chunk, (int)PyLong_AsLong(PyList_GetItem(sizes, i)));
+        Py_ssize_t count = loop->chunk.count;
+        PyObject *one = Py_BuildValue("(y#y#y#)", (const char *)loop->chunk.kinds, count, (const char *)loop->chunk.buckets,
+                                      count * (Py_ssize_t)sizeof *loop->chunk.buckets, (const char *)loop->chunk.numbers,
+                                      count * loop->draws.mix.width * (Py_ssize_t)sizeof *loop->chunk.numbers);
+        if (!one || PyList_Append(chunks, one)) Py_CLEAR(chunks);
+        Py_XDECREF(one);
+    }
+    plan_free(plan);
+    return chunks;
+}
+
 static PyMethodDef functions[] = {
+    {"run", run, METH_O, "Carry out a plan, without the GIL, and return what was done."},
+    {"drawn", drawn, METH_VARARGS, "Draw chunks of these sizes by a plan: (kinds, buckets, numbers) of each."},
     {"now_ns", now_ns, METH_NOARGS, "The shared clock."},
     {"handed_over", handed_over, METH_NOARGS,
      "The connections opened since the last call, as (address of the connection, of its SQLite's functions)."},

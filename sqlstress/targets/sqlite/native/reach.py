@@ -52,7 +52,7 @@ def extension() -> ModuleType:
 def reached(
     driver: str, connect: Callable[[], Sequence[Connection]]
 ) -> tuple[list[Connection], list[Handle]]:
-    """Open connections, and return them with their handles. Raises NotToBeHad; connections are closed then."""
+    """Open connections, and return them with their handles; closes them where it raises NotToBeHad."""
     native = extension()
     native.handed_over()
     with _watched(driver):
@@ -82,6 +82,16 @@ def _check(driver: str, native: Any, count: int, handles: Sequence[Handle]) -> N
     for handle in handles:
         if native.version_number(handle.functions) != number:
             raise NotToBeHad(f"the functions that {driver} handed over are not those of its SQLite")
+
+
+def try_out(driver: str | None) -> None:
+    """Reach a driver's SQLite once, if one is named. Raises NotToBeHad."""
+    extension()
+    if driver is None:
+        return
+    binding = load_driver(driver)
+    (connection,), _ = reached(driver, lambda: [binding.connect(Path(":memory:"), 0, None)])
+    connection.close()
 
 
 def loads_extensions(driver: str) -> bool:
@@ -129,7 +139,7 @@ def _binding() -> ctypes.CDLL:
     import _sqlite3
 
     try:
-        library = ctypes.CDLL(str(_sqlite3.__file__))  # type: ignore[attr-defined]
+        library = ctypes.CDLL(str(_sqlite3.__file__))
         library.sqlite3_auto_extension, library.sqlite3_cancel_auto_extension  # noqa: B018
     except (AttributeError, OSError) as error:
         raise NotToBeHad(

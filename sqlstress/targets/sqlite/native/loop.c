@@ -1,0 +1,111 @@
+/* engine/loop.py, in C: chunks of operations, between each operation's begin and end one call into the store. */
+#include "loop.h"
+
+#include "clock.h"
+
+#define FIRST_CHUNK 8
+#define SHORT_NS 8000000
+#define LONG_NS 32000000
+
+static int operate(Loop *loop, int i) {
+    Store *store = &loop->store;
+    const Chunk *chunk = &loop->chunk;
+    const int width = loop->draws.mix.width, bucket = chunk->buckets[i];
+    const int64_t *numbers = chunk->numbers + (int64_t)i * width;
+    int code;
+    switch (chunk->kinds[i]) {
+    case GET:
+        return store->get(store, bucket, *numbers, &chunk->headers[i]);
+    case PAIR:
+        return store->read_pair(store, bucket, numbers);
+    case UPDATE:
+        code = store->update(store, bucket, *numbers);
+        /* At once: a count can't be entered twice. */
+        if (code == SQLITE_OK) loop->acks.counts[(int64_t)bucket * COUNTERS + *numbers]++;
+        IN_ORDER();
+        return code;
+    default:
+        if (width > 1) return store->put_all(store, bucket, numbers, chunk->first + (int64_t)i * width);
+        return store->put(store, bucket, *numbers, chunk->first + i);
+    }
+}
+
+/* Returns whether to go on: a lock that stayed taken costs the operation, any other error ends the loop. */
+static int give_up(Loop *loop, int i, int code) {
+    waiting_count(&loop->store.waiting, code);
+    if ((code & 0xff) != SQLITE_BUSY) {
+        loop->code = code;
+        return 0;
+    }
+    if (loop->chunk.kinds[i] == REPLACE) acks_give_up(&loop->acks, i, loop->draws.mix.width);
+    loop->chunk.kinds[i] = FAILED;
+    return 1;
+}
+
+/* Runs a chunk until the window closes, and returns how many operations were done, or given up. Each end goes
+ * into the shared words at once: it is the acknowledgement, and the next one's begin. */
+static int run_chunk(Loop *loop, int64_t begin) {
+    volatile int64_t *ends = loop->acks.ends;
+    loop->acks.begins[0] = begin;
+    for (int i = 0; i < loop->chunk.count; i++) {
+        int code = operate(loop, i);
+        if (code != SQLITE_OK && !give_up(loop, i, code)) return i;
+        int64_t now = clock_ns();
+        ends[i] = now;
+        if (now >= loop->tally.closes) return i + 1;
+    }
+    return loop->chunk.count;
+}
+
+static int next_size(int size, int done, int64_t took, int largest) {
+    if (done < size) return size;
+    if (took < SHORT_NS) return 2 * size < largest ? 2 * size : largest;
+    if (took <= LONG_NS) return size;
+    return size / 2 > FIRST_CHUNK ? size / 2 : FIRST_CHUNK;
+}
+
+/* A fixed amount of work would wait for ever for locks that nobody gives back. */
+static int is_patient(Loop *loop, int done, int64_t *not_done) {
+    int wrote = 0;
+    *not_done = 0;
+    for (int i = 0; i < done; i++) {
+        *not_done += loop->chunk.kinds[i] == FAILED;
+        wrote |= loop->chunk.kinds[i] == REPLACE || loop->chunk.kinds[i] == UPDATE;
+    }
+    loop->given_up = wrote ? 0 : loop->given_up + *not_done;
+    return loop->patience_ns < 0 || loop->given_up * (loop->store.waiting.timeout_ns / 1000) <= loop->patience_ns / 1000;
+}
+
+Ending loop_run(Loop *loop) {
+    Tally *tally = &loop->tally;
+    Waiting *waiting = &loop->store.waiting;
+    const int width = loop->draws.mix.width;
+    int64_t left = loop->limit, busy = 0, busy_snapshot = 0, last = clock_ns();
+    int size = FIRST_CHUNK;
+    while (last < tally->closes && !*loop->stop && left != 0) {
+        chunk_draw(&loop->draws, &loop->chunk, left >= 0 && left < size ? (int)left : size);
+        acks_announce(&loop->acks, &loop->chunk, width);
+        int64_t ready = clock_ns();
+        int done = run_chunk(loop, ready);
+        if (loop->code) return STOPPED_BY_SQLITE;
+        int64_t ended = loop->acks.ends[done - 1];
+        tally_add(tally, &loop->chunk, loop->acks.begins, loop->acks.ends, done);
+        int64_t settling = clock_ns(), not_done;
+        if (loop->store.reads) acks_settle(&loop->acks, &loop->chunk, width, done, &loop->reads);
+        if (!is_patient(loop, done, &not_done)) return OUT_OF_PATIENCE;
+        *loop->progress += done - not_done;
+        if (left > 0) left -= done;
+        size = next_size(size, done, ended - ready, loop->largest_chunk);
+        int64_t now = clock_ns();
+        if (tally->opens <= ended && ended < tally->closes) {
+            tally->harness += ready - last + now - ended;
+            tally->proof += now - settling;
+            tally->busy += waiting->busy - busy;
+            tally->busy_snapshot += waiting->busy_snapshot - busy_snapshot;
+        }
+        busy = waiting->busy;
+        busy_snapshot = waiting->busy_snapshot;
+        last = now;
+    }
+    return RAN;
+}

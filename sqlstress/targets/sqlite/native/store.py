@@ -1,0 +1,50 @@
+"""A worker's view of SQLite files from C: the driver's own connections, handed over."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.targets.sqlite.client import POLL_INTERVAL_S
+from sqlstress.targets.sqlite.keyvalue import COUNT, GET, PAIR, PUT, SET_COUNT
+from sqlstress.targets.sqlite.native.reach import NotToBeHad, reached
+from sqlstress.targets.sqlite.native.run import carry_out
+
+if TYPE_CHECKING:
+    from sqlstress.targets.sqlite.client import Client
+
+_JITTER_BITS = 62
+
+
+class SqliteNativeStore:
+    """Opens every bucket of a client's place. Raises EnvironmentFailure, with SQLite's code."""
+
+    def __init__(self, client: Client, begin: str) -> None:
+        """`begin` is how transactions of several statements begin."""
+        self._client = client
+        case = client.case
+        try:
+            _, handles = reached(case.driver, client.connect_all)
+        except NotToBeHad as reason:
+            raise EnvironmentFailure(
+                f"the native loop is not to be had with {case.driver}: {reason}. Use --loop python."
+            ) from reason
+        self._plan: dict[str, Any] = {
+            "stores": True,
+            "connections": [tuple(handle) for handle in handles],
+            # In the order of Sql in loop.h.
+            "sql": (GET, PAIR, PUT, f"BEGIN {begin}", "COMMIT", "ROLLBACK", COUNT, SET_COUNT),
+            "fair": case.settings.busy == "fair",
+            "mean_wait_ns": int(POLL_INTERVAL_S * case.concurrency * 1e9),
+            "jitter": Random(f"{case.seed}:waiting:{client.worker}").getrandbits(_JITTER_BITS),
+        }
+
+    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
+        return carry_out({**plan, **self._plan})
+
+    def effective(self) -> dict[str, str]:
+        return self._client.effective()
+
+    def close(self) -> None:
+        self._client.close()
