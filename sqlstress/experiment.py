@@ -111,6 +111,8 @@ class Experiment:
     """What each process of a case does, to tell it from the others of its plan."""
     in_label: frozenset[str] = frozenset()
     """Fields of the spec that this says already."""
+    loop_of: Callable[[Case], str] = lambda case: ""
+    """Which loop drives a case, native or python; "": there is but one."""
     unit: str = "transaction"
     """What one transaction of the report is."""
     operations_each: int = 1

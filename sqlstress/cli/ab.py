@@ -131,9 +131,10 @@ def _opening(
     gate: Given, arms: tuple[Given, Given], cases: tuple[tuple[Case, ...], tuple[Case, ...]], directory: Path
 ) -> Opening[SliceBench]:
     from sqlstress.cli.measure import command_line
-    from sqlstress.studies.slices import OtherPythons, OwnPython, Python
+    from sqlstress.studies.slices import OtherPythons, OwnPython, Python, check_loops
 
     if "python-a" not in gate:
+        check_loops((cases[0][0], cases[1][0]), arms)
         return OwnPython((*cases[0], *cases[1]), directory, command_line())
     a, b = (Python(gate[f"python-{name}"], arm, directory) for name, arm in zip("ab", arms, strict=True))
     return OtherPythons((a, b), (cases[0][0], cases[1][0]), command_line())

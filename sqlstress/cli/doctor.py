@@ -33,7 +33,9 @@ def _as_usual(name: str) -> str:
 def doctor(directory: Path, **given: Any) -> None:
     """Examine host, file system and SQLite build, time a sync here, and warn of what applies."""
     from sqlstress.engine.folder import RunFolder
+    from sqlstress.engine.session import not_native
     from sqlstress.environment import fingerprint
+    from sqlstress.experiment import face_of
     from sqlstress.plan import cases_of
     from sqlstress.render.doctor import doctor_text
     from sqlstress.targets import target_of
@@ -42,5 +44,8 @@ def doctor(directory: Path, **given: Any) -> None:
     case = cases_of({**asked, "concurrency": "1"})[0]
     build = target_of(case.driver).describe(case.driver)
     with RunFolder(directory, keep=False) as folder:
-        environment = fingerprint(folder.path, [build] if build else [], [case.settings], 1)
-    say(doctor_text(environment))
+        lacking = not_native(case)
+        environment = fingerprint(
+            folder.path, [build] if build else [], [case.settings], 1, [lacking] if lacking else []
+        )
+    say(doctor_text(environment, face_of(case).loop_of(case)))

@@ -36,7 +36,8 @@ def when(report: Report) -> str:
 def describe(what: str, group: Group, report: Report) -> str:
     """Return what the runs of a group did: `what`, then window, drivers and libraries, seed."""
     seed = _seed(group) if report.published is None else "seed unknown"
-    return f"{what}; {'; '.join((*_method(group), *_libraries(group, report.environment), seed))}."
+    said = (*_method(group), *_loops(group), *_libraries(group, report.environment), seed)
+    return f"{what}; {'; '.join(said)}."
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
@@ -86,6 +87,14 @@ def _method(group: Group) -> Iterator[str]:
         yield f"median of {format_count(case.repeat)} passes"
     if case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver):
         yield from _settings(group)
+
+
+def _loops(group: Group) -> Iterator[str]:
+    """Yield what drove the load, where there is more than one that can."""
+    words = {"native": "native loop", "python": "Python loop"}
+    loops = dict.fromkeys(face_of(run.case).loop_of(run.case) for run in group.runs)
+    if told := [words.get(loop, loop) for loop in loops if loop]:
+        yield listing(told, "or")
 
 
 def _settings(group: Group) -> Iterator[str]:

@@ -13,6 +13,7 @@ from sqlstress.engine.folder import RunFolder
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.environment import fingerprint
+from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
@@ -63,4 +64,12 @@ class Session:
             [build for name in drivers if (build := target_of(name).describe(name))],
             [case.settings for case in self.cases],
             max(case.concurrency for case in self.cases),
+            [*dict.fromkeys(filter(None, map(not_native, self.cases)))],
         )
+
+
+def not_native(case: Case) -> str | None:
+    """Say why the loop in C does not drive a case that it could; None where it does, or was not wanted."""
+    if face_of(case).loop_of(case) != "python":
+        return None
+    return target_of(case.driver).lacks_native(case.driver)

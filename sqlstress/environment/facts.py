@@ -70,6 +70,8 @@ class Facts:
     """Those of all planned cases."""
     most_workers: int
     """The greatest concurrency that is planned."""
+    not_native: tuple[str, ...] = ()
+    """Why the loop in Python drives a load although one in C could."""
 
     @property
     def wishes(self) -> tuple[Asked, ...]:

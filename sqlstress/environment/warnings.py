@@ -180,6 +180,16 @@ def few_cores(facts: Facts) -> Iterator[Warning]:
         )
 
 
+def python_loop(facts: Facts) -> Iterator[Warning]:
+    """The slower loop, for want of the other one."""
+    for reason in facts.not_native:
+        yield Warning(
+            "python-loop",
+            f"The loop in Python drives the load, for {reason}. What it measures is Python's binding as much "
+            "as SQLite, and compares with no figure of the native loop.",
+        )
+
+
 _STORAGE: tuple[Rule, ...] = (
     sync_does_nothing,
     shared_file_system,
@@ -191,4 +201,4 @@ _STORAGE: tuple[Rule, ...] = (
     apple_fullfsync,
     durability,
 )
-_HOST: tuple[Rule, ...] = (tick_rounded_sleep, few_cores)
+_HOST: tuple[Rule, ...] = (tick_rounded_sleep, few_cores, python_loop)

@@ -17,9 +17,13 @@ _LONGEST_OPTIONS = 120
 _UNKNOWN = "unknown"
 
 
-def doctor_text(environment: Environment) -> str:
-    """Return the fingerprint and its warnings as text, the serious ones first."""
+_LOOPS = {"native": "native: it runs in C, inside the driver's SQLite", "python": "python"}
+
+
+def doctor_text(environment: Environment, loop: str) -> str:
+    """Return the fingerprint and its warnings as text, the serious ones first; `loop` drives a load here."""
     lines = [*_host(environment), *_folder(environment.file_system), *_sync(environment.sync)]
+    lines += _entry("Loop", _LOOPS[loop])
     for build in environment.builds:
         lines += ["", *_build(build)]
     return "\n".join([*lines, "", *_warnings(environment.warnings)]) + "\n"

@@ -106,7 +106,7 @@ class AbStudy:
         return [(cell, arm) for cell in range(len(self.cases[0])) for arm in arms]
 
     def _measure(self, bench: SliceBench, pair: int, cell: int, arm: int) -> None:
-        run = self._runs.get((cell, arm)) or Run(self.cases[arm][cell], arm=ARMS[arm])
+        run = self._runs.get((cell, arm)) or Run(bench.told(arm, self.cases[arm][cell]), arm=ARMS[arm])
         try:
             trial = bench.measure(arm, run.case, pair)
         except Exception as problem:

@@ -15,7 +15,7 @@ from sqlstress.engine.folder import SLICE, RunFolder
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.session import Session
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
-from sqlstress.experiment import DEFAULT
+from sqlstress.experiment import DEFAULT, face_of
 from sqlstress.report import AbTest, Arm, Report, Run, Trial, from_json
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
@@ -58,6 +58,8 @@ class SliceBench:
     measure: Measure
     learn: Callable[[AbTest], AbTest] = lambda test: test
     """Adds to an A/B test what is known of its arms."""
+    told: Callable[[int, Case], Case] = lambda arm, case: case
+    """(arm, case) → the case as that arm's Python measures it."""
 
 
 class OwnPython:
@@ -199,9 +201,33 @@ class OtherPythons:
                 signals.check()
                 return replace(_trial(python.name, report), index=pair)
 
+            measured = [_case(case, report) for case, report in zip(self._cases, tasted, strict=True)]
+            check_loops((measured[0], measured[1]), [python.options for python in self._pythons])
+
+            def told(arm: int, case: Case) -> Case:
+                return replace(case, spec=measured[arm].spec)
+
             created = datetime.now(UTC).isoformat(timespec="seconds")
             report = Report(created=created, command=self._command, environment=tasted[0].environment)
-            yield SliceBench(report, observer, measure, lambda test: _learned(test, tasted))
+            yield SliceBench(report, observer, measure, lambda test: _learned(test, tasted), told)
+
+
+def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
+    """Raise UsageError where another loop drives the load of each arm, and nobody has asked for that.
+
+    `options` are those of each arm, by name.
+    """
+    a, b = (face_of(case).loop_of(case) for case in cases)
+    if a != b and not any("loop" in own for own in options):
+        raise UsageError(
+            f"the {a} loop would drive the load of A, and the {b} loop that of B, which says nothing of the "
+            f'rest: give --{"a" if a == "native" else "b"} "--loop python".'
+        )
+
+
+def _case(case: Case, tasted: Report) -> Case:
+    """Return a case as another Python has measured it: an older one may lack some of what it asks for."""
+    return next((run.case for run in tasted.runs), case)
 
 
 def _learned(test: AbTest, tasted: Sequence[Report]) -> AbTest:

@@ -54,6 +54,7 @@ WRONG = [
     ("--value-size 8k", "--value-size: '8k'", "whole number"),
     ("--batch 0", "--batch: '0'", "from 1 to"),
     ("--begin exclusive", "--begin: 'exclusive'", "deferred, immediate"),
+    ("--loop fortran", "--loop: 'fortran'", "native, python"),
     ("--journal-mode wal2", "--journal-mode: 'wal2'", "wal, delete, truncate, persist, memory, off"),
     ("--synchronous 2", "--synchronous: '2'", "off, normal, full, extra"),
     ("--fullfsync maybe", "--fullfsync: 'maybe'", "neither on nor off"),

@@ -57,7 +57,11 @@ def opened(case: Any, place: Any, number: int, *others: Any) -> Any:
         fail(failure)
     if moment == "reporting":
         fail_at_sending(vars(worker), failure)
-    return FailingSource(source, failure) if moment == "window" else source
+    if moment == "window":
+        if case.spec.loop == "python":
+            return FailingSource(source, failure)
+        source.run = lambda *_: fail(failure)
+    return source
 
 
 def fail_at_sending(worker: dict[str, Any], failure: str) -> None:

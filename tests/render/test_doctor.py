@@ -29,15 +29,17 @@ AWKWARD = replace(
 
 
 def lines(environment: Environment) -> list[str]:
-    return doctor_text(environment).splitlines()
+    return doctor_text(environment, "native").splitlines()
 
 
 def test_the_text_is_as_it_was() -> None:
-    assert_golden("doctor.txt", doctor_text(replace(EXAMPLE, warnings=(*EXAMPLE.warnings, SERIOUS))))
+    assert_golden(
+        "doctor.txt", doctor_text(replace(EXAMPLE, warnings=(*EXAMPLE.warnings, SERIOUS)), "native")
+    )
 
 
 def test_what_is_not_known_is_called_unknown() -> None:
-    text = doctor_text(UNKNOWN)
+    text = doctor_text(UNKNOWN, "python")
     for label in ("Memory", "Python", "Sleep", "File system", "Sync"):
         assert f"{label:<12} unknown\n" in text
     assert "cores unknown" in text
@@ -50,7 +52,7 @@ def test_no_line_is_wider_than_80_columns_or_ends_in_spaces(environment: Environ
 
 
 def test_everything_that_was_found_is_there() -> None:
-    text = doctor_text(EXAMPLE)
+    text = doctor_text(EXAMPLE, "native")
     for part in ("Linux 6.8.0", "x86_64", "Example CPU", "4 cores", "16.0 GiB", "CPython 3.12.7", "1.06 ms"):
         assert part in text
     for part in ("ext4 on /dev/sda1", "rw, relatime", "fdatasync", "200 times", "0.096", "0.410", "0.081"):
@@ -69,14 +71,14 @@ def test_values_stand_under_each_other() -> None:
 
 
 def test_serious_warnings_come_first_and_are_marked() -> None:
-    text = doctor_text(AWKWARD)
+    text = doctor_text(AWKWARD, "native")
     assert text.index("\nWARNING: A serious") < text.index("\nNote: A note")
     assert text.endswith("with its end.\n")
 
 
 def test_it_ends_with_a_line_that_says_that_there_are_none() -> None:
-    assert doctor_text(replace(EXAMPLE, warnings=())).endswith("\n\nNo warnings apply here.\n")
-    assert "No warnings" not in doctor_text(AWKWARD)
+    assert doctor_text(replace(EXAMPLE, warnings=()), "native").endswith("\n\nNo warnings apply here.\n")
+    assert "No warnings" not in doctor_text(AWKWARD, "native")
 
 
 def test_what_is_not_known_is_said_or_left_out() -> None:
@@ -98,5 +100,5 @@ def test_a_sync_below_a_microsecond_is_not_shown_as_nothing() -> None:
 
 def test_a_name_with_control_characters_does_not_reach_the_terminal() -> None:
     odd = replace(EXAMPLE, file_system=FileSystem("ext4", "/dev/\x1b[31mred\nline", "rw"))
-    assert "\x1b" not in doctor_text(odd)
+    assert "\x1b" not in doctor_text(odd, "native")
     assert "File system  ext4 on /dev/red line" in lines(odd)

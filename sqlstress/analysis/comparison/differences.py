@@ -47,6 +47,8 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     work = [face_of(part.case).does or part.case.workload for part in parts]
     yield _barrier("work", "the work", work, letters)
     yield _barrier("load", "the load", _load(parts), letters)
+    loops = [face_of(part.case).loop_of(part.case) for part in parts]
+    yield _barrier("loop", "what drove the load, the native loop or Python's,", loops, letters)
     for name, (clause, figure) in may_be_unknown(parts[0].case).items():
         yield _barrier(name, clause, _told_if_unknown(parts, figure), letters)
     yield _barrier("durability", "what a commit waits for", [_durability(part) for part in parts], letters)

@@ -15,6 +15,7 @@ from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.plan import MOST_CASES, cases_of, from_toml
 from sqlstress.report.case import Case, Settings
+from sqlstress.targets.sqlite.native import lacks
 from tests.commands import PLANNED, by_name
 from tests.options.test_options import anything
 
@@ -35,6 +36,7 @@ WRITTEN: dict[str, list[Any]] = {
     "value-size": ["100"],
     "batch": ["2", "10"],
     "begin": ["deferred"],
+    "loop": ["native", "python"],
     "journal-mode": ["delete"],
     "synchronous": ["off"],
     "fullfsync": ["on"],
@@ -82,7 +84,9 @@ def assert_can_be_carried_out(case: Case) -> None:
     hash(case)
 
 
-PLANNED_ONE = Case(duration_s=0.3, warmup_s=0.1, repeat=5)
+LOOP = "python" if lacks("sqlite3") else "native"
+"""What drives a load of which nothing else is said, here."""
+PLANNED_ONE = Case(duration_s=0.3, warmup_s=0.1, repeat=5, spec=Load(loop=LOOP))
 """What is planned without options, but for processes and seed."""
 
 
@@ -108,7 +112,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
         batch="5", begin="deferred", journal_mode="truncate", synchronous="extra", fullfsync="on",
         wal_autocheckpoint="200", page_size="8192", cache_size="-4000", mmap_size="65536",
         pragma=("temp_store=memory", "cell_size_check=on"), busy_timeout="1500ms", busy="fair",
-        driver="apsw", verify="full", seed="99",
+        driver="apsw", verify="full", seed="99", loop="python",
     )  # fmt: skip
     assert case == Case(
         driver="apsw",
@@ -131,7 +135,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
             busy_timeout_ms=1500,
             busy="fair",
         ),
-        spec=Load(0.25, 0.125, 5000, "zipfian", "blob", 64, 5, "deferred"),
+        spec=Load(0.25, 0.125, 5000, "zipfian", "blob", 64, 5, "deferred", loop="python"),
     )
 
 
@@ -235,7 +239,7 @@ FREE = ("concurrency", "buckets", "driver", "repeat", "seed", "verify", "max-fai
 
 @pytest.mark.parametrize("name", sorted(WRITTEN.keys() - {*FREE, "checkpoint-interval"}))
 def test_the_published_script_allows_no_contradiction(name: str) -> None:
-    other = {"begin": "immediate", "warmup": "1s"}.get(name, WRITTEN[name][-1])
+    other = {"begin": "immediate", "warmup": "1s", "loop": "native"}.get(name, WRITTEN[name][-1])
     said = refused({"preset": "classic", name: other})
     assert said.startswith(f"--{name} contradicts --preset classic, which ")
     assert said.endswith("Leave one of them out.")
@@ -312,7 +316,7 @@ def test_a_plan_has_defaults_and_cases(tmp_path: Path) -> None:
             buckets=20,
             seed=3,
             settings=Settings(fullfsync=True, pragmas=(("temp_store", "memory"),)),
-            spec=Load(read_ratio=0.9),
+            spec=Load(read_ratio=0.9, loop=LOOP),
         ),
     )
 

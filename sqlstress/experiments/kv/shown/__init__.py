@@ -83,6 +83,7 @@ class KeyValueShown(Shown):
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         names = dict.fromkeys(name for case in cases for name in differing(cases[0].spec, case.spec))
+        names.pop("loop", None)  # what drives a load is a difference of its own
         beside = names.pop("checkpointing", names) is None
         told = [[f"{name.replace('_', ' ')} {getattr(case.spec, name)}" for name in names] for case in cases]
         if beside:

@@ -73,9 +73,16 @@ static PyObject *drawn(PyObject *module, PyObject *args) {
     return chunks;
 }
 
+static PyObject *bucket_of(PyObject *module, PyObject *ns) {
+    (void)module;
+    int64_t found = PyLong_AsLongLong(ns);
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(latency_bucket(found));
+}
+
 static PyMethodDef functions[] = {
     {"run", run, METH_O, "Carry out a plan, without the GIL, and return what was done."},
     {"drawn", drawn, METH_VARARGS, "Draw chunks of these sizes by a plan: (kinds, buckets, numbers) of each."},
+    {"latency_bucket", bucket_of, METH_O, "The bucket of the histogram in which a latency falls."},
     {"now_ns", now_ns, METH_NOARGS, "The shared clock."},
     {"handed_over", handed_over, METH_NOARGS,
      "The connections opened since the last call, as (address of the connection, of its SQLite's functions)."},

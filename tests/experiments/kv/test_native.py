@@ -1,0 +1,297 @@
+"""The loop in C does what the loop in Python does: it draws the same, writes the same, is proven the same."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from array import array
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sqlstress.engine.pool import Pool
+from sqlstress.engine.values import Values
+from sqlstress.engine.worker import SLOT_WORDS
+from sqlstress.experiments.kv.acks import Area, shape_of
+from sqlstress.experiments.kv.keys import number_of
+from sqlstress.experiments.kv.spec import DISTRIBUTIONS, KEY_TYPES, Load
+from sqlstress.experiments.kv.worker import KINDS
+from sqlstress.report.case import Case, Settings
+from sqlstress.targets.sqlite.native import lacks
+from sqlstress.targets.sqlite.native.reach import extension
+from tests.drawing import examples
+from tests.experiments.kv.dry import GET, PAIR, REPLACE, SALT, UPDATE, Recorder
+from tests.experiments.measured import Measured, measure, rejected
+from tests.halves import open_source
+from tests.rows import mostly_thorough
+
+FAST = Settings(synchronous="off")
+KEYS = 120
+LOOPS = ("native", "python")
+Drawn = tuple[str, list[int | None]]
+
+loads = st.builds(
+    Load,
+    read_ratio=st.sampled_from([0.0, 0.31, 0.5, 1.0]),
+    update_ratio=st.just(0.0),
+    key_space=st.sampled_from([7, 64, 1000]),
+    distribution=st.sampled_from(DISTRIBUTIONS),
+    key_type=st.sampled_from(KEY_TYPES),
+    value_size=st.sampled_from([8, 9, 300]),
+    batch=st.sampled_from([1, 1, 2, 3, 4]),
+)
+updating = loads.flatmap(
+    lambda load: st.sampled_from([0.0, 0.2]).map(
+        lambda ratio: replace(load, update_ratio=min(ratio, 1 - load.read_ratio))
+    )
+)
+
+
+def drawn_in_python(recorder: Recorder, size: int) -> list[Drawn]:
+    """Return the kind of each operation of a chunk, and the keys, or the counter, that it is of."""
+    case = recorder.case
+    chunk = recorder.source.next_chunk(size)
+    found = []
+    for kind, params in zip(chunk.kinds, chunk.params, strict=False):
+        name = KINDS[kind]
+        keys = params
+        if name == REPLACE:
+            keys = [key for key, _ in params] if case.spec.batch > 1 else params[:1]
+        numbers = [key if name == UPDATE else number_of(key, case.spec.key_type) for key in keys]
+        found.append((name, numbers))
+    return found
+
+
+def drawn_in_c(source: Any, sizes: list[int]) -> Iterator[list[Drawn]]:
+    plan = source.plan() | {
+        **dict.fromkeys(
+            ("stores", "fair", "mean_wait_ns", "jitter", "opens", "closes", "bin_ns", "limit"), 0
+        ),
+        **dict.fromkeys(("progress", "stop"), array("q", [0])),
+        "connections": [],
+        "sql": (),
+    }
+    width = source.case.spec.batch
+    rows = {GET: 1, UPDATE: 1, PAIR: 2, REPLACE: width}
+    for kinds, _, numbers in extension().drawn(plan, sizes):
+        keys = array("q", numbers).tolist()
+        names = [KINDS[kind] for kind in kinds]
+        yield [(name, keys[place * width : place * width + rows[name]]) for place, name in enumerate(names)]
+
+
+@given(
+    load=updating,
+    buckets=st.sampled_from([1, 3]),
+    sizes=st.lists(st.integers(1, 200), min_size=1, max_size=3),
+    seed=st.integers(0, 1 << 32),
+)
+def test_both_loops_draw_the_same_kinds_and_keys(
+    load: Load, buckets: int, sizes: list[int], seed: int
+) -> None:
+    if load.batch > 1:
+        load = replace(load, key_space=1000)  # each bucket has room for a batch of distinct keys
+    recorder = Recorder(load, buckets, worker=2, concurrency=2, seed=seed)
+    native = replace(recorder.case, spec=replace(load, loop="native"))
+    source: Any = open_source(native, Path("nowhere"), 2, SALT, recorder.work.shared)
+    expected = [drawn_in_python(recorder, size) for size in sizes]
+    assert list(drawn_in_c(source, sizes)) == expected
+
+
+def test_a_day_s_worth_of_zipfian_keys_is_the_same() -> None:
+    recorder = Recorder(Load(key_space=100_000, distribution="zipfian", read_ratio=1.0))
+    native = replace(recorder.case, spec=replace(recorder.case.spec, loop="native"))
+    source: Any = open_source(native, Path("nowhere"), 1, SALT, recorder.work.shared)
+    sizes = [1000] * 10
+    assert list(drawn_in_c(source, sizes)) == [drawn_in_python(recorder, size) for size in sizes]
+
+
+def case_of(load: Load, loop: str, driver: str = "sqlite3", **more: Any) -> Case:
+    spec = replace(load, loop=loop)
+    return Case(
+        **{"driver": driver, "settings": FAST, "warmup_s": 0.05, "duration_s": 0.15, "spec": spec, **more}
+    )
+
+
+CONTENTS = [
+    Load(key_space=KEYS),
+    Load(key_space=KEYS, key_type="text", value_size=100, read_ratio=0.3),
+    Load(key_space=KEYS, key_type="blob", value_size=9000, read_ratio=0.0, distribution="zipfian"),
+    Load(key_space=KEYS, batch=5, read_ratio=0.4, update_ratio=0.3, begin="deferred"),
+    Load(key_space=KEYS, batch=2, read_ratio=0.1, distribution="sequential", value_size=9),
+    Load(key_space=KEYS, update_ratio=0.8, read_ratio=0.1),
+]
+SO_FEW = 8
+"""Operations of the first chunk: both loops draw them at once, however fast they are."""
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+@pytest.mark.parametrize("buckets", mostly_thorough([1, 3], [3]))
+@pytest.mark.parametrize("load", mostly_thorough(CONTENTS, CONTENTS[2:4]))
+def test_both_loops_leave_the_same_rows_counters_and_acknowledgements(
+    tmp_path: Path, driver: str, buckets: int, load: Load
+) -> None:
+    if lacks(driver):
+        pytest.skip("no native loop here")
+    left = {}
+    for loop in LOOPS:
+        case = case_of(load, loop, driver, buckets=buckets, ops=SO_FEW, seed=5, warmup_s=0.0, concurrency=1)
+        folder = tmp_path / loop
+        folder.mkdir()
+        done = measure(case, folder)
+        assert done.verdict().status == "ok", done.verdict()
+        rows = [done.rows("SELECT key, value FROM kv ORDER BY key", bucket=n) for n in range(buckets)]
+        words = memoryview(done.work.shared[0]).cast("B").cast("q")
+        area = Area(words, shape_of(case, KEYS), 1)
+        totals = done.ended[0].done.totals  # type: ignore[union-attr]
+        left[loop] = (
+            rows,
+            area.sequences.tolist(),
+            area.counts.tolist(),
+            area.meta[0],
+            totals.operations,
+            totals.rows,
+            sum(totals.bins),
+        )
+    assert left["native"] == left["python"]
+    assert sum(left["native"][4].values()) == SO_FEW
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+@pytest.mark.parametrize(
+    ("load", "settings"),
+    mostly_thorough(
+        [
+            (Load(key_space=KEYS, batch=4, update_ratio=0.2), FAST),
+            (Load(key_space=KEYS, batch=4, update_ratio=0.2, begin="deferred"), replace(FAST, busy="fair")),
+            (Load(key_space=KEYS, key_type="text", value_size=5000), replace(FAST, journal_mode="delete")),
+            (Load(key_space=KEYS, read_ratio=1.0, batch=2), FAST),
+        ],
+        [],
+    ),
+)
+def test_what_is_counted_adds_up(tmp_path: Path, driver: str, load: Load, settings: Settings) -> None:
+    done = measure(case_of(load, "native", driver, settings=settings, concurrency=3, buckets=2), tmp_path)
+    assert done.verdict().status == "ok", done.verdict().counterexamples
+    for one in done.ended:
+        assert one.done, one.reason
+        totals, findings = one.done.totals, one.done.findings
+        assert totals.operations == {kind: sum(own.values()) for kind, own in totals.buckets.items()}
+        assert sum(totals.bins) == sum(totals.operations.values())
+        assert totals.longest_wait_ns >= max(totals.largest_ns.values())
+        assert totals.rows == sum(
+            count * {GET: 1, UPDATE: 1, PAIR: 2, REPLACE: load.batch}[kind]
+            for kind, count in totals.operations.items()
+        )
+        assert findings.reads_checked >= totals.operations.get(GET, 0)
+        assert findings.pairs_checked >= totals.operations.get(PAIR, 0)
+        assert 0 < totals.proof_ns <= totals.harness_ns < 0.5 * 150_000_000
+
+
+@settings(max_examples=examples(4))
+@given(ns=st.integers(0, 1 << 62))
+def test_a_latency_falls_into_the_same_bucket(ns: int) -> None:
+    from sqlstress.statistics.histogram import bucket_of
+
+    assert extension().latency_bucket(ns) == bucket_of(ns)
+
+
+def test_a_value_of_before_one_s_own_write_is_caught_when_it_is_read(tmp_path: Path) -> None:
+    """Although a write of this trial made it: the loop in Python can't tell."""
+    case = case_of(Load(key_space=3, read_ratio=0.9), "native", concurrency=1, duration_s=0.3)
+
+    def restore(_pool: Pool) -> None:
+        until = time.monotonic() + 0.45
+        with closing(sqlite3.connect(tmp_path / "kv.db", timeout=10, isolation_level=None)) as connection:
+            while time.monotonic() < until:
+                connection.execute("UPDATE kv SET value = ? WHERE key = 2", (Values(SALT, 8).maker(0)(2),))
+
+    rejected(
+        measure(case, tmp_path, restore).verdict(), "values read", "a get of key 2 read the preload after"
+    )
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_sqlite_refuses_is_told_alike_by_both_loops(tmp_path: Path, loop: str) -> None:
+    case = case_of(Load(key_space=KEYS), loop, concurrency=1)
+
+    def drop(_pool: Pool) -> None:
+        with closing(sqlite3.connect(tmp_path / "kv.db", timeout=10, isolation_level=None)) as connection:
+            connection.execute("DROP TABLE kv")
+
+    (ended,) = measure(case, tmp_path, drop).ended
+    assert ended.reason == "SQLITE_ERROR: no such table: kv"
+
+
+@pytest.mark.parametrize("busy", ["default", "fair"])
+def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, busy: str) -> None:
+    settings = replace(FAST, busy_timeout_ms=30, busy=busy)
+    case = case_of(
+        Load(key_space=KEYS, read_ratio=0.0), "native", concurrency=1, settings=settings, duration_s=0.4
+    )
+
+    def hold(_pool: Pool) -> None:
+        with closing(sqlite3.connect(tmp_path / "kv.db", timeout=10, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            time.sleep(0.5)
+            connection.execute("ROLLBACK")
+
+    done = measure(case, tmp_path, hold)
+    assert done.verdict().status == "ok", done.verdict().counterexamples
+    (ended,) = done.ended
+    assert ended.done
+    totals = ended.done.totals
+    assert totals.failed and totals.busy
+    assert totals.longest_wait_ns >= 30_000_000
+
+
+KILLED = [
+    Load(key_space=KEYS, read_ratio=0.2),
+    Load(key_space=KEYS, read_ratio=0.1, batch=5, update_ratio=0.4),
+]
+
+
+def killed(folder: Path, load: Load, driver: str, seed: int) -> Measured:
+    """Measure while a worker is killed at some moment of its window."""
+    case = case_of(
+        load, "native", driver, concurrency=2, seed=seed, duration_s=0.3, settings=replace(FAST, busy="fair")
+    )
+
+    def kill(pool: Pool) -> None:
+        while not pool._words[2 * SLOT_WORDS] and pool._processes[1].is_alive():
+            time.sleep(0.001)
+        time.sleep(random.Random(seed).uniform(0, 0.3))
+        pool._processes[1].kill()
+
+    return measure(case, folder, kill)
+
+
+@pytest.mark.parametrize("seed", mostly_thorough(range(20), [0]))
+@pytest.mark.parametrize("load", KILLED, ids=["replaces", "batches"])
+def test_whenever_a_worker_is_killed_what_it_was_told_is_there(tmp_path: Path, load: Load, seed: int) -> None:
+    done = killed(tmp_path, load, ("sqlite3", "apsw")[seed % 2], seed)
+    verdict = done.verdict()
+    assert verdict.status == "ok", verdict.counterexamples
+    words = memoryview(done.work.shared[0]).cast("B").cast("q")
+    area = Area(words, shape_of(done.case, KEYS), 2)
+    assert max(area.sequences.tolist()) > 0 or not any(one.died for one in done.outcomes)
+
+
+def test_every_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path) -> None:
+    done = killed(tmp_path, replace(KILLED[0], key_space=20_000), "sqlite3", 3)
+    assert done.verdict().status == "ok"
+    values = Values(SALT, 8)
+    lost = [
+        key
+        for key, value in done.rows("SELECT key, value FROM kv")
+        if (stamp := values.read(value)) and stamp.worker == 2
+    ]
+    assert lost
+    done.execute("UPDATE kv SET value = ? WHERE key = ?", values.maker(0)(lost[0]), lost[0])
+    rejected(done.verdict(), "last write", f"key {lost[0]} ")

@@ -1,0 +1,101 @@
+"""The extension in C gets at the SQLite of each driver, or it is said why not."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case
+from sqlstress.targets import open_place
+from sqlstress.targets.sqlite import native
+from sqlstress.targets.sqlite.drivers import Connection, load_driver
+from sqlstress.targets.sqlite.native import reach
+
+DRIVERS = ("sqlite3", "apsw")
+
+
+def opened(driver: str) -> list[Connection]:
+    return [load_driver(driver).connect(Path(":memory:"), 0, None)]
+
+
+@pytest.fixture
+def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make it as if nothing had been built."""
+    reach.extension.cache_clear()
+    native.lacks.cache_clear()
+    monkeypatch.setitem(sys.modules, "sqlstress.targets.sqlite.native._native", None)
+    yield
+    reach.extension.cache_clear()
+    native.lacks.cache_clear()
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_every_connection_is_handed_over_with_its_own_library(driver: str, tmp_path: Path) -> None:
+    binding = load_driver(driver)
+    connections, handles = reach.reached(
+        driver, lambda: [binding.connect(tmp_path / f"{n}.db", 0, None) for n in range(3)]
+    )
+    assert len({handle.connection for handle in handles}) == 3
+    assert len({handle.functions for handle in handles}) == 1
+    version = [int(part) for part in binding.versions()[1].split(".")]
+    number = reach.extension().version_number(handles[0].functions)
+    assert [number // 10**6, number // 10**3 % 10**3, number % 10**3] == version
+    for connection in connections:
+        connection.close()
+
+
+def test_two_drivers_have_two_libraries() -> None:
+    tables = set()
+    for driver in DRIVERS:
+        (connection,), (handle,) = reach.reached(driver, partial(opened, driver))
+        tables.add(handle.functions)
+        connection.close()
+    assert len(tables) == 2
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_connection_that_nobody_waits_for_is_not_handed_over(driver: str) -> None:
+    reach.try_out(driver)
+    load_driver(driver).connect(Path(":memory:"), 0, None).close()
+    assert reach.extension().handed_over() == []
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_driver_that_can_t_be_reached_has_no_connection_left_open(
+    driver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+    connection = load_driver(driver).connect(Path(":memory:"), 0, None)
+    monkeypatch.setattr(type(connection), "close", lambda self: closed.append(self))
+    with pytest.raises(reach.NotToBeHad, match=f"{driver} handed over"):
+        # It was opened before anybody could see it, or is closed already: nothing is handed over.
+        monkeypatch.setattr(reach, "_hand_over", lambda driver, connection: None)
+        reach.reached(driver, lambda: [connection])
+    assert closed == [connection]
+
+
+def test_its_clock_is_python_s() -> None:
+    for _ in range(100):
+        before = time.perf_counter_ns()
+        now = reach.extension().now_ns()
+        assert before <= now <= time.perf_counter_ns()
+
+
+@pytest.mark.usefixtures("absent")
+def test_without_it_every_driver_says_why() -> None:
+    for driver in (*DRIVERS, None):
+        assert "the C extension was not built" in (native.lacks(driver) or "")
+
+
+@pytest.mark.usefixtures("absent")
+def test_a_worker_without_it_says_what_to_do(tmp_path: Path) -> None:
+    place = open_place(Case(spec=Load(loop="native")), tmp_path)
+    with pytest.raises(EnvironmentFailure, match=r"not to be had with sqlite3.*Use --loop python"):
+        place.native(1, "immediate")
