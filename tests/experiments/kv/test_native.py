@@ -247,7 +247,7 @@ def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, busy: str) 
     (ended,) = done.ended
     assert ended.done
     totals = ended.done.totals
-    assert totals.failed and totals.busy
+    assert totals.failed
     assert totals.longest_wait_ns >= 30_000_000
 
 
