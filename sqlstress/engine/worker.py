@@ -100,14 +100,29 @@ def _work(job: Job, source: Source, seal: Seal | None, window: Window) -> Done:
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
-    progress, stop, run = words[place : place + SLOT_WORDS], words[:SLOT_WORDS], closed_loop(source)
-    totals = timed_loop(source, window, job.limit, progress, stop, run)
+    progress, stop = words[place : place + SLOT_WORDS], words[:SLOT_WORDS]
+    if job.case.arrivals:
+        totals = _at_a_rate(job, source, window, progress, stop)
+    else:
+        totals = timed_loop(source, window, job.limit, progress, stop, closed_loop(source))
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
     # Before it closes: until then nobody has a reason to remove a file.
     findings.broken_seal = seal.broken() if seal else None
     source.close()
     return Done(totals, findings)
+
+
+def _at_a_rate(job: Job, source: Source, window: Window, progress: Any, stop: Any) -> Totals:
+    # A worker of a closed loop need not wait for what it imports.
+    from sqlstress.engine.open_loop import open_loop
+
+    run, began_ns = open_loop(job.case, job.worker, job.salt, window), time.perf_counter_ns()
+    totals = timed_loop(source, window, job.limit, progress, stop, run)
+    # That the first operation was due late does not mean that the worker was.
+    totals.first_ns = began_ns
+    run.finish(totals, time.perf_counter_ns())
+    return totals
 
 
 def wait_until(start_ns: int) -> None:
