@@ -146,8 +146,12 @@ def test_every_option_arrives_where_it_belongs() -> None:
     )
 
 
-NEEDED = {"checkpoint-interval": {"checkpointer": "passive"}, "begin": {"batch": "5"}}
-NEEDED |= dict.fromkeys(("arrival", "latency-limit"), {"rate": "100"})
+NEEDED = {
+    "checkpoint-interval": {"checkpointer": "passive"},
+    "begin": {"batch": "5"},
+    "arrival": {"rate": "100"},
+    "latency-limit": {"rate": "100"},
+}
 """Options that have an effect beside others only."""
 
 
