@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json
     from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
     from sqlstress.report.latency import Latency
+    from sqlstress.report.limit import LimitSearch, Promise
     from sqlstress.report.results import Run, Trial, WorkerResult
     from sqlstress.report.saving import write_atomically
     from sqlstress.report.space import Portion, Space, TreeSpace
@@ -23,6 +24,7 @@ _PLACES = {
     "document": ("FORMAT_VERSION", "Report", "from_json", "read", "to_json"),
     "environment": ("Environment", "FileSystem", "Host", "SqliteBuild", "SyncCost", "Warning"),
     "latency": ("Latency",),
+    "limit": ("LimitSearch", "Promise"),
     "results": ("Run", "Trial", "WorkerResult"),
     "saving": ("write_atomically",),
     "space": ("Portion", "Space", "TreeSpace"),
@@ -48,8 +50,10 @@ __all__ = [
     "FileSystem",
     "Host",
     "Latency",
+    "LimitSearch",
     "Look",
     "Portion",
+    "Promise",
     "Report",
     "Run",
     "Space",

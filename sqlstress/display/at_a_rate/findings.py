@@ -26,6 +26,11 @@ def at_a_rate(group: Group) -> Iterator[Finding]:
     yield from _kept_up(group)
     for curve in curves(group.runs).values():
         yield from _rising(group, curve)
+    yield from harness(group)
+
+
+def harness(group: Group) -> Iterator[Finding]:
+    """Yield what the harness itself added to latencies, and took from the processors."""
     yield from _late(group)
     yield from _polling(group)
 

@@ -20,7 +20,7 @@ from sqlstress.experiments.kv.shown import plots, wal
 from sqlstress.experiments.kv.shown.checkpoints import checkpoints
 from sqlstress.experiments.kv.shown.plot_throughput import over_time
 from sqlstress.experiments.kv.shown.scaling import throughput
-from sqlstress.experiments.kv.shown.table import build, legend
+from sqlstress.experiments.kv.shown.table import COMMITS, build, legend
 from sqlstress.experiments.kv.shown.waiting import waiting
 from sqlstress.experiments.kv.shown.wal import most, total
 from sqlstress.experiments.kv.spec import Checkpointing, Load
@@ -92,6 +92,9 @@ class KeyValueShown(Shown):
 
     def rate(self, run: Run) -> float | None:
         return run.median_tps()
+
+    def commits(self, trial: Trial) -> int | None:
+        return sum(one.operations.get(kind, 0) for one in trial.workers for kind in COMMITS)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         names = dict.fromkeys(name for case in cases for name in differing(cases[0].spec, case.spec))
