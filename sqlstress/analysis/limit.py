@@ -10,7 +10,7 @@ from sqlstress.analysis.wording import duration, listing, percent, plural, whole
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.limit import LimitSearch, Promise
 from sqlstress.statistics import histogram
-from sqlstress.statistics.search import ALL, Answer, answer, verdict
+from sqlstress.statistics.search import Answer, answer, verdict
 from sqlstress.statistics.units import NS_PER_S, format_duration
 
 ERROR = 0.01
@@ -82,7 +82,7 @@ def conclusion(report: Report, search: LimitSearch) -> str:
     rates, found = tried(report, search), answered(report, search)
     if found.holds is None and found.breaks is None:
         return " ".join(filter(None, (_nothing(rates, search), _ended(search))))
-    sentences = [_ends(found, search)]
+    sentences = [_ends(found, rates, search)]
     if found.holds is None or found.breaks is None:
         sentences.append(_one_end(found, rates))
     sentences += [text for text in (_between(found, rates), _below(found, rates)) if text]
@@ -102,17 +102,17 @@ def _nothing(rates: Sequence[Tried], search: LimitSearch) -> str:
     return f"{said}: {_counts(measured) or 'no window was measured'}."
 
 
-def _ends(found: Answer, search: LimitSearch) -> str:
-    parts = []
-    if found.holds is not None:
-        parts.append(f"holds {whole(found.holds)}/s")
-    if found.breaks is not None:
-        parts.append(f"does not hold {whole(found.breaks)}/s")
-    said = ", ".join(parts)
-    every = "in every one of" if found.holds is not None else "in none of"
-    none = ", and in none at the other" if len(parts) == 2 else ""
-    how = f"{promised(search.promise)}, {every} {ALL} windows or more{none}"
-    return f"{said[0].upper()}{said[1:]}: {how}."
+def _ends(found: Answer, rates: Sequence[Tried], search: LimitSearch) -> str:
+    windows = {one.rate: len(one.kept) for one in rates}
+    what, held, not_held = promised(search.promise), found.holds, found.breaks
+    if held is not None and not_held is not None:
+        rate, other = whole(held), whole(not_held)
+        of_all = f"in all {windows[held]} windows at the one, in none of {windows[not_held]} at the other"
+        return f"Holds {rate}/s, does not hold {other}/s: {what} {of_all}."
+    if held is not None:
+        return f"Holds {whole(held)}/s: {what} in all {windows[held]} windows."
+    assert not_held is not None
+    return f"Does not hold {whole(not_held)}/s: {what} in none of {windows[not_held]} windows."
 
 
 def _one_end(found: Answer, rates: Sequence[Tried]) -> str:

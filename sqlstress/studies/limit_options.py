@@ -18,7 +18,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "buckets": {"help": "Files: 1 is one database, n is n hash-partitioned ones."},
     "duration": {
         "default": None,
-        "help": "Length of a window.  [default: as long as 3 checkpoints take, 4s to 10s]",
+        "help": "Length of a window; if it is not given, as long as 3 checkpoints take, 4s to 10s.",
     },
     "warmup": {"default": "500ms"},
 }

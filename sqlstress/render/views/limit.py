@@ -20,13 +20,14 @@ from sqlstress.display.figures import Figure, count_cell, ms_cell, table_of
 from sqlstress.experiment import face_of
 from sqlstress.report import Report
 from sqlstress.report.limit import LimitSearch
-from sqlstress.statistics.search import BREAKS, HOLDS, OPEN
+from sqlstress.statistics.search import ALL, BREAKS, HOLDS, OPEN
 
 LEGEND = (
     "windows: how many of them kept the promise; p50, p99 and p99.9: of all of them together, from the "
-    "moment an operation was due; TPS: their median"
+    f"moment an operation was due; TPS: their median; verdict: it holds where {ALL} of {ALL} windows kept it, "
+    "does not where none did, and is open where some did"
 )
-_WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "both"}
+_WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
 _LONGEST = 30
 
 
