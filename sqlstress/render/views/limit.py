@@ -24,8 +24,8 @@ from sqlstress.statistics.search import ALL, BREAKS, HOLDS, OPEN
 
 LEGEND = (
     "windows: how many of them kept the promise; p50, p99 and p99.9: of all of them together, from the "
-    f"moment an operation was due; TPS: their median; verdict: it holds where {ALL} of {ALL} windows kept it, "
-    "does not where none did, and is open where some did"
+    f"moment an operation was due; TPS: their median; verdict: it holds where {ALL} of {ALL} windows kept "
+    "it, does not where none did, and is open where some did"
 )
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
 _LONGEST = 30
