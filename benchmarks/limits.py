@@ -81,8 +81,8 @@ def markdown(searches: Sequence[Search], arguments: Sequence[str]) -> str:
     lines = [
         "# limits: does `sqlstress limit` find the same rate again?",
         "",
-        f"`sqlstress limit {' '.join(arguments)}`, over and over on one machine. Two answers overlap when a rate "
-        "may be the limit by both.",
+        f"`sqlstress limit {' '.join(arguments)}`, over and over on one machine. Two answers overlap when a "
+        "rate may be the limit by both.",
     ]
     for setting in dict.fromkeys(one.setting for one in searches):
         own = [one for one in searches if one.setting == setting]
