@@ -10,6 +10,8 @@
                                                                  many workers, files, keys; ten minutes
     python -m benchmarks gate --output benchmarks/results/gate.md
                                                                  how often `sqlstress ab` is wrong
+    python -m benchmarks limits --output benchmarks/results/limits.md
+                                                                 does `sqlstress limit` agree with itself
     python -m benchmarks mutations --output benchmarks/results/mutations.md
                                                                  what the verdicts catch
     python -m benchmarks mutants                                 which changes of the code the tests notice
@@ -46,7 +48,7 @@ from sqlstress.report import write_atomically
 
 def main(arguments: list[str]) -> int:
     """Carry out the command line and return the exit code."""
-    if arguments[:1] in (["gate"], ["mutations"], ["mutants"]):
+    if arguments[:1] in (["gate"], ["limits"], ["mutations"], ["mutants"]):
         # Workers import the main module again: this one would make each of their starts longer.
         return subprocess.call([sys.executable, "-m", f"benchmarks.{arguments[0]}", *arguments[1:]])
     given = parser().parse_args(arguments)

@@ -52,7 +52,7 @@ class Unknown:
 
 
 def _one_table(case: Case) -> Case:
-    return replace(case, concurrency=1, buckets=1, seed=0)
+    return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
 
 
 def _itself(case: Case) -> Case:
@@ -244,7 +244,7 @@ def label(case: Case) -> str:
     parts = [face_of(case).work_of(case)]
     if case.concurrency:
         parts.append("1 process" if case.concurrency == 1 else f"{case.concurrency} processes")
-    return ", ".join(parts)
+    return ", ".join([*parts, *([case.arrivals.label] if case.arrivals else [])])
 
 
 def has_window(case: Case) -> bool:

@@ -6,13 +6,16 @@ from sqlstress.experiment import commands, faces
 from sqlstress.options.option import Option
 from sqlstress.plan import options_of_command
 from sqlstress.studies.ab_options import ab_options
+from sqlstress.studies.limit_options import limit_options
 
 PLANNED = tuple(one.name for one in faces() if one.in_plans)
 """The experiments that a plan can name."""
-MEASURING = (*commands(), "ab")
+STUDIES = {"ab": ab_options, "limit": limit_options}
+"""Commands that measure the main experiment in a way of their own."""
+MEASURING = (*commands(), *STUDIES)
 
 
 def by_name(command: str) -> dict[str, Option]:
     """Return the options of a command that measures, by their names."""
-    options = ab_options() if command == "ab" else options_of_command(command)
+    options = STUDIES[command]() if command in STUDIES else options_of_command(command)
     return {option.name: option for option in options}

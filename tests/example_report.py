@@ -161,15 +161,15 @@ def _worker(number: int, count: int, longest_ns: int) -> WorkerResult:
 def _latencies(workers: tuple[WorkerResult, ...], longest_ns: int) -> dict[str, Latency]:
     operations = [worker.operations for worker in workers]
     gets, replaces = (sum(of[kind] for of in operations) for kind in ("get", "replace"))
-    waits = _spread(longest_ns // 6, 0.8, replaces // 200)
-    usual = _spread(140_000, 0.35, replaces - sum(waits.values()))
+    waits = histogram_around(longest_ns // 6, 0.8, replaces // 200)
+    usual = histogram_around(140_000, 0.35, replaces - sum(waits.values()))
     return {
-        "get": Latency.from_buckets(_spread(7_000, 0.3, gets), 900_000),
+        "get": Latency.from_buckets(histogram_around(7_000, 0.3, gets), 900_000),
         "replace": Latency.from_buckets(merge([usual, waits]), longest_ns),
     }
 
 
-def _spread(median_ns: int, sigma: float, count: int) -> dict[int, int]:
+def histogram_around(median_ns: int, sigma: float, count: int) -> dict[int, int]:
     """Return a histogram of `count` operations, log-normal, cut to nine points so that files stay small."""
     points = 9
     recorder = Recorder()

@@ -18,7 +18,7 @@ from sqlstress.experiments.cycles import moves
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import constraint
-from sqlstress.report import ab, case, document, environment, results, space, verdict
+from sqlstress.report import ab, case, document, environment, latency, results, space, verdict
 from sqlstress.report.case_json import unknown_keys
 from sqlstress.statistics import gate, histogram, series
 
@@ -140,8 +140,8 @@ builds = instances(environment.SqliteBuild)
 sync_costs = instances(environment.SyncCost)
 environments = instances(environment.Environment)
 
-latencies = st.builds(results.Latency.from_buckets, histograms, latencies_ns)
-_BY_TYPE[results.Latency] = latencies
+latencies = st.builds(latency.Latency.from_buckets, histograms, latencies_ns)
+_BY_TYPE[latency.Latency] = latencies
 worker_results = instances(results.WorkerResult, harness_share=shares, proof_share=shares)
 checks = instances(verdict.Check, status=st.sampled_from(verdict.CHECK_STATUSES))
 verdicts = instances(verdict.Verdict)

@@ -69,6 +69,8 @@ ADDED = {
     "sqlstress -c 4 --busy-timeout 0ms": "--duration 300ms --repeat 1 --max-failed 100%",
     "sqlstress -c 8 --read-ratio 0": "--duration 300ms --repeat 1",
     "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": "--duration 300ms --repeat 1",
+    "sqlstress -c 4 --rate 250,500,1000,4000 --duration 1s": "--duration 200ms --repeat 1",
+    "sqlstress limit --p99 10ms --concurrency 4": "--duration 200ms --max-time 2s --key-space 2000",
     PINNED: "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%",
     "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": (
         "--duration 300ms --repeat 1"

@@ -110,6 +110,15 @@ def test_every_plan_says_in_a_comment_what_it_asks_and_can_be_planned(plan: Path
 
 
 @pytest.mark.thorough
+def test_rates_measures_both_layouts_at_each_rate(tmp_path: Path) -> None:
+    found = runs_of("rates.toml", tmp_path)
+    assert [(one["case"]["buckets"], one["case"]["arrivals"]["rate"]) for one in found] == [
+        (files, rate) for files in (1, 4) for rate in (250, 500, 1000, 2000)
+    ]
+    assert all(trial["arrived"]["due"] for one in found for trial in one["trials"])
+
+
+@pytest.mark.thorough
 def test_durability_measures_full_and_normal(tmp_path: Path) -> None:
     found = runs_of("durability.toml", tmp_path)
     assert [one["trials"][0]["effective"]["synchronous"] for one in found] == ["full", "normal"]

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.finding import UNPROVED, WRONG, parts, progress
+from sqlstress.analysis.limit import answered, is_whole
 from sqlstress.analysis.wording import percent, place, plural
 from sqlstress.errors import Interrupted
-from sqlstress.report import Report, Run
+from sqlstress.report import LimitSearch, Report, Run
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
 
 FINE, BAD, UNSURE, FAILURE = 0, 1, 3, 4
@@ -30,12 +31,14 @@ class Ending(NamedTuple):
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
     """Return what is not as it should be, the weightiest first; nothing when all is well.
 
-    `saved` names the files that hold the report. `strict`: an A/B test that can't tell is not well.
+    `saved` names the files that hold the report. `strict`: an answer that can't be told is not well.
     """
     if report.results:
         found = _of_results(report, saved)
     elif report.ab:
         found = _of_ab(report, strict, saved)
+    elif report.limit:
+        found = _of_limit(report, report.limit, strict, saved)
     else:
         found = _of_cases(report, saved)
     return tuple(found)
@@ -58,7 +61,8 @@ def _of_cases(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if wrong:
         example = next(iter(wrong.counterexamples), "see the report")
         yield Ending(BAD, f"Error: the data is not what the workers were told it is: {example}.")
-    yield from _too_many(report)
+    if report.limit is None:  # which looks for where they begin to fail
+        yield from _too_many(report)
     failed = [run for run in report.runs if run.error]
     if failed:
         more = len(failed) - 1
@@ -66,6 +70,16 @@ def _of_cases(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
         reason = (failed[0].error or "").removesuffix(".")
         text = f"Error: {failed[0].case.label} could not be measured: {reason}{others}."
         yield Ending(FAILURE, text)
+
+
+def _of_limit(report: Report, search: LimitSearch, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
+    if report.interrupted:
+        windows = sum(len(run.trials) for run in report.runs)
+        yield _stopped(plural(windows, "window"), "what was measured", saved)
+    else:
+        yield from _of_cases(report, saved)
+        if strict and not is_whole(answered(report, search)):
+            yield Ending(UNSURE)
 
 
 def _so_far(report: Report) -> str:

@@ -113,7 +113,12 @@ def place(case: Case) -> str:
     """Write which case it is: "8 processes on 20 files"."""
     if not face_of(case).sweeps:
         return case.label
-    return f"{processes(case.concurrency)} on {files(case.buckets)}"
+    return f"{processes(case.concurrency)} on {files(case.buckets)}{at_rate(case)}"
+
+
+def at_rate(case: Case) -> str:
+    """Write at which rate the operations of a case are due: " at 2,000/s"; nothing of a closed loop."""
+    return f" at {case.arrivals.label}" if case.arrivals else ""
 
 
 def listing(items: Sequence[str], last: str = "and") -> str:
@@ -128,8 +133,27 @@ def places(cases: Iterable[Case]) -> str:
     every = list(cases)
     if not all(face_of(case).sweeps for case in every):
         return listing([place(case) for case in every])
+    where: dict[str, list[int]] = {}
+    for rate, own in _by_rate(every).items():
+        where.setdefault(_layouts_of(own), []).append(rate)
+    return listing([f"{layouts}{_rates(own)}" for layouts, own in where.items()])
+
+
+def _by_rate(cases: Iterable[Case]) -> dict[int, list[Case]]:
+    """Return cases by the rate of their loop, ascending; 0: a closed one."""
+    found: dict[int, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case.arrivals.rate if case.arrivals else 0, []).append(case)
+    return dict(sorted(found.items()))
+
+
+def _rates(rates: Sequence[int]) -> str:
+    return f" at {listing([*map(whole, rates)])}/s" if any(rates) else ""
+
+
+def _layouts_of(cases: Iterable[Case]) -> str:
     by_layout: dict[int, set[int]] = {}
-    for case in every:
+    for case in cases:
         by_layout.setdefault(case.buckets, set()).add(case.concurrency)
     by_concurrency: dict[tuple[int, ...], list[int]] = {}
     for layout, counts in by_layout.items():

@@ -12,8 +12,9 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import amount, busy_policy, listing
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report
+from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
-from sqlstress.statistics.units import format_count
+from sqlstress.statistics.units import format_count, format_duration
 from sqlstress.target import stores_nothing
 
 _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
@@ -83,6 +84,8 @@ def _method(group: Group) -> Iterator[str]:
     case = group.case
     if face_of(case).windowed:
         yield amount(case)
+    if case.arrivals:
+        yield _due(case.arrivals)
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} passes"
     if case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver):
@@ -95,6 +98,12 @@ def _loops(group: Group) -> Iterator[str]:
     loops = dict.fromkeys(face_of(run.case).loop_of(run.case) for run in group.runs)
     if told := [words.get(loop, loop) for loop in loops if loop]:
         yield listing(told, "or")
+
+
+def _due(arrivals: Arrivals) -> str:
+    limit_s = arrivals.latency_limit_s
+    skipped = "" if limit_s is None else f", skipped when {format_duration(limit_s)} late"
+    return f"an open loop: due at a rate, {arrivals.spacing}{skipped}"
 
 
 def _settings(group: Group) -> Iterator[str]:

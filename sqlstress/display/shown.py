@@ -84,6 +84,10 @@ class Shown:
         trial = run.shown()
         return trial.rows_per_s if trial else None
 
+    def commits(self, trial: Trial) -> int | None:
+        """Return how many commits a trial made; None where that is not known."""
+        return None
+
     def tracked(self, run: Run) -> Iterator[float | None]:
         """Yield what trackers keep of each trial that counts: what it did a second."""
         return (trial.tps for trial in run.valid)

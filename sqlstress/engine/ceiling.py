@@ -27,7 +27,7 @@ def harness_ns(case: Case, pulse: Pulse) -> float | None:
     experiment = face_of(case)
     if not experiment.windowed:
         return None
-    alone = replace(case, concurrency=1, ops=None)
+    alone = replace(case, concurrency=1, ops=None, arrivals=None)
     nowhere = DryPlace(alone, Path())
     work = experiment.open_work(alone, nowhere, 1, {})
     work.prepare(pulse)

@@ -26,7 +26,7 @@ Clock = Callable[[], int]
 Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
 """Runs a chunk's operations: from when on, until the window closes at which time, by which clock.
 
-Returns the results and the stamps of those that it ran: none where it was idle until the window closed.
+Returns the results and the stamps of those that it ran: none where it was idle.
 """
 
 

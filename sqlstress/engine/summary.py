@@ -9,7 +9,7 @@ from sqlstress.engine.pool import Ended, clause
 from sqlstress.engine.protocols import DONE, OUTCOMES
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiment import face_of
-from sqlstress.report import Latency, Trial, Verdict, WorkerResult
+from sqlstress.report import Arrived, Latency, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case
 from sqlstress.statistics import histogram
 from sqlstress.statistics import shares as statistics
@@ -96,6 +96,7 @@ def summarise(
         outcome=max(findings, key=lambda one: OUTCOMES.index(one.outcome)).outcome if findings else DONE,
         note=next((one.note for one in findings if one.note), ""),
         series=told_series(ended),
+        arrived=arrived(ended, seconds),
     )
 
 
@@ -119,6 +120,29 @@ def merged_latency(ended: Sequence[Ended]) -> dict[str, Latency]:
         )
         for kind in kinds
     }
+
+
+def arrived(ended: Sequence[Ended], seconds: float) -> Arrived | None:
+    """Return what became of the operations that were due, all workers together; None of a closed loop."""
+    found = [one.done.totals.arrived for one in ended if one.done and one.done.totals.arrived]
+    if not found:
+        return None
+    kinds = dict.fromkeys(kind for one in found for kind in one.buckets)
+    late = histogram.merge(one.late for one in found)
+    return Arrived(
+        due=sum(one.due for one in found),
+        skipped=sum(one.skipped for one in found),
+        queued=sum(one.queued for one in found),
+        latency={
+            kind: Latency.from_buckets(
+                histogram.merge(one.buckets.get(kind, {}) for one in found),
+                max(one.largest_ns.get(kind, 0) for one in found),
+            )
+            for kind in kinds
+        },
+        lateness=Latency.from_buckets(late, max(one.latest_ns for one in found)) if late else None,
+        polled_share=sum(one.polled_ns for one in found) / NS_PER_S / seconds / len(found),
+    )
 
 
 def effective(ended: Sequence[Ended]) -> dict[str, str]:

@@ -54,12 +54,14 @@ class Totals(SimpleNamespace):
     harness_ns: int
     proof_ns: int
     peak_memory_bytes: int | None
+    arrived: Any
+    """Of an open loop, what became of what was due."""
 
     def __init__(self, **known: Any) -> None:
         zeros = ("first_ns", "last_ns", "rows", "longest_wait_ns", "busy", "busy_snapshot", "failed")
         super().__init__(**dict.fromkeys((*zeros, "harness_ns", "proof_ns"), 0))
         self.operations, self.buckets, self.largest_ns, self.bins = {}, {}, {}, []
-        self.peak_memory_bytes = None
+        self.peak_memory_bytes = self.arrived = None
         vars(self).update(known)
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.loop import work_through
+from sqlstress.engine.loop import timed_loop, work_through
 from sqlstress.engine.protocols import Findings, SelfDriven, Source
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.system.child import Pipe, begin_child, send
@@ -101,13 +101,28 @@ def _work(job: Job, source: Source | SelfDriven, seal: Seal | None, window: Wind
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
     progress, stop = words[place : place + SLOT_WORDS], words[:SLOT_WORDS]
-    totals = work_through(source, window, job.limit, progress, stop)
+    if job.case.arrivals:
+        totals = _at_a_rate(job, source, window, progress, stop)
+    else:
+        totals = work_through(source, window, job.limit, progress, stop)
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
     # Before it closes: until then nobody has a reason to remove a file.
     findings.broken_seal = seal.broken() if seal else None
     source.close()
     return Done(totals, findings)
+
+
+def _at_a_rate(job: Job, source: Source, window: Window, progress: Any, stop: Any) -> Totals:
+    # A worker of a closed loop need not wait for what it imports.
+    from sqlstress.engine.open_loop import open_loop
+
+    run, began_ns = open_loop(job.case, job.worker, job.salt, window), time.perf_counter_ns()
+    totals = timed_loop(source, window, job.limit, progress, stop, run)
+    # That the first operation was due late does not mean that the worker was.
+    totals.first_ns = began_ns
+    run.finish(totals, time.perf_counter_ns())
+    return totals
 
 
 def wait_until(start_ns: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar, cast
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment
 from sqlstress.options.option import has_default, options_of
+from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import Case, Settings
 
 S = TypeVar("S")
@@ -54,13 +55,15 @@ class Ask(Generic[S, E]):
 
 def ask(experiment: Experiment, values: Mapping[str, Any], given: frozenset[str]) -> Ask[Any, Any]:
     """Return what parsed values by option name ask for."""
-    lists = {one.name: values[one.name] for one in experiment.options if one.varies}
+    lists = {one.name: values[one.name] or (None,) for one in experiment.options if one.varies}
     first = {**values, **{name: several[0] for name, several in lists.items()}}
     window = {} if "duration" in values else {"duration_s": 0.0, "warmup_s": 0.0}
+    arrivals = None if first.get("rate") is None else built(Arrivals, first)
     case = built(
         Case,
         first,
         workload=experiment.name,
+        arrivals=arrivals,
         settings=built(Settings, first),
         spec=built(experiment.spec, first),
         **window,

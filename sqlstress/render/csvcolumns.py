@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlstress.display.shown import Value
 from sqlstress.experiment import face_of
-from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
+from sqlstress.report import Arrived, Latency, Report, Run, Trial, WorkerResult
 
 REPORT: dict[str, Callable[[Report], Value]] = {
     "created": lambda report: report.created,
@@ -69,6 +69,35 @@ TRIAL: dict[str, Callable[[Trial], Value]] = {
     "verification_s": lambda trial: trial.verdict.seconds,
     "trial_error": lambda trial: trial.error,
 }
+
+OF_RATE: dict[str, Callable[[Run], Value]] = {
+    "rate": lambda run: own.rate if (own := run.case.arrivals) else None,
+    "arrival": lambda run: own.spacing if (own := run.case.arrivals) else None,
+    "latency_limit_s": lambda run: own.latency_limit_s if (own := run.case.arrivals) else None,
+}
+"""The columns of cases whose operations were due at a rate."""
+
+
+def _of_arrived(figure: Callable[[Arrived], Value]) -> Callable[[Trial], Value]:
+    return lambda trial: figure(trial.arrived) if trial.arrived else None
+
+
+def _from_due(figure: Callable[[Latency], Value]) -> Callable[[Trial], Value]:
+    return _of_arrived(lambda arrived: figure(whole) if (whole := arrived.whole) else None)
+
+
+ARRIVED: dict[str, Callable[[Trial], Value]] = {
+    "due_operations": _of_arrived(lambda arrived: arrived.due),
+    "skipped_operations": _of_arrived(lambda arrived: arrived.skipped),
+    "queued_operations": _of_arrived(lambda arrived: arrived.queued),
+    "from_due_p50_ns": _from_due(lambda latency: latency.p50_ns),
+    "from_due_p99_ns": _from_due(lambda latency: latency.p99_ns),
+    "from_due_p999_ns": _from_due(lambda latency: latency.p999_ns),
+    "from_due_max_ns": _from_due(lambda latency: latency.max_ns),
+    "late_p99_ns": _of_arrived(lambda arrived: late.p99_ns if (late := arrived.lateness) else None),
+    "polled_share": _of_arrived(lambda arrived: arrived.polled_share),
+}
+"""The same of their trials: latencies from the moment an operation was due."""
 
 ARM: dict[str, Callable[[Run], Value]] = {"arm": lambda run: run.arm}
 """The column of A/B tests."""

@@ -11,7 +11,7 @@ from itertools import chain
 from sqlstress.display.clean import clean
 from sqlstress.display.shown import Shown, Value
 from sqlstress.experiment import face_of
-from sqlstress.render.csvcolumns import ARM, CASE, LATENCY, REPORT, RUN, TRIAL, WORKER
+from sqlstress.render.csvcolumns import ARM, ARRIVED, CASE, LATENCY, OF_RATE, REPORT, RUN, TRIAL, WORKER
 from sqlstress.report import Report, Run, Trial, WorkerResult
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -61,9 +61,15 @@ def report_csv(*reports: Report) -> str:
 def _columns(runs: Sequence[Run]) -> _Columns:
     trials = [trial for run in runs for trial in run.trials]
     return _Columns(
-        case={**CASE, **_of_cases(runs), **RUN, **(ARM if any(run.arm for run in runs) else {})},
+        case={
+            **CASE,
+            **(OF_RATE if any(run.case.arrivals for run in runs) else {}),
+            **_of_cases(runs),
+            **RUN,
+            **(ARM if any(run.arm for run in runs) else {}),
+        },
         settings=_names(trial.effective for trial in trials),
-        trial={**TRIAL, **_of_trials(runs)},
+        trial={**TRIAL, **(ARRIVED if any(trial.arrived for trial in trials) else {}), **_of_trials(runs)},
         latencies=_names(trial.latency for trial in trials),
         kinds=_names(worker.operations for trial in trials for worker in trial.workers),
     )

@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sqlstress.report.ab import AbTest, Arm, Look
+    from sqlstress.report.arrived import Arrived
     from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json
     from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
-    from sqlstress.report.results import Latency, Run, Trial, WorkerResult
+    from sqlstress.report.latency import Latency
+    from sqlstress.report.limit import LimitSearch, Promise
+    from sqlstress.report.results import Run, Trial, WorkerResult
     from sqlstress.report.saving import write_atomically
     from sqlstress.report.space import Portion, Space, TreeSpace
     from sqlstress.report.verdict import Check, Verdict
 
 _PLACES = {
     "ab": ("AbTest", "Arm", "Look"),
+    "arrived": ("Arrived",),
     "document": ("FORMAT_VERSION", "Report", "from_json", "read", "to_json"),
     "environment": ("Environment", "FileSystem", "Host", "SqliteBuild", "SyncCost", "Warning"),
-    "results": ("Latency", "Run", "Trial", "WorkerResult"),
+    "latency": ("Latency",),
+    "limit": ("LimitSearch", "Promise"),
+    "results": ("Run", "Trial", "WorkerResult"),
     "saving": ("write_atomically",),
     "space": ("Portion", "Space", "TreeSpace"),
     "verdict": ("Check", "Verdict"),
@@ -38,13 +44,16 @@ __all__ = [
     "FORMAT_VERSION",
     "AbTest",
     "Arm",
+    "Arrived",
     "Check",
     "Environment",
     "FileSystem",
     "Host",
     "Latency",
+    "LimitSearch",
     "Look",
     "Portion",
+    "Promise",
     "Report",
     "Run",
     "Space",

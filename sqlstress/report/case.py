@@ -23,6 +23,7 @@ from sqlstress.options.parsing import (
     switch,
     whole,
 )
+from sqlstress.report.arrivals import Arrivals
 from sqlstress.target import usual
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
@@ -170,6 +171,8 @@ class Case:
     ops: int | None = option(
         whole(1, 10**9), None, SWEEP, "Transactions for each worker, instead of a window."
     )
+    arrivals: Arrivals | None = None
+    """When operations are due, where they arrive at a rate; None: in a closed loop, one after the other."""
     repeat: int = option(
         whole(1, 1000),
         5,
@@ -219,7 +222,7 @@ class Case:
 
 
 def _common() -> Mapping[str, Option]:
-    known = {one.name: one for cls in (Case, Settings) for one in options_of(cls).values()}
+    known = {one.name: one for cls in (Case, Arrivals, Settings) for one in options_of(cls).values()}
     # Drawn where it is not given, so that a plan's seed is one of its own.
     return {**known, "seed": replace(known["seed"], default=None)}
 

@@ -12,7 +12,9 @@ Format history (the major number changes when a reader of the old one would be m
      experiments are left out; the cases of power cuts have a workload of their own.
 1.3  a look of an A/B test has a second bound and its time, the test says how its pairs were ordered, and
      when it would have ended.
-1.4  a key-value load says which `loop` drove it; where it does not, that was Python's.
+1.4  a key-value load says which `loop` drove it; where it does not, that was Python's. An open loop:
+      `arrivals` of a case say at which rate, and `arrived` of a trial what became of what was due. `limit`:
+      a search for the highest rate, whose runs are those that were tried.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from sqlstress.report import jsonable
 from sqlstress.report.ab import AbTest
 from sqlstress.report.environment import Environment
 from sqlstress.report.json_text import json_text
+from sqlstress.report.limit import LimitSearch
 from sqlstress.report.results import Run
 from sqlstress.system.files import read_text
 from sqlstress.system.garbage import no_search
@@ -71,6 +74,8 @@ class Report:
     """Version of sqlstress that measured; empty where it did not."""
     ab: AbTest | None = None
     """Two arms measured in turns, and what their pairs say; None for anything else."""
+    limit: LimitSearch | None = None
+    """A search for the highest rate that holds a promise; None for anything else."""
     published: str | None = None
     """Who measured and published the figures, and on what: nothing of them is verified, and the seeds of
     their cases say nothing. None: sqlstress measured them."""

@@ -9,6 +9,7 @@ from typing import Any
 from sqlstress.experiment import DEFAULT, face
 from sqlstress.options.option import Option, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration, percentage, switch, whole
+from sqlstress.plan.rate import AT_A_RATE
 from sqlstress.statistics import gate
 
 COMPARED = "What is compared"
@@ -18,7 +19,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "warmup": {"default": "500ms"},
 }
 """What options of the experiment mean here, where there is a single trial to a slice."""
-_NOT_HERE = ("repeat", "max-failed", "preset")
+_NOT_HERE = ("repeat", "max-failed", "preset", *AT_A_RATE)
 """Options of the experiment that mean nothing where slices are measured in turns."""
 
 

@@ -30,6 +30,7 @@ from sqlstress.options.parsing import (
     whole,
 )
 from sqlstress.studies.ab_options import ab_options
+from sqlstress.studies.limit_options import limit_options
 
 HUGE = 10**5000
 DEEP: list[Any] = []
@@ -213,7 +214,11 @@ EVERY = pytest.mark.parametrize(
     "option",
     [
         pytest.param(option, id=f"{of}-{option.name}")
-        for of, options in [*((one.name, one.options) for one in faces()), ("ab", ab_options())]
+        for of, options in [
+            *((one.name, one.options) for one in faces()),
+            ("ab", ab_options()),
+            ("limit", limit_options()),
+        ]
         for option in options
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,20 @@ from sqlstress.experiments.power_loss.proof import Finding
 from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.experiments.power_loss.study import PowerStudy, Recording
 from sqlstress.plan import cases_of
-from sqlstress.report import Check, Report, Trial, Verdict
+from sqlstress.report import Check, LimitSearch, Promise, Report, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.report.power_failure import CORRUPT, GOOD, LOST, TORN
 from sqlstress.statistics.gate import Look
 from sqlstress.studies import sweep
 from sqlstress.studies.ab import AbStudy
+from sqlstress.studies.limit import LimitStudy
 from sqlstress.studies.slices import SliceBench
 from sqlstress.studies.sweep import Sweep
 from sqlstress.targets.sqlite.disk.operations import Operation, SyncFolder
 from tests.ab_report import TEST, trial
 from tests.engine.benches import BLANK, bench
 from tests.example_report import example_report
+from tests.rate_report import rate_trial
 
 TRIAL = example_report().runs[0].trials[0]
 CASE = Case(concurrency=2)
@@ -91,6 +94,25 @@ def made_up_ab(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trou
         return sum(len(run.trials) for run in report.runs)
 
     return MadeUp(study, SliceBench(BLANK, observer, measure), measured)
+
+
+def made_up_limit(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
+    """Return a search whose time is over after a closed loop and three windows."""
+
+    def run(runner: TrialRunner, case: Case, index: int) -> Trial:
+        trouble.meet()
+        return TRIAL if case.arrivals is None else replace(rate_trial(case.arrivals.rate, 1000), index=index)
+
+    patch.setattr(TrialRunner, "run", run)
+    # One look at the clock before each window, and two behind it.
+    clock = count(0.0, 1.0)
+    search = LimitSearch(Promise(p99_s=0.01), max_time_s=10.0)
+    study = LimitStudy(CASE, search, "poisson", None, lambda: next(clock))
+
+    def measured(report: Report) -> int:
+        return sum(len(run.trials) for run in report.runs)
+
+    return MadeUp(study, bench(folder, observer=observer), measured)
 
 
 class _Nothing:
@@ -171,6 +193,7 @@ class _Vfs:
 STUDIES: dict[str, tuple[Make, int]] = {
     "sweep": (made_up_sweep, 1),
     "ab": (made_up_ab, 1),
+    "limit": (made_up_limit, 1),
     "crash": (made_up_kills, 1),
     "power loss": (made_up_power, 2),
 }

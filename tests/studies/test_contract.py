@@ -112,7 +112,9 @@ def test_its_progress_never_goes_backwards(run: Run, name: str) -> None:
     assert told[-1].done > told[0].done
 
 
-@pytest.mark.parametrize(("name", "least"), [("sweep", 4), ("ab", 5), ("crash", 2), ("power loss", 2)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("sweep", 4), ("ab", 5), ("limit", 5), ("crash", 2), ("power loss", 2)]
+)
 def test_where_measurements_are_many_and_small_not_each_of_them_is_saved(
     run: Run, name: str, least: int
 ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.wording import place, processes
+from sqlstress.analysis.wording import at_rate, place, processes
 from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run, Trial
@@ -78,7 +78,9 @@ class Table:
     def row_name(self, row: int) -> str:
         """Return which case a row is, in words."""
         case = self.case(row)
-        return place(case) if self.by_layout or not self.sweeps else processes(case.concurrency)
+        if self.by_layout or not self.sweeps:
+            return place(case)
+        return f"{processes(case.concurrency)}{at_rate(case)}"
 
 
 def match(reports: Sequence[Report]) -> Iterator[Table]:
@@ -181,11 +183,15 @@ def may_be_unknown(case: Case) -> dict[str, tuple[str, Figure]]:
 
 
 def _layout(case: Case) -> Key:
-    return case.buckets, case.concurrency
+    return *_rate(case), case.buckets, case.concurrency
 
 
 def _concurrency(case: Case) -> Key:
-    return (case.concurrency,)
+    return *_rate(case), case.concurrency
+
+
+def _rate(case: Case) -> Key:
+    return (case.arrivals.rate,) if case.arrivals else ()
 
 
 def _whole_case(case: Case, forgotten: Sequence[str]) -> Key:

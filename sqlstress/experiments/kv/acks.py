@@ -85,7 +85,7 @@ def shape_of(case: Case, keys: int) -> Shape:
     width = case.spec.batch
     slots = min(keys, MEMORY_BUDGET // (24 * case.concurrency))
     counters = case.buckets * COUNTERS if case.spec.update_ratio else 0
-    return Shape(width, max(8, CHUNK_ROWS // width), slots, counters)
+    return Shape(width, max(8, CHUNK_ROWS // width), slots, counters, idle=case.arrivals is not None)
 
 
 class Area:

@@ -11,6 +11,7 @@ from sqlstress.experiment import Experiment, layout
 from sqlstress.experiments.kv.spec import Checkpointing, Extra, Load
 from sqlstress.options.option import chosen, options_of
 from sqlstress.plan.ask import Ask, check_locking, is_exclusive
+from sqlstress.plan.rate import AT_A_RATE, at_rates, check_rate
 from sqlstress.report.case import COMMON, SETTINGS, Case, Settings, common
 from sqlstress.report.traits import UNSET, traits
 from sqlstress.statistics.units import format_duration
@@ -39,13 +40,13 @@ Asked = Ask[Load, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield the cases, layouts outside, concurrencies inside. Raises UsageError."""
+    """Yield the cases, layouts outside, concurrencies inside, rates innermost. Raises UsageError."""
     if "checkpoint-interval" in asked.given and not _beside(asked):
         raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader.")
     first = _published(asked) if asked.extra.preset == "classic" else _checked(asked)
     for buckets in asked.some("buckets"):
         for concurrency in asked.some("concurrency"):
-            yield replace(first, buckets=buckets, concurrency=concurrency)
+            yield from at_rates(asked, replace(first, buckets=buckets, concurrency=concurrency))
 
 
 def _beside(asked: Asked) -> bool:
@@ -58,6 +59,9 @@ def _published(asked: Asked) -> Case:
     if _beside(asked):
         name = "checkpointer" if asked.extra.checkpointing.mode != "none" else "pinned-reader"
         raise UsageError(_contradiction(name, "has none"))
+    for name in AT_A_RATE:
+        if name in asked.given:
+            raise UsageError(_contradiction(name, "asks for one pair after the other"))
     for part, fixed in (
         (asked.case, PUBLISHED),
         (asked.settings, PUBLISHED.settings),
@@ -98,6 +102,7 @@ def _fixed(name: str, value: object) -> str:
 def _checked(asked: Asked) -> Case:
     """Return the case. Raises UsageError when options contradict each other."""
     _check_load(asked.spec)
+    check_rate(asked)
     case, beside = asked.case, asked.extra.checkpointing
     for name in ("duration", "warmup"):
         if case.ops is not None and name in asked.given:
@@ -119,6 +124,10 @@ def _checked(asked: Asked) -> Case:
 def _loop(asked: Asked) -> str:
     """Return what drives the load: what was asked for, or native where that can be had. Raises UsageError."""
     if asked.spec.loop == "python":
+        return "python"
+    if asked.case.arrivals:
+        if asked.spec.loop == "native":
+            raise UsageError("--loop native works without a pause: at a --rate, use --loop python.")
         return "python"
     lacking = target_of(asked.case.driver).lacks_native(asked.case.driver)
     if lacking and asked.spec.loop == "native":
@@ -188,7 +197,7 @@ KV = Experiment(
     help="Measure random gets and replaces by N processes, on one database or on hash-partitioned files.",
     example="sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json",
     options=(
-        *common("concurrency", "buckets", "duration", "warmup", "ops", "repeat"),
+        *common("concurrency", "buckets", "duration", "warmup", "ops", *AT_A_RATE, "repeat"),
         *chosen(options_of(Load)),
         *common(*SETTINGS),
         *chosen(options_of(Checkpointing)),

@@ -53,6 +53,8 @@ def _particulars(case: Case) -> Iterator[str]:
         yield f"driver={case.driver}"
     if case.ops is not None:
         yield f"ops={case.ops}"
+    if case.arrivals is not None:
+        yield from _changed(case.arrivals, ())
     spec, experiment = case.spec, face_of(case)
     parts = [one.name for one in fields(spec) if is_dataclass(getattr(spec, one.name))]
     own = _unknown(spec) if isinstance(spec, Unknown) else [*_changed(spec, {*experiment.in_label, *parts})]

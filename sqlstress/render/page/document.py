@@ -17,6 +17,7 @@ from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph, Picture, Table, Verdict
 from sqlstress.display.plot import Plot
 from sqlstress.render.page import facts
+from sqlstress.render.page.limit_plot import limit_plots
 from sqlstress.render.page.markup import WARNING, data, drawn, element, said, text
 from sqlstress.render.page.plots import ab_plots, comparison_plots, report_plots
 from sqlstress.render.page.tables import Folded, drawn_folded, drawn_table, folded
@@ -194,13 +195,18 @@ def _told(sections: Iterable[Section]) -> set[str]:
 
 def _section(report: Report, section: Section, plots: Plots) -> str:
     """Return a section: what was done, what it says, the plots, the tables."""
-    placed = plots.place(report_plots(section.group) if section.group else ab_plots(report))
+    placed = plots.place(report_plots(section.group) if section.group else _whole_plots(report))
     begin, rest = section.blocks[:1], section.blocks[1:]
     saying = [block for block in rest if isinstance(block, Verdict | Bullets)]
     # A picture shows in characters what a plot shows better.
     left_out = (Verdict, Bullets, Picture) if placed else (Verdict, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
     return element("section", said((*begin, *saying)), placed, *_tables(figures))
+
+
+def _whole_plots(report: Report) -> Iterator[Plot]:
+    yield from ab_plots(report)
+    yield from limit_plots(report)
 
 
 def _tables(blocks: Iterable[Block]) -> Iterator[str]:

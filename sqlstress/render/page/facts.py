@@ -10,12 +10,14 @@ from sqlstress.analysis.ab_verdict import found_change
 from sqlstress.analysis.builds import telling
 from sqlstress.analysis.finding import results
 from sqlstress.analysis.group import rate_of
+from sqlstress.analysis.limit import answered, promised
 from sqlstress.analysis.wording import percent, place, rounded, whole
 from sqlstress.display.clean import visible
 from sqlstress.display.shown import Tile
 from sqlstress.experiment import face_of
 from sqlstress.render.page.markup import element, sentence, text
 from sqlstress.report import AbTest, Environment, Report, Run, SqliteBuild, SyncCost
+from sqlstress.report.limit import LimitSearch
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
 from sqlstress.statistics.units import format_count, format_ms
 
@@ -50,13 +52,27 @@ def _tiles(report: Report) -> Iterator[Tile]:
         for experiment, found in results(report):
             yield from experiment.show_result().tiles(found)
         return
-    yield from _gate(report, report.ab) if report.ab else _best(report)
+    if report.ab:
+        yield from _gate(report, report.ab)
+    elif report.limit:
+        yield from _limit(report, report.limit)
+    else:
+        yield from _best(report)
     yield from _trust(report)
 
 
 def _gate(report: Report, test: AbTest) -> Iterator[Tile]:
     verdict, kind = _GATE.get(test.verdict, _GATE[UNDECIDED])
     yield verdict, found_change(report, test) or "B beside A", kind
+
+
+def _limit(report: Report, search: LimitSearch) -> Iterator[Tile]:
+    found, what = answered(report, search), promised(search.promise)
+    for rate, said in ((found.holds, "holds"), (found.breaks, "does not hold")):
+        if rate is not None:
+            yield f"{whole(rate)}/s", f"{said} {what}", ""
+    if found.holds is None and found.breaks is None:
+        yield "can't tell", f"which rate holds {what}", "unknown"
 
 
 def _best(report: Report) -> Iterator[Tile]:

@@ -18,6 +18,7 @@ from sqlstress.experiment import face_of
 from sqlstress.render.views.ab import ab_blocks
 from sqlstress.render.views.check import check_blocks
 from sqlstress.render.views.comparison import comparison_blocks
+from sqlstress.render.views.limit import limit_blocks
 from sqlstress.report import Report
 
 
@@ -64,6 +65,9 @@ def report_sections(report: Report) -> Iterator[Section]:
     yield Section((Paragraph(heading.origin(report)),))
     if report.ab is not None:
         yield Section(tuple(ab_blocks(report, report.ab)))
+        return
+    if report.limit is not None:
+        yield Section(tuple(limit_blocks(report, report.limit)))
         return
     if report.results:
         yield Section(tuple(_results(report)))

@@ -138,7 +138,11 @@ def _labels(compared: Compared) -> list[Figure[int]]:
     processes = Figure[int](
         Column("processes", ("proc-", "esses"), role=NAME), lambda row: whole_cell(case(row).concurrency)
     )
-    return [files, processes] if compared.table.by_layout else [processes]
+    rate = Figure[int](
+        Column("due per s", ("due", "per s"), role=NAME),
+        lambda row: count_cell(arrivals.rate) if (arrivals := case(row).arrivals) else None,
+    )
+    return [files, processes, rate] if compared.table.by_layout else [processes, rate]
 
 
 def _case(compared: Compared) -> Figure[int]:

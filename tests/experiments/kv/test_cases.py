@@ -14,6 +14,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.plan import MOST_CASES, cases_of, from_toml
+from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite.native import lacks
 from tests.commands import PLANNED, by_name
@@ -27,6 +28,9 @@ WRITTEN: dict[str, list[Any]] = {
     "duration": ["500ms"],
     "warmup": ["0"],
     "ops": ["100"],
+    "rate": ["500", "1000-2000/500"],
+    "arrival": ["even"],
+    "latency-limit": ["50ms"],
     "repeat": ["3"],
     "read-ratio": ["1", "0.5", "0.25"],
     "update-ratio": ["1", "0.3"],
@@ -105,6 +109,13 @@ def test_layouts_are_outside_and_concurrencies_inside() -> None:
     assert [(case.buckets, case.concurrency) for case in cases] == [(20, 1), (20, 4), (1, 1), (1, 4)]
 
 
+def test_rates_are_innermost_and_each_makes_a_case() -> None:
+    cases = cases_of({"concurrency": "1,4", "rate": "500,900", "arrival": "even", "latency-limit": "50ms"})
+    assert [(case.concurrency, case.arrivals) for case in cases] == [
+        (processes, Arrivals(rate, "even", 0.05)) for processes in (1, 4) for rate in (500, 900)
+    ]
+
+
 def test_every_option_arrives_where_it_belongs() -> None:
     case = one(
         concurrency="3", buckets="7", duration="1.5s", warmup="250ms", repeat="4", read_ratio="0.25",
@@ -139,7 +150,12 @@ def test_every_option_arrives_where_it_belongs() -> None:
     )
 
 
-NEEDED = {"checkpoint-interval": {"checkpointer": "passive"}, "begin": {"batch": "5"}}
+NEEDED = {
+    "checkpoint-interval": {"checkpointer": "passive"},
+    "begin": {"batch": "5"},
+    "arrival": {"rate": "100"},
+    "latency-limit": {"rate": "100"},
+}
 """Options that have an effect beside others only."""
 
 
@@ -184,6 +200,10 @@ def test_a_fixed_count_has_no_warm_up() -> None:
         ),
         ({"batch": "11", "key-space": "10"}, "--batch is larger than --key-space"),
         ({"ops": "5", "duration": "1s"}, "leave out --ops or --duration"),
+        ({"ops": "5", "rate": "9"}, "--rate needs a window: leave out --ops or --rate"),
+        ({"arrival": "even"}, "--arrival is for operations that are due at a rate: add --rate"),
+        ({"latency-limit": "1s"}, "--latency-limit is for operations that are due at a rate"),
+        ({"preset": "classic", "rate": "9"}, "--rate contradicts --preset classic"),
         ({"ops": "5", "warmup": "1s"}, "leave out --ops or --warmup"),
         ({"pragma": ("locking_mode=EXCLUSIVE",)}, "use it with --concurrency 1 only"),
         ({"checkpoint-interval": "1s"}, "--checkpoint-interval needs --checkpointer or --pinned-reader"),

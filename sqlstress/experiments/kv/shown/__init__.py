@@ -8,6 +8,9 @@ from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import listing
+from sqlstress.display.at_a_rate.findings import at_a_rate
+from sqlstress.display.at_a_rate.plots import plots as plots_at_a_rate
+from sqlstress.display.at_a_rate.table import blocks as table_at_a_rate
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.figures import share_cell
 from sqlstress.display.measures import RATIO, SPREAD, TPS, Measure, of_trial, p99, shape_cell
@@ -15,8 +18,9 @@ from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
 from sqlstress.experiments.kv.shown import plots, wal
 from sqlstress.experiments.kv.shown.checkpoints import checkpoints
+from sqlstress.experiments.kv.shown.plot_throughput import over_time
 from sqlstress.experiments.kv.shown.scaling import throughput
-from sqlstress.experiments.kv.shown.table import build, legend
+from sqlstress.experiments.kv.shown.table import COMMITS, build, legend
 from sqlstress.experiments.kv.shown.waiting import waiting
 from sqlstress.experiments.kv.shown.wal import most, total
 from sqlstress.experiments.kv.spec import Checkpointing, Load
@@ -36,7 +40,7 @@ from sqlstress.statistics.units import format_count
 class KeyValueShown(Shown):
     """Layouts with numbers of processes."""
 
-    topics = (throughput, checkpoints, waiting, partial_proofs, trust)
+    topics = (throughput, at_a_rate, checkpoints, waiting, partial_proofs, trust)
     together = 3
     measures = (
         (TPS, RATIO),
@@ -70,16 +74,27 @@ class KeyValueShown(Shown):
         return _classic(group.case) if group.case.workload == "classic" else _key_value(group)
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        table = build(group)
-        yield table
-        yield Paragraph(legend(group, table))
+        if group.case.arrivals:
+            yield from table_at_a_rate(group)
+        else:
+            table = build(group)
+            yield table
+            yield Paragraph(legend(group, table))
         yield from wal.blocks(group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        return plots.plots(group)
+        if group.case.arrivals:
+            yield from plots_at_a_rate(group)
+            yield from over_time(group)
+            yield from plots.wal_size(group)
+        else:
+            yield from plots.plots(group)
 
     def rate(self, run: Run) -> float | None:
         return run.median_tps()
+
+    def commits(self, trial: Trial) -> int | None:
+        return sum(one.operations.get(kind, 0) for one in trial.workers for kind in COMMITS)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         names = dict.fromkeys(name for case in cases for name in differing(cases[0].spec, case.spec))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
 
 from sqlstress.analysis.group import Group, by_files
 from sqlstress.analysis.wording import files, finite, place
-from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, line, name
+from sqlstress.display.distribution import distribution
+from sqlstress.display.plot import Plain, Plot, View, apart, axis, counts_axis, line, name
 from sqlstress.experiments.kv.shown import plots_apart
 from sqlstress.experiments.kv.shown.plot_throughput import over_time, shares, throughput
 from sqlstress.experiments.kv.shown.wal import series_of
 from sqlstress.report import Latency, Run, Trial
-from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.series import WAL_SIZE
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 
@@ -57,11 +55,6 @@ PERCENTILES: dict[str, Callable[[Latency], float | None]] = {
     "p99.9": lambda latency: latency.p999_ns,
     "max": lambda latency: latency.max_ns if latency.count else None,
 }
-_COARSER = 4
-"""Bits by which a histogram is made coarser: to eight buckets for every power of two."""
-_BUCKETS = 0x7F80
-"""Indices of finite floats lie below."""
-
 Measured = list[tuple[Run, Trial]]
 
 
@@ -117,7 +110,7 @@ def histogram(group: Group) -> Iterator[Plot]:
         data = [
             trace
             for number, kind in enumerate(sorted(trial.latency))
-            if (trace := _distribution(kind, trial.latency[kind], number))
+            if (trace := distribution(kind, trial.latency[kind], number))
         ]
         if data:
             axes = {
@@ -129,35 +122,3 @@ def histogram(group: Group) -> Iterator[Plot]:
     if views:
         note = "How many operations took how long, eight steps for every doubling."
         yield Plot("Latency histogram", note, tuple(views), len(views) - 1)
-
-
-def _distribution(kind: str, latency: Latency, number: int) -> Plain | None:
-    coarse: Counter[int] = Counter()
-    for index, count in latency.buckets:
-        if 0 <= index < _BUCKETS and count > 0:
-            coarse[index >> _COARSER] += count
-    total = sum(coarse.values())
-    if not total:
-        return None
-    # With a step of nothing on each side the outline comes back to zero.
-    steps = range(max(0, min(coarse) - 1), min(max(coarse) + 2, _BUCKETS >> _COARSER))
-    trace = line(
-        name(kind),
-        [_middle_ms(step) for step in steps],
-        [100 * coarse[step] / total for step in steps],
-        number,
-        "%{x:.3g} ms: %{y:.2f}%",
-    )
-    return {
-        **trace,
-        "mode": "lines",
-        "line": {"color": colour(number), "width": 1.8, "shape": "hvh"},
-        "fill": "tozeroy",
-        "fillcolor": f"{colour(number)}-fill",
-    }
-
-
-@cache
-def _middle_ms(step: int) -> float:
-    low, high = (bucket_floor(each << _COARSER) for each in (step, step + 1))
-    return (low + high) / 2 / NS_PER_MS

@@ -17,8 +17,8 @@ WORTH_SAYING = 1.0
 
 
 def throughput(group: Group) -> Iterator[Finding]:
-    """Yield what the totals of a group say; nothing when only one point was measured."""
-    runs = believed(group)
+    """Yield what the totals of a group say; nothing of one point only, nor of a rate that was asked for."""
+    runs = [] if group.case.arrivals else believed(group)
     if len({(run.case.buckets, run.case.concurrency) for run in runs}) < 2:
         return
     tested = group.tested(runs)

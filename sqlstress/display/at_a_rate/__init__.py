@@ -1,0 +1,1 @@
+"""How cases are shown whose operations were due at a rate: the same for every experiment."""

@@ -1,0 +1,131 @@
+"""The search for the highest rate that holds a promise: a closed loop first, then window after window."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlstress.analysis.limit import answered, broken, tried
+from sqlstress.engine.failure import kept_reason
+from sqlstress.engine.observer import Progress
+from sqlstress.engine.session import Bench
+from sqlstress.engine.study import Steps
+from sqlstress.engine.trial import TrialRunner
+from sqlstress.experiment import face_of
+from sqlstress.report import Report, Run, Trial
+from sqlstress.report.arrivals import Arrivals
+from sqlstress.report.case import Case
+from sqlstress.report.limit import LimitSearch
+from sqlstress.statistics.search import next_rate
+
+CLOSED_S = 2.0
+"""Window of the closed loop that says where to begin."""
+FIRST = 0.7
+"""At which share of what that reaches."""
+CHECKPOINTS = 3
+"""So many a window is to span, at half of what the closed loop reaches."""
+SHORTEST_S, LONGEST_S = 4.0, 10.0
+USUAL = 20
+"""Windows of a search on a quiet machine, about."""
+
+
+def window_s(case: Case, closed: Trial) -> float:
+    """Return how long windows are to be, in seconds, so that each spans checkpoints.
+
+    A commit writes a page of the WAL or more, and so many pages make a checkpoint, in each file.
+    """
+    commits = face_of(case).show().commits(closed)
+    pages = closed.effective.get("wal_autocheckpoint", "")
+    if not commits or not pages.isdecimal() or closed.effective.get("journal_mode") != "wal":
+        return SHORTEST_S
+    each_s = int(pages) * case.buckets * closed.seconds / (commits / 2)
+    return min(max(math.ceil(CHECKPOINTS * each_s), SHORTEST_S), LONGEST_S)
+
+
+class LimitStudy:
+    """Looks for the highest rate; a step is a window."""
+
+    save_every_s = 0.0
+
+    def __init__(
+        self,
+        case: Case,
+        search: LimitSearch,
+        spacing: str,
+        duration_s: float | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`case` is one in a closed loop. `duration_s`: that of the windows; None: the study says it."""
+        self.case, self.search, self._spacing, self._duration_s = case, search, spacing, duration_s
+        self._clock = clock
+        self._closed: Run | None = None
+        self._runs: dict[int, Run] = {}
+
+    def report(self, blank: Report) -> Report:
+        """Return what has been measured, the closed loop first, then the rates in ascending order."""
+        runs = (*([self._closed] if self._closed else []), *(self._runs[rate] for rate in sorted(self._runs)))
+        return replace(blank, runs=runs, planned=len(runs), limit=self.search)
+
+    def steps(self, bench: Bench) -> Steps:
+        """Measure until both ends of the answer are known, time is over, or a window can't be measured."""
+        begun = self._clock()
+        closed = replace(self.case, duration_s=self._duration_s or CLOSED_S)
+        self._closed = self._measured(Run(closed), bench.runner)
+        yield
+        trial = self._closed.shown()
+        if trial is None or self._is_wrong(self._closed):
+            return
+        self._tell(bench, begun)
+        first = max(1, int(FIRST * trial.tps))
+        case = replace(self.case, duration_s=self._duration_s or window_s(self.case, trial))
+        while (rate := next_rate(self._windows(), first)) is not None:
+            elapsed_s = self._clock() - begun
+            if self.search.max_time_s is not None and elapsed_s > self.search.max_time_s:
+                self._end(f"{self.search.max_time_s:g} s were over (--max-time)")
+                return
+            run = self._runs.get(rate) or Run(replace(case, arrivals=Arrivals(rate, self._spacing)))
+            self._runs[rate] = self._measured(run, bench.runner)
+            self.search = replace(self.search, seconds=self._clock() - begun)
+            self._tell(bench, begun)
+            yield
+            if self._runs[rate].error or self._is_wrong(self._runs[rate]):
+                return
+
+    def _windows(self) -> dict[int, list[bool]]:
+        return {
+            rate: [not broken(trial, self.search.promise) for trial in run.valid]
+            for rate, run in self._runs.items()
+            if run.valid
+        }
+
+    def _measured(self, run: Run, runner: TrialRunner) -> Run:
+        """Return a run with one more window, or with why there is none."""
+        nothing_yet = self._closed is None
+        try:
+            trial = runner.run(run.case, len(run.trials))
+        except Exception as problem:
+            error = kept_reason(problem, run.case.driver, nothing_yet=nothing_yet)
+            self._end(f"a window could not be measured: {error}")
+            return replace(run, error=error)
+        if trial.error:
+            self._end(f"a window could not be measured: {trial.error}")
+        return replace(run, trials=(*run.trials, trial), error=trial.error)
+
+    def _is_wrong(self, run: Run) -> bool:
+        if run.verdict.status == "failed":
+            self._end("the data is not what the workers were told it is")
+        return run.verdict.status == "failed"
+
+    def _end(self, why: str) -> None:
+        self.search = replace(self.search, ended=why)
+
+    def _tell(self, bench: Bench, begun: float) -> None:
+        report = self.report(bench.report)
+        found, count = answered(report, self.search), sum(len(one.kept) for one in tried(report, self.search))
+        total = max(USUAL, count + 1)
+        elapsed_s = self._clock() - begun
+        known = f"holds {found.holds or '?'}, does not hold {found.breaks or '?'}"
+        left_s = elapsed_s / (count + 1) * (total - count)
+        bench.runner.observer.progress(Progress(f"window {count + 1}", count, total, known, left_s))

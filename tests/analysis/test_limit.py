@@ -1,0 +1,130 @@
+"""What windows say of a promise, and what is concluded: only what all of them agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.analysis.ending import endings, exit_code
+from sqlstress.analysis.limit import answered, broken, conclusion, is_whole, promised
+from sqlstress.report import Check, Promise, Verdict
+from sqlstress.statistics.search import Answer
+from tests.limit_report import FAST, PROMISE, SEARCH, limit_report
+from tests.rate_report import rate_trial
+
+KEPT = rate_trial(1_500, FAST)
+
+
+@pytest.mark.parametrize(
+    ("promise", "said"),
+    [
+        (PROMISE, ()),
+        (Promise(p99_s=0.0001), ("p99 was 1.1 ms",)),
+        (Promise(p50_s=0.00001, p99_s=0.5), ("p50 was 480 µs",)),
+        (Promise(p999_s=0.00001), ("p99.9 was 1.1 ms",)),
+        (Promise(max_s=0.0028), ("max was 2.9 ms",)),
+        (Promise(max_s=0.003), ()),
+    ],
+)
+def test_a_window_breaks_what_its_latencies_exceed(promise: Promise, said: tuple[str, ...]) -> None:
+    assert broken(KEPT, promise) == said
+
+
+def test_a_window_in_which_something_failed_breaks_any_promise() -> None:
+    assert broken(replace(KEPT, failed=1), PROMISE) == ("1 operation failed",)
+
+
+def test_a_window_that_fell_behind_breaks_any_promise() -> None:
+    slow = rate_trial(1_500, 1_000.0)
+    assert broken(slow, Promise(p99_s=3600.0)) == ("67% of what was due was done",)
+
+
+def test_a_window_in_which_nothing_was_due_keeps_none() -> None:
+    assert broken(replace(KEPT, arrived=None), PROMISE) == ("nothing was due",)
+
+
+def said(tried: Mapping[int, Sequence[bool]], ended: str | None = None) -> str:
+    search = replace(SEARCH, ended=ended)
+    return conclusion(limit_report(tried, search), search)
+
+
+YES, NO = [True] * 6, [False] * 6
+
+
+@pytest.mark.parametrize(
+    ("tried", "expected"),
+    [
+        (
+            {1_500: YES, 1_600: NO},
+            "Holds 1,500/s, does not hold 1,600/s: p99 within 2ms in all 6 windows at the one, in none "
+            "of 6 at the other.",
+        ),
+        (
+            {1_500: YES, 1_600: [True, False], 1_800: NO},
+            "Holds 1,500/s, does not hold 1,800/s: p99 within 2ms in all 6 windows at the one, in none "
+            "of 6 at the other. Between them it can't be told: at 1,600/s 1 of 2 windows kept it.",
+        ),
+        (
+            {1_000: [True, False], 1_500: YES, 1_600: NO},
+            "Holds 1,500/s, does not hold 1,600/s: p99 within 2ms in all 6 windows at the one, in none "
+            "of 6 at the other. Below it, at 1,000/s 1 of 2 windows kept it.",
+        ),
+        (
+            {1: NO},
+            "Does not hold 1/s: p99 within 2ms in none of 6 windows. Less than one operation a "
+            "second was not tried.",
+        ),
+        (
+            {1_500: [True], 1_800: [False, False]},
+            "Which rate holds p99 within 2ms can't be told between 1,500/s and 1,800/s: at 1,500/s 1 of 1 "
+            "window kept it and at 1,800/s 0 of 2 windows kept it.",
+        ),
+        ({}, "Which rate holds p99 within 2ms can't be told: no window was measured."),
+    ],
+)
+def test_the_conclusion_says_what_all_windows_agree_on(
+    tried: Mapping[int, Sequence[bool]], expected: str
+) -> None:
+    assert said(tried) == expected
+
+
+@pytest.mark.parametrize("tried", [{1_500: YES}, {1_500: NO}, {1_500: [True], 1_800: [False]}])
+def test_an_answer_that_is_not_whole_says_why_and_exits_3_if_one_is_strict(
+    tried: Mapping[int, Sequence[bool]],
+) -> None:
+    assert said(tried, "300 s were over (--max-time)").endswith(
+        "It ended early: 300 s were over (--max-time)."
+    )
+    report = limit_report(tried)
+    assert "can't be told" in said(tried)
+    assert exit_code(endings(report)) == 0
+    assert exit_code(endings(report, strict=True)) == 3
+
+
+def test_a_whole_answer_exits_0_although_it_was_looked_for_where_rates_do_not_hold() -> None:
+    report = limit_report()
+    failing = replace(report.runs[4], trials=tuple(replace(one, failed=900) for one in report.runs[4].trials))
+    report = replace(report, runs=(*report.runs[:4], failing, report.runs[5]))
+    assert answered(report, SEARCH) == Answer(1_500, 1_800)
+    assert exit_code(endings(report, strict=True)) == 0
+
+
+def test_wrong_data_exits_1() -> None:
+    report = limit_report()
+    wrong = Verdict((Check("last write", "failed", 10, 1, ("key 1 is gone",)),))
+    trial = replace(report.runs[1].trials[0], verdict=wrong)
+    report = replace(report, runs=(report.runs[0], replace(report.runs[1], trials=(trial,))))
+    assert exit_code(endings(report)) == 1
+
+
+def test_a_rate_of_one_that_does_not_hold_is_a_whole_answer() -> None:
+    assert is_whole(Answer(None, 1))
+    assert not is_whole(Answer(None, 2))
+
+
+def test_a_promise_is_written_as_it_was_given() -> None:
+    assert promised(Promise(0.001, 0.01, 0.02, 1.0)) == (
+        "p50 within 1ms, p99 within 10ms, p99.9 within 20ms and max within 1s"
+    )

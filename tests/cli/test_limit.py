@@ -1,0 +1,124 @@
+"""The search for the highest rate through the command line: real windows, short ones."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from sqlstress.engine.trial import TrialRunner
+from sqlstress.report import Report, Trial, from_json
+from sqlstress.report.case import Case
+from sqlstress.report.schema import report_schema
+from sqlstress.studies import limit
+from tests.cli.conftest import Cli
+from tests.example_report import example_report
+from tests.rate_report import rate_trial
+
+CAPACITY = 2_000
+OPTIONS = ("limit", "-o", "limit.json", "--no-progress", "--dir", ".")
+
+
+def saved(folder: Path) -> Report:
+    text = (folder / "limit.json").read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
+    return from_json(text)
+
+
+class Windows:
+    """Made-up windows of a store that does so many operations a second at most; perhaps somebody stops it."""
+
+    stop_at: int | None = None
+    cases: list[Case]
+
+    def __init__(self) -> None:
+        self.cases = []
+
+    def run(self, runner: TrialRunner, case: Case, index: int) -> Trial:
+        self.cases.append(case)
+        if len(self.cases) == self.stop_at:
+            runner.signals.caught = 2
+            runner.signals.check()
+        if case.arrivals:
+            return rate_trial(case.arrivals.rate, CAPACITY, index)
+        return example_report().runs[0].trials[0]
+
+
+@pytest.fixture
+def windows(monkeypatch: pytest.MonkeyPatch) -> Windows:
+    made_up = Windows()
+    monkeypatch.setattr(TrialRunner, "run", lambda runner, case, index: made_up.run(runner, case, index))
+    return made_up
+
+
+def test_it_finds_the_highest_rate_that_holds(windows: Windows, cli: Cli, tmp_path: Path) -> None:
+    said = cli(*OPTIONS, "--p99", "10ms", "-c", "3")
+    assert said.code == 0
+    # p99 is 0.67 ms over the share that is left.
+    expected = "Holds 1,800/s, does not hold 2,000/s: p99 within 10ms in all 6 windows at the one"
+    assert expected in " ".join(said.out.split())
+    report = saved(tmp_path)
+    assert [run.case.arrivals is None for run in report.runs] == [True] + [False] * (len(report.runs) - 1)
+    assert {case.concurrency for case in windows.cases} == {3}
+
+
+def test_options_of_the_load_and_the_arrivals_reach_every_window(windows: Windows, cli: Cli) -> None:
+    said = cli(*OPTIONS, "--p50", "10ms", "--arrival", "even", "--read-ratio", "0", "--duration", "500ms")
+    assert said.code == 0
+    closed, *at_rates = windows.cases
+    assert (closed.arrivals, closed.duration_s, closed.repeat) == (None, 0.5, 1)
+    assert all(case.arrivals and case.arrivals.spacing == "even" for case in at_rates)
+    assert all((case.spec.read_ratio, case.duration_s) == (0.0, 0.5) for case in at_rates)
+
+
+def test_ctrl_c_keeps_what_was_measured(windows: Windows, cli: Cli, tmp_path: Path) -> None:
+    windows.stop_at = 6
+    said = cli(*OPTIONS, "--p99", "10ms")
+    assert said.code == 130
+    assert said.lines == ["Stopped after 5 windows; what was measured is in limit.json."]
+    assert saved(tmp_path).interrupted
+
+
+def test_time_that_is_over_is_said_and_exits_3_if_strict(windows: Windows, cli: Cli) -> None:
+    clock = count(0.0, 0.5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limit.LimitStudy.__init__, "__defaults__", (lambda: next(clock),))
+        found = cli(*OPTIONS, "--p99", "10ms", "--max-time", "4s", "--strict")
+    assert found.code == 3
+    assert "It ended early: 4 s were over (--max-time)." in " ".join(found.out.split())
+
+
+def test_a_promise_that_not_even_one_a_second_holds_is_a_whole_answer(windows: Windows, cli: Cli) -> None:
+    found = cli(*OPTIONS, "--p99", "20us", "--strict")
+    assert found.code == 0
+    assert "Does not hold 1/s: p99 within 0.02ms in none of 6 windows." in found.out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "Error: nothing is promised: give --p99 10ms, or --p50, --p999 or --max."),
+        (("--p99", "10"), "Error: --p99: 10 may mean milliseconds or seconds: write 10ms or 10s."),
+        (("--p99", "10ms", "-c", "1-4"), "Error: one number of processes and one of files at a time"),
+        (("--p99", "10ms", "--rate", "5"), "Error: No such option"),
+        (("--p99", "10ms", "--read-ratio", "2"), "Error: --read-ratio"),
+    ],
+)
+def test_what_cannot_be_searched_for_is_said_in_a_line(options: tuple[str, ...], said: str, cli: Cli) -> None:
+    found = cli(*OPTIONS, *options)
+    assert found.code == 2
+    assert found.lines[0].startswith(said)
+
+
+def test_a_real_search_comes_to_an_end_and_leaves_no_file(cli: Cli, tmp_path: Path) -> None:
+    options = ("--duration", "150ms", "--warmup", "50ms", "--key-space", "200", "-c", "2", "--max-time", "2s")
+    said = cli(*OPTIONS, "--p99", "50ms", "--read-ratio", "0", "--synchronous", "off", *options)
+    assert said.code == 0, said.err
+    report = saved(tmp_path)
+    assert report.limit and report.limit.promise.bounds == {"p99": 0.05}
+    assert len(report.runs) > 1
+    assert all(run.verdict.status == "ok" for run in report.runs)
+    assert [path.name for path in tmp_path.iterdir()] == ["limit.json"]

@@ -1,0 +1,233 @@
+"""Tests of the open loop, with a fake source and a fake clock: when operations begin, and what is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, count, islice, pairwise, repeat
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.engine.loop import closed_loop, timed_loop
+from sqlstress.engine.open_loop import IDLE_NS, MOST_NS, OpenLoop, Waiting, due_times
+from sqlstress.engine.tally import Totals, Window
+from sqlstress.experiments.kv.worker import GET, REPLACE
+from sqlstress.report.arrivals import Arrivals
+from sqlstress.report.case import Case
+from sqlstress.statistics.histogram import percentile
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
+from tests.engine.fakes import Busy, FakeClock, FakeSource, gets, raising
+
+MS = NS_PER_MS
+WINDOW = Window(0, 100 * MS, 1100 * MS)
+
+
+class Machine:
+    """A clock that pauses, and polls, and a source on it."""
+
+    def __init__(self, operations: Any, late_ns: int = 0, **times: int) -> None:
+        self.clock, self.late_ns = FakeClock(), late_ns
+        self.source = FakeSource(self.clock, operations, **times)
+
+    def pause(self, seconds: float) -> None:
+        self.clock.now += round(seconds * NS_PER_S) + self.late_ns
+
+    def tick(self) -> int:
+        self.clock.now += 100  # or polling would have no end
+        return self.clock.now
+
+    def run(self, dues: Iterator[int], limit_ns: int | None = None, window: Window = WINDOW) -> Totals:
+        loop = OpenLoop(dues, limit_ns, window, self.pause)
+        totals = timed_loop(self.source, window, None, [0], [0], loop, self.tick)
+        loop.finish(totals, self.clock.now)
+        return totals
+
+
+def every(gap_ns: int) -> Iterator[int]:
+    return count(0, gap_ns)
+
+
+def counted(totals: Totals) -> dict[str, int]:
+    return {kind: sum(buckets.values()) for kind, buckets in totals.arrived.buckets.items()}
+
+
+def from_due(totals: Totals, share: float) -> float:
+    """Return a percentile, in ms, of the latencies of all operations from the moment they were due."""
+    whole: dict[int, int] = {}
+    for buckets in totals.arrived.buckets.values():
+        for index, number in buckets.items():
+            whole[index] = whole.get(index, 0) + number
+    return (percentile(whole, share) or 0.0) / MS
+
+
+def test_an_operation_begins_when_it_is_due_and_not_before() -> None:
+    machine = Machine(gets(1000, MS))
+    totals = machine.run(every(10 * MS))
+    begins = list(chain.from_iterable(stamps.begins for _, _, stamps in machine.source.settled))
+    assert len(begins) == 110
+    assert all(0 <= begin - 10 * MS * number < 1000 for number, begin in enumerate(begins))
+    assert totals.operations == {"get": 100}
+    assert counted(totals) == {"get": 100}
+
+
+def test_one_that_is_overdue_begins_at_once_and_its_latency_has_the_wait() -> None:
+    machine = Machine([(REPLACE, 35 * MS), *gets(1000, MS)])
+    totals = machine.run(every(10 * MS), window=Window(0, 0, 100 * MS))
+    (_, _, stamps), *_ = machine.source.settled
+    assert [begin // MS for begin in stamps.begins[:6]] == [0, 35, 36, 37, 40, 50]
+    # The second was due at 10 and ended at 36.
+    assert totals.arrived.largest_ns["get"] // MS == 26
+    assert totals.largest_ns["get"] // MS == 1  # its service time
+    assert totals.longest_wait_ns // MS == 35
+
+
+def test_a_standstill_is_seen_by_all_who_came_meanwhile_where_a_closed_loop_sees_it_once() -> None:
+    def operations() -> Iterator[tuple[int, int]]:
+        return chain(gets(40, MS), [(REPLACE, 500 * MS)], repeat((GET, MS)))
+
+    open_one, closed_one = Machine(operations()), Machine(operations())
+    totals = open_one.run(every(10 * MS))
+    of_closed = timed_loop(
+        closed_one.source, WINDOW, None, [0], [0], closed_loop(closed_one.source), closed_one.tick
+    )
+    # Of 100 that were due, 50 came while nothing was done, and some more while those were caught up with.
+    assert 200 < from_due(totals, 0.75) < 500
+    assert (percentile(of_closed.buckets["get"], 0.99) or 0) / MS < 1.1
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3 * MS), st.booleans()), min_size=1, max_size=30),
+    st.integers(MS // 2, 5 * MS),
+    st.none() | st.integers(0, 20 * MS),
+)
+def test_whatever_was_due_in_the_window_is_done_given_up_skipped_or_queued(
+    lengths: list[tuple[int, bool]], gap_ns: int, limit_ns: int | None
+) -> None:
+    window = Window(0, 10 * MS, 60 * MS)
+    operations = [(GET, ns, *([raising(Busy())] if busy else [])) for ns, busy in lengths]
+    totals = Machine(operations * 200).run(every(gap_ns), limit_ns, window)
+    due = len(
+        [time_ns for time_ns in islice(every(gap_ns), 300) if window.opens_ns <= time_ns < window.closes_ns]
+    )
+    arrived = totals.arrived
+    given_up = due - arrived.skipped - sum(counted(totals).values())
+    assert arrived.due == due
+    assert counted(totals).get("queued", 0) == arrived.queued
+    assert given_up == 0 or any(busy for _, busy in lengths)
+    assert given_up >= 0
+    if limit_ns is None:
+        assert arrived.skipped == 0
+
+
+def test_what_is_queued_when_the_window_closes_counts_with_what_it_has_waited() -> None:
+    totals = Machine([*gets(1, MS), (GET, 10_000 * MS)]).run(every(10 * MS), window=Window(0, 0, 100 * MS))
+    assert totals.arrived.queued == 9
+    assert totals.arrived.largest_ns["queued"] == 90 * MS
+    assert counted(totals) == {"get": 1, "queued": 9}
+
+
+def test_what_is_too_late_when_its_turn_comes_is_skipped_and_counted() -> None:
+    machine = Machine([(GET, 100 * MS), *gets(1000, MS)])
+    totals = machine.run(every(10 * MS), limit_ns=21 * MS, window=Window(0, 0, 200 * MS))
+    # At 100 ms, those of 10 to 70 are more than 21 ms late; the one of 80 is just in time.
+    assert totals.arrived.skipped == 7
+    assert totals.arrived.due == 20
+    assert machine.source.begun == 13
+
+
+def test_the_lateness_of_the_harness_is_its_own_and_no_queue() -> None:
+    busy_machine = Machine([(GET, 35 * MS), *gets(1000, MS)]).run(every(10 * MS))
+    assert busy_machine.arrived.latest_ns < MS / 10
+    slow_harness = Machine(gets(1000, MS), prepare_ns=15 * MS).run(every(10 * MS))
+    assert 4 * MS < slow_harness.arrived.latest_ns < 16 * MS
+
+
+def test_a_chunk_that_was_given_up_is_in_no_latency() -> None:
+    operations = [(GET, MS, raising(Busy())), (GET, MS)] * 500
+    totals = Machine(operations).run(every(10 * MS))
+    assert totals.failed == 50
+    assert counted(totals) == {"get": 50}
+    assert totals.arrived.due == 100
+
+
+def test_begins_and_ends_are_told_apart_in_the_shared_words() -> None:
+    machine = Machine(gets(3, MS))
+    machine.run(every(10 * MS), window=Window(0, 0, 25 * MS))
+    begins, ends = (list(row[:3]) for row in machine.source.stamps)
+    assert [begin // MS for begin in begins] == [0, 10, 20]
+    assert [end - begin for begin, end in zip(begins, ends, strict=True)] == [MS + 100] * 3
+
+
+def test_a_worker_without_anything_to_do_looks_whether_it_is_to_stop() -> None:
+    machine = Machine(gets(1000, MS))
+    stop = [0]
+    loop = OpenLoop(iter([10 * NS_PER_S, 1 << 62]), None, Window(0, 0, 20 * NS_PER_S), machine.pause)
+
+    def clock() -> int:
+        stop[0] = machine.clock.now >= NS_PER_S
+        return machine.tick()
+
+    timed_loop(machine.source, Window(0, 0, 20 * NS_PER_S), None, [0], stop, loop, clock)
+    assert NS_PER_S <= machine.clock.now < NS_PER_S + 2 * IDLE_NS
+
+
+def test_idle_time_is_no_cost_of_the_harness() -> None:
+    totals = Machine(gets(1000, MS)).run(every(100 * MS))
+    assert totals.harness_ns < 10 * MS
+
+
+@pytest.mark.parametrize("late_ns", [0, 80_000, 700_000, 50 * MS])
+def test_it_learns_how_late_the_system_wakes_it_and_polls_no_longer_than_it_must(late_ns: int) -> None:
+    machine = Machine([], late_ns)
+    waiting = Waiting(Window(0, 0, 1 << 62), machine.pause)
+    for number in range(1, 101):
+        waiting.until(number * 100 * MS, machine.tick)
+    assert waiting.margin_ns <= MOST_NS
+    before = waiting.polled_ns
+    assert waiting.until(20_000 * MS, machine.tick) >= 20_000 * MS
+    assert waiting.polled_ns - before <= max(50_000, late_ns) + 1000
+    if 50_000 < late_ns < MS:
+        assert machine.clock.now < 20_000 * MS + 1000
+
+
+def arrivals(rate: int, spacing: str, processes: int) -> Case:
+    return Case(concurrency=processes, arrivals=Arrivals(rate, spacing), seed=7)
+
+
+def within(case: Case, worker: int, seconds: int) -> Sequence[int]:
+    dues: list[int] = []
+    for due in due_times(case, worker, 1, 1000):
+        if due >= 1000 + seconds * NS_PER_S:
+            return dues
+        dues.append(due)
+    raise AssertionError("they have no end")
+
+
+@given(st.integers(1, 100_000), st.integers(1, 64))
+def test_even_arrivals_of_all_workers_together_are_at_equal_distances(rate: int, processes: int) -> None:
+    case = arrivals(rate, "even", processes)
+    each = [islice(due_times(case, worker, 1, 1000), 3) for worker in range(1, processes + 1)]
+    together = sorted(chain.from_iterable(each))
+    assert together[0] == 1000
+    gaps = [after - before for before, after in pairwise(together)]
+    assert all(abs(gap - NS_PER_S / rate) <= 2 for gap in gaps)
+
+
+@pytest.mark.parametrize("spacing", ["poisson", "even"])
+@pytest.mark.parametrize("processes", [1, 3])
+def test_all_workers_together_have_the_rate(spacing: str, processes: int) -> None:
+    case = arrivals(3000, spacing, processes)
+    number = sum(len(within(case, worker, 3)) for worker in range(1, processes + 1))
+    # Four standard deviations of a Poisson process; the seed is given, so it holds always or never.
+    assert abs(number - 9000) < (4 * 9000**0.5 if spacing == "poisson" else 4)
+
+
+def test_poisson_arrivals_come_at_the_same_times_for_a_seed_and_at_others_for_another_worker() -> None:
+    case = arrivals(1000, "poisson", 2)
+    assert within(case, 1, 1) == within(case, 1, 1)
+    assert set(within(case, 1, 1)) != set(within(case, 2, 1))
+    gaps = sorted(b - a for a, b in pairwise(within(case, 1, 1)))
+    # Of exponential gaps a tenth is shorter than a tenth of the mean, about; of even ones none is.
+    assert gaps[len(gaps) // 10] < 0.2 * 2 * MS

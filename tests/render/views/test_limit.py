@@ -1,0 +1,72 @@
+"""How a search for the highest rate is shown, in every format."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from sqlstress.render import FORMATS
+from sqlstress.render.markdown import report_markdown
+from sqlstress.render.page.document import report_html
+from sqlstress.render.page.limit_plot import limit_plots
+from sqlstress.render.text import report_text
+from sqlstress.report import LimitSearch, Promise, from_json, to_json
+from sqlstress.report.schema import report_schema
+from tests.example_report import assert_golden, example_report
+from tests.limit_report import SEARCH, limit_report
+
+REPORT = limit_report()
+
+
+def test_it_is_shown_as_its_golden_files() -> None:
+    assert_golden("limit.txt", report_text(REPORT))
+    assert_golden("limit.md", report_markdown(REPORT))
+
+
+def test_its_json_is_read_as_it_was_written_and_fits_the_schema() -> None:
+    assert from_json(to_json(REPORT)) == REPORT
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(to_json(REPORT)))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_shows_it(form: str) -> None:
+    assert FORMATS[form](REPORT)
+    assert FORMATS[form](limit_report({}))
+
+
+def test_the_page_has_a_mark_for_every_window_and_a_line_for_the_promise() -> None:
+    (plot,) = limit_plots(REPORT)
+    (view,) = plot.views
+    kept, broke = view.data
+    assert (len(kept["x"]), len(broke["x"])) == (9, 8)
+    assert view.layout["shapes"][0]["y0"] == 2.0
+    assert max(kept["y"]) < 2.0 < min(broke["y"])
+    assert "What was tried" in report_html(REPORT)
+    assert not list(limit_plots(example_report()))
+
+
+def test_each_thing_that_is_promised_has_a_view() -> None:
+    search = LimitSearch(Promise(p99_s=0.002, max_s=1.0))
+    (plot,) = limit_plots(limit_report(search=search))
+    assert [view.label for view in plot.views] == ["p99", "max"]
+
+
+def test_windows_that_span_no_checkpoint_are_warned_of() -> None:
+    few = replace(
+        REPORT,
+        runs=tuple(
+            replace(run, trials=tuple(replace(one, workers=one.workers[:1]) for one in run.trials))
+            for run in REPORT.runs
+        ),
+    )
+    assert "Each window at the ends of the answer spans 1 checkpoint or more" in " ".join(
+        report_text(REPORT).split()
+    )
+    assert "may span no checkpoint" in report_text(few)
+
+
+def test_an_interruption_is_said() -> None:
+    assert "Interrupted" in report_text(replace(REPORT, interrupted=True, limit=SEARCH))
