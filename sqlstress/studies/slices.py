@@ -68,6 +68,10 @@ class OwnPython:
     def __init__(self, cases: Sequence[Case], directory: Path, command: tuple[str, ...]) -> None:
         self._session = Session(tuple(cases), directory, False, command)
 
+    @property
+    def stayed(self) -> tuple[Path, ...]:
+        return self._session.stayed
+
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
         """Yield a bench, in a folder that is removed afterwards."""
@@ -177,6 +181,7 @@ class OtherPythons:
     """Opens benches whose slices are whole runs of `sqlstress kv`, each by the Python of its arm."""
 
     kept_folder = None
+    stayed = ()
 
     def __init__(
         self, pythons: tuple[Python, Python], cases: tuple[Case, Case], command: tuple[str, ...]
