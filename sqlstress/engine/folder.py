@@ -132,7 +132,7 @@ def remove_ours(path: Path) -> bool:
 
 
 def further(path: Path) -> Path:
-    """Make one more folder inside one of ours, to go on in when its files can't be removed. Raises OSError."""
+    """Make one more folder inside one of ours, to go on in when files in it can't be removed."""
     outer = path.parent if _FURTHER.fullmatch(path.name) else path
     made = outer / f"further-{len(_further_in(outer)) + 1}"
     made.mkdir()
