@@ -297,7 +297,7 @@ def test_a_parent_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
     injected="a `--dir` in which nothing can be made",
     outcome="a message that names it",
 )
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_a_parent_in_which_nothing_can_be_made_says_what_to_do() -> None:
     with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* /proc: .* Choose another --dir"):
         RunFolder(Path("/proc"), keep=False).__enter__()

@@ -17,9 +17,9 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 from sqlstress.system.interrupt import StopSignals
 from tests.engine.benches import bench
-from tests.held_open import held_open
 from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
 from tests.example_report import example_report
+from tests.held_open import held_open
 
 TRIAL = example_report().runs[0].trials[0]
 
