@@ -44,6 +44,14 @@ GAPS = (
         ),
     ),
     Gap(
+        "the package of Python has no launcher for virtual environments",
+        """
+import sys, pathlib
+sys.exit((pathlib.Path(sys.base_prefix) / "Lib/venv/scripts/nt/python.exe").exists())
+""",
+        ("tests/studies/test_slices.py::test_a_python_without_sqlstress_says_so",),
+    ),
+    Gap(
         "a symbolic link is an empty file there, and no link",
         """
 import os, sys, tempfile
