@@ -27,12 +27,17 @@ def ends() -> Iterator[Ends]:
     theirs.close()
 
 
+def send_all(pipe: Any, messages: list[object]) -> None:
+    for message in messages:
+        send(pipe, [message])
+
+
 @given(st.lists(st.one_of(st.integers(), st.binary(), st.integers(0, 8 * PIECE).map(bytes)), max_size=5))
 def test_messages_of_any_length_come_in_their_order(messages: list[object]) -> None:
     ours, theirs = Pipe()
     with ours, theirs:
         inbox = Inbox(ours)
-        sender = Thread(target=lambda: [send(theirs, [message]) for message in messages])
+        sender = Thread(target=send_all, args=(theirs, messages))
         sender.start()  # a pipe of Windows holds 8 KiB, so that somebody must read meanwhile
         received = list[object]()
         while len(received) < len(messages):

@@ -67,6 +67,25 @@ with tempfile.TemporaryDirectory() as folder:
             "tests/engine/test_folder.py::test_a_symbolic_link_named_like_ours_is_never_followed",
             "tests/engine/test_folder.py::test_a_marker_that_is_a_symbolic_link_counts_for_nothing",
             "tests/engine/test_folder.py::test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed",
+            "tests/environment/test_filesystem.py::test_symbolic_links_are_resolved",
+            "tests/environment/test_filesystem.py::test_a_folder_of_the_data_volume_of_macos_is_found_on_it",
+        ),
+    ),
+    Gap(
+        "the processor time of another process stands still",
+        """
+import subprocess, sys, time, psutil
+other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+try:
+    time.sleep(1)
+    before = psutil.Process(other.pid).cpu_times()
+    time.sleep(2)
+    sys.exit(psutil.Process(other.pid).cpu_times() != before)
+finally:
+    other.kill()
+""",
+        (
+            "tests/environment/test_foreign.py::test_a_neighbour_that_burns_a_processor_is_seen_and_as_ours_is_not",
         ),
     ),
 )

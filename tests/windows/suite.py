@@ -75,7 +75,15 @@ def _run(wine: Wine, place: Path, room: str, left_out: Sequence[str], logs: Path
     modules = [room] if room.endswith(".py") else _modules(place, room)
     modules = [module for module in modules if module not in left_out]
     name = room.removeprefix("tests/").replace("/", "-").removesuffix(".py")
-    options = ("-v", "-n0", "-p", "no:cacheprovider", "--tb=short", f"--basetemp=C:\\t\\{name}")
+    options = (
+        "-v",
+        "-n0",
+        "-p",
+        "no:cacheprovider",
+        "--tb=short",
+        "-oconsole_output_style=classic",
+        f"--basetemp=C:\\t\\{name}",
+    )
     log = logs / f"{name}.log"
     if not modules:
         return Ran(room, 5, "nothing to run", log)
