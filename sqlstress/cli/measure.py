@@ -35,6 +35,12 @@ def measure(
         with watcher(progress and sys.stderr.isatty()) as observer:
             report = carry_out(study, opening, saver.after_step, observer)
         saver.at_end(report, opening.kept_folder)
+    if stayed := opening.stayed:
+        more = f" and {len(stayed) - 1:,} more" if len(stayed) > 1 else ""
+        complain(
+            f"Warning: {stayed[0]}{more} could not be removed: another program has it open. "
+            "The next measurement in that folder removes it."
+        )
     found = endings(report, strict=strict, saved=saver.saved())
     for ending in found:
         if said := ending.text or ("" if saver.prints else ending.reason):

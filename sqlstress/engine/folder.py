@@ -28,6 +28,7 @@ SLICE = "slice.json"
 _OURS = re.compile(
     "|".join((*file_patterns(), r"sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"))
 )
+_FURTHER = re.compile(r"further-\d+")
 _LOCK_TRIES = 50
 
 
@@ -40,6 +41,8 @@ class RunFolder:
     def __init__(self, parent: Path, keep: bool) -> None:
         self.parent, self.keep = parent, keep
         self.path = parent / f"{PREFIX}{secrets.token_hex(4)}"
+        self.stayed: tuple[Path, ...] = ()
+        """Files of ours that could not be removed on leaving."""
         self._marker: IO[str] | None = None
 
     def __enter__(self) -> RunFolder:
@@ -75,7 +78,8 @@ class RunFolder:
 
     def _remove(self) -> None:
         self._close()
-        remove_ours(self.path)
+        if not remove_ours(self.path):
+            self.stayed = tuple(_ours_in(self.path))
 
     def _close(self) -> None:
         if self._marker:
@@ -108,16 +112,48 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def remove_ours(path: Path) -> bool:
-    """Delete our files in a folder of ours, and the folder when nothing else is in it."""
+    """Delete our files in a folder of ours, and the folder when nothing else is in it.
+
+    The marker stays with a file that can't be deleted, since others have it open: a later start can.
+    """
+    for file in _ours_in(path):
+        with suppress(OSError):
+            remove(file)
     try:
-        for entry in sorted(path.iterdir(), key=lambda entry: entry.name == MARKER):
-            if entry.name == MARKER or _OURS.fullmatch(entry.name):
-                with suppress(OSError):
-                    remove(entry)
+        for inner in _further_in(path):
+            with suppress(OSError):
+                inner.rmdir()
+        if not _ours_in(path):
+            remove(path / MARKER)
         path.rmdir()
     except OSError:
         return False  # it holds something else, or another sqlstress was faster
     return True
+
+
+def further(path: Path) -> Path:
+    """Make one more folder inside one of ours, to go on in when files in it can't be removed."""
+    outer = path.parent if _FURTHER.fullmatch(path.name) else path
+    made = outer / f"further-{len(_further_in(outer)) + 1}"
+    made.mkdir()
+    return made
+
+
+def _further_in(path: Path) -> list[Path]:
+    return [entry for entry in path.iterdir() if _FURTHER.fullmatch(entry.name) and _is_folder(entry)]
+
+
+def _ours_in(path: Path) -> list[Path]:
+    """Return our files in a folder of ours, without its marker."""
+    try:
+        entries = [entry for folder in (path, *_further_in(path)) for entry in folder.iterdir()]
+        return [entry for entry in entries if _OURS.fullmatch(entry.name) and not _is_folder(entry)]
+    except OSError:
+        return []
+
+
+def _is_folder(entry: Path) -> bool:
+    return entry.is_dir() and not entry.is_symlink()
 
 
 def _lock_own(stream: IO[str]) -> None:

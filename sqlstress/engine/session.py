@@ -38,6 +38,7 @@ class Session:
     ) -> None:
         self.cases, self.directory, self.keep, self.command = cases, directory, keep, command
         self.kept_folder: Path | None = None
+        self.stayed: tuple[Path, ...] = ()
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[Bench]:
@@ -56,6 +57,7 @@ class Session:
                 )
                 runner = TrialRunner(folder.path, self.keep, signals, observer, self.cases[0].seed)
                 yield Bench(report, runner)
+            self.stayed = folder.stayed
 
     def _environment(self, folder: Path) -> Environment:
         drivers = dict.fromkeys(case.driver for case in self.cases)

@@ -51,5 +51,9 @@ class Opening(Protocol[B_co]):
     def kept_folder(self) -> Path | None:
         """Where the databases stay; None when they do not, or nothing was opened yet."""
 
+    @property
+    def stayed(self) -> tuple[Path, ...]:
+        """Files that should not have stayed: they could not be removed."""
+
     def opened(self, observer: Observer) -> AbstractContextManager[B_co]:
         """Return what opens a bench: it is closed, and its files are removed, at the end of `with`."""

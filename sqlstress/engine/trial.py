@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlstress.engine.failure import as_failure
+from sqlstress.engine.folder import further
 from sqlstress.engine.guard import Guard, unread
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.pool import Ended, Pool, WorkerFailure
@@ -124,8 +126,21 @@ class TrialRunner:
             return self._examined(case, work, guard, trial, ended), flaw
         finally:
             work.connected()
-            if not self.keep:
-                work.discard()
+            self.discard(work.discard)
+
+    def discard(self, discard: Callable[[], None]) -> None:
+        """Discard files, unless all are kept. What can't be removed does not replace what was measured.
+
+        Windows refuses it while another program has them open: what comes next gets a folder of its own,
+        and what stayed is removed with the run's.
+        """
+        if self.keep:
+            return
+        try:
+            discard()
+        except OSError:
+            with suppress(OSError):
+                self.folder = further(self.folder)
 
     def _examined(self, case: Case, work: Work, guard: Guard, trial: Trial, ended: Sequence[Ended]) -> Trial:
         """Add the verdict, and what else is learned when the workers have ended.

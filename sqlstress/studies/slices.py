@@ -29,8 +29,13 @@ TASTE = ("--duration=50ms", "--warmup=0", "--verify=none")
 PROGRAM = """
 import os, signal, sys, threading, time, _thread
 
+held = os.dup(0)
+nothing = os.open(os.devnull, os.O_RDONLY)
+os.dup2(nothing, 0)
+os.close(nothing)
+
 def end_with_parent():
-    os.read(0, 1)
+    os.read(held, 1)
     while True:
         _thread.interrupt_main(signal.SIGTERM)
         time.sleep(0.05)
@@ -41,7 +46,8 @@ sys.exit(main())
 """
 """sqlstress that stops as if by SIGTERM once nobody holds the other end of its standard input.
 
-Until its command line is there, a SIGTERM of this kind does nothing.
+Until its command line is there, a SIGTERM of this kind does nothing. The workers' standard input is the null
+device: on Windows a process does not get through its start while another one reads from the same pipe.
 """
 
 Measure = Callable[[int, Case, int], Trial]
@@ -69,6 +75,10 @@ class OwnPython:
 
     def __init__(self, cases: Sequence[Case], directory: Path, command: tuple[str, ...]) -> None:
         self._session = Session(tuple(cases), directory, False, command)
+
+    @property
+    def stayed(self) -> tuple[Path, ...]:
+        return self._session.stayed
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
@@ -124,7 +134,7 @@ class Python:
     def _call(self, arguments: list[str], check: Callable[[], None]) -> tuple[int, str]:
         """Return the exit code of the interpreter and what it complained of."""
         theirs, ours = os.pipe()
-        with os.fdopen(ours, "wb"), os.fdopen(theirs, "rb") as held:
+        with os.fdopen(ours, "wb") as hold, os.fdopen(theirs, "rb") as held:
             try:
                 process = subprocess.Popen(
                     [self.name, *arguments],
@@ -141,6 +151,7 @@ class Python:
                 try:
                     return _finished(process, check)
                 except BaseException:
+                    hold.close()
                     _end(process)
                     raise
 
@@ -155,8 +166,10 @@ def _finished(process: subprocess.Popen[str], check: Callable[[], None]) -> tupl
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End a measurement: it removes its databases itself if it is let."""
-    process.terminate()
+    """End a measurement that nobody holds any more: it removes its databases itself if it is let.
+
+    Windows' way to terminate a process would not let it.
+    """
     try:
         process.communicate(timeout=END_S)
     except subprocess.TimeoutExpired:
@@ -179,6 +192,7 @@ class OtherPythons:
     """Opens benches whose slices are whole runs of `sqlstress kv`, each by the Python of its arm."""
 
     kept_folder = None
+    stayed = ()
 
     def __init__(
         self, pythons: tuple[Python, Python], cases: tuple[Case, Case], command: tuple[str, ...]

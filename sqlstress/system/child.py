@@ -43,6 +43,8 @@ def begin_child() -> None:
     Raises EnvironmentFailure when the system allows no thread for that.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "win32":
+        signal.signal(signal.SIGBREAK, signal.SIG_IGN)  # Ctrl-Break goes to all of a console, too
     try:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     except RuntimeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -55,6 +56,8 @@ def lock(stream: IO[Any]) -> None:
 def read_text(path: Path, most: int) -> str:
     """Return the text of a file of `most` bytes or fewer. What has no end, such as a device, is larger.
 
+    It is in UTF-8, or as its byte-order mark says: Windows' editors and PowerShell's `>` write one.
+
     Raises OSError, or ValueError that says what is wrong with it.
     """
     with path.open("rb") as file:
@@ -62,9 +65,14 @@ def read_text(path: Path, most: int) -> str:
     if len(data) > most:
         raise ValueError(f"it is larger than {_size(most)}")
     try:
-        return data.decode("utf-8")
+        return data.decode(_encoding(data))
     except UnicodeDecodeError as error:
         raise ValueError("it is not text") from error
+
+
+def _encoding(data: bytes) -> str:
+    """Return the encoding of bytes; one that knows a mark leaves it out."""
+    return "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
 
 
 def _size(number: int) -> str:

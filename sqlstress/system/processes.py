@@ -40,7 +40,7 @@ class Inbox:
 
         Raises EOFError or OSError when nobody sends any more.
         """
-        while self._pipe.poll():
+        while wait_some([self._pipe], 0.0):
             piece = self._pipe.recv_bytes()
             self._pieces.append(piece[1:])
             if piece[:1] == LAST:
@@ -53,7 +53,10 @@ class Inbox:
 def wait_some(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
     """Return the pipes that have something to read, waiting at most about `timeout_s` for any."""
     groups = [pipes[start : start + GROUP] for start in range(0, len(pipes), GROUP)]
-    return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
+    try:
+        return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
+    except InterruptedError:
+        return []  # on Windows Ctrl-C ends the main thread's wait, though a handler has heard it
 
 
 def start(process: SpawnProcess) -> None:
@@ -134,7 +137,7 @@ def call_apart(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: 
             pulse()
             inbox = Inbox(ours)
             while (answer := inbox.receive()) is None:
-                connection.wait([ours], TICK_S)
+                wait_some([ours], TICK_S)
                 pulse()
         except (EOFError, ConnectionError) as error:
             process.join(GRACE_S)

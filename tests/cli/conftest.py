@@ -66,6 +66,7 @@ class FakeSession:
     cases: tuple[Case, ...] = ()
     directory = Path()
     keep = False
+    stayed: tuple[Path, ...] = ()
     report: Report | BaseException = EXAMPLE
 
     @classmethod
@@ -75,6 +76,7 @@ class FakeSession:
             return carry_out(study, session, save, observer)
         cls.cases, cls.directory, cls.keep = study.cases, session.directory, session.keep
         session.kept_folder = session.directory / "sqlstress-01234567" if session.keep else None
+        session.stayed = cls.stayed
         if isinstance(cls.report, BaseException):
             raise cls.report
         report = replace(cls.report, command=session.command)

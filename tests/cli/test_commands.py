@@ -128,6 +128,18 @@ def test_a_kept_folder_is_told(cli: Cli, session: type[FakeSession]) -> None:
     assert cli("--keep").out.endswith("The databases are kept in sqlstress-01234567.\n")
 
 
+def test_a_file_that_could_not_be_removed_is_told(
+    cli: Cli, session: type[FakeSession], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "stayed", (Path("sqlstress-01234567/kv.db"), Path("kv.db-wal")))
+    said = cli("--quiet")
+    assert (said.code, said.out) == (0, "")
+    assert said.err == (
+        f"Warning: {Path('sqlstress-01234567/kv.db')} and 1 more could not be removed: another program has "
+        "it open. The next measurement in that folder removes it.\n"
+    )
+
+
 # Exit codes
 
 

@@ -14,9 +14,10 @@ from typing import IO
 import pytest
 
 from sqlstress.engine import folder as folders
-from sqlstress.engine.folder import MARKER, RunFolder, remove_abandoned, remove_ours
+from sqlstress.engine.folder import MARKER, RunFolder, further, remove_abandoned, remove_ours
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.system.files import lock
+from tests.held_open import held_open
 
 OURS = ("kv.db", "kv.db-wal", "kv.db-shm", "kv.db-journal", "kv_0.db", "kv_17.db-wal", "sync-0a1b.tmp")
 FOREIGN = ("notes.txt", "kv.db.bak", "my-kv.db", "kv_x.db", "sync-me.tmp", "kv.sqlite")
@@ -296,7 +297,7 @@ def test_a_parent_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
     injected="a `--dir` in which nothing can be made",
     outcome="a message that names it",
 )
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_a_parent_in_which_nothing_can_be_made_says_what_to_do() -> None:
     with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* /proc: .* Choose another --dir"):
         RunFolder(Path("/proc"), keep=False).__enter__()
@@ -366,3 +367,39 @@ def test_a_file_that_is_still_held_is_tried_again(folders_in: Path, monkeypatch:
     monkeypatch.setattr(Path, "unlink", busy)
     monkeypatch.setattr("sqlstress.engine.folder.time.sleep", lambda _: None)
     assert remove_abandoned(folders_in) == [path]
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a database that another program has open when it is to be removed (Windows refuses it)",
+    outcome="the report is kept, the file is named, the next start removes it",
+)
+def test_a_file_that_cannot_be_removed_is_named_and_the_next_start_removes_it(folders_in: Path) -> None:
+    with held_open("kv_0.db"):
+        with RunFolder(folders_in, keep=False) as folder:
+            fill(folder.path, OURS)
+        assert folder.stayed == (folder.path / "kv_0.db",)
+        assert {path.name for path in folder.path.iterdir()} == {"kv_0.db", MARKER}
+        assert remove_abandoned(folders_in) == []
+    assert remove_abandoned(folders_in) == [folder.path]
+    assert list(folders_in.iterdir()) == []
+
+
+def test_a_further_folder_is_removed_with_the_one_that_it_is_in(folders_in: Path) -> None:
+    with RunFolder(folders_in, keep=False) as folder:
+        first = further(folder.path)
+        second = further(first)
+        assert first != second and second.parent == folder.path
+        fill(folder.path, OURS)
+        fill(second, OURS)
+    assert folder.stayed == ()
+    assert list(folders_in.iterdir()) == []
+
+
+def test_foreign_files_in_a_further_folder_are_never_touched(folders_in: Path) -> None:
+    with RunFolder(folders_in, keep=False) as folder:
+        fill(further(folder.path), OURS + FOREIGN)
+        (folder.path / "further-x").mkdir()
+        fill(folder.path / "further-x", OURS)
+    assert {path.name for path in (folder.path / "further-1").iterdir()} == set(FOREIGN)
+    assert {path.name for path in (folder.path / "further-x").iterdir()} == set(OURS)

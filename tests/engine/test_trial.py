@@ -16,8 +16,10 @@ from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 from sqlstress.system.interrupt import StopSignals
+from tests.engine.benches import bench
 from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
 from tests.example_report import example_report
+from tests.held_open import held_open
 
 TRIAL = example_report().runs[0].trials[0]
 
@@ -214,3 +216,15 @@ def test_the_published_scripts_trials_are_not_run_again_however_crowded() -> Non
 def test_a_machine_that_is_always_busy_is_not_waited_for_without_end() -> None:
     runner = Crowded(*[taken(0.9)] * 20)
     assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * PATIENCE + [1] * (6 - PATIENCE)
+
+
+def test_a_database_that_cannot_be_removed_loses_no_trial_and_the_next_one_has_another_folder(
+    tmp_path: Path,
+) -> None:
+    case = Case(ops=20, warmup_s=0.0)
+    runner = bench(tmp_path).runner
+    with held_open("kv.db"):
+        trials = [runner.run(case, index) for index in range(3)]
+    assert [(trial.error, trial.verdict.status) for trial in trials] == [(None, "ok")] * 3
+    held = {str(path.relative_to(tmp_path).as_posix()) for path in tmp_path.rglob("kv.db")}
+    assert held == {"kv.db", "further-1/kv.db", "further-2/kv.db"}

@@ -17,6 +17,7 @@ from sqlstress.report import write_atomically
 from sqlstress.report.saving import is_stream, remove_unfinished
 from sqlstress.system.files import lock
 
+LONGEST_ON_WINDOWS = 260
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX devices, pipes or descriptors")
 
 
@@ -162,6 +163,8 @@ def test_what_nobody_else_may_read_is_private_before_it_is_written(
 @pytest.mark.parametrize("length", [200, 201, 250])
 def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path, length: int) -> None:
     target = tmp_path / ("x" * length)
+    if sys.platform == "win32" and len(str(target)) >= LONGEST_ON_WINDOWS:
+        pytest.skip("paths there are shorter, unless its owner allows long ones")
     for text in ("old", "new"):
         write_atomically(target, text)
     assert [(path, path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()] == [(target, "new")]

@@ -56,6 +56,7 @@ class Opening:
     """Opens a bench, and writes down what became of it."""
 
     kept_folder: Path | None = None
+    stayed: tuple[Path, ...] = ()
 
     def __init__(self) -> None:
         self.told: list[str] = []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 import venv
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sqlstress.engine.observer import NOBODY
@@ -126,5 +128,21 @@ def test_a_slice_that_is_stopped_ends_its_process_and_its_databases(tmp_path: Pa
     with pytest.raises(Interrupted):
         Python(sys.executable, {}, tmp_path).run(["--duration=60s", "-c", "1"], stop)
     assert calls <= 200
-    if sys.platform != "win32":
-        assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_the_workers_of_a_slice_have_nothing_of_the_pipe_that_holds_it(tmp_path: Path) -> None:
+    inputs = list[str]()
+
+    def look() -> None:
+        family = psutil.Process().children(recursive=True)
+        workers = [process for process in family if "--multiprocessing-fork" in process.cmdline()]
+        inputs.extend(str(Path(f"/proc/{process.pid}/fd/0").readlink()) for process in workers)
+        if inputs:
+            raise Interrupted("seen")
+
+    with pytest.raises(Interrupted, match="seen"):
+        Python(sys.executable, {}, tmp_path).run(["--duration=60s", "-c", "1"], look)
+    assert set(inputs) == {os.devnull}
+    assert list(tmp_path.iterdir()) == []

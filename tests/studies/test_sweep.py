@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -108,6 +109,7 @@ def test_a_case_that_failed_is_left_out_of_the_later_passes(scripted: Measure) -
     assert [(len(run.trials), run.error) for run in report.runs] == [(3, None), (0, "no space")]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="what was measured before is the call of Linux")
 def test_the_cost_of_a_sync_is_looked_at_again_when_all_is_measured(scripted: Measure) -> None:
     report, _ = scripted(always, ONE)
     after = report.environment.sync_after

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
+from multiprocessing import Pipe, connection
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.system.processes import call_apart, death, held_back
+from sqlstress.system.processes import call_apart, death, held_back, wait_some
 from tests.conftest import own_processes
 
 PATIENCE_S = 60.0
@@ -30,8 +35,8 @@ def no_pulse() -> None:
         (None, "closed its pipe without a result"),
         (0, "ended with exit code 0 and no result"),
         (1, "ended with exit code 1 and no result"),
-        (-9, "was killed by SIGKILL"),
         (-11, "was killed by SIGSEGV"),
+        (-15, "was killed by SIGTERM"),
         (-40, "was killed by signal 40"),
         (3221225477, "ended with exit code 3221225477 and no result"),
     ],
@@ -73,8 +78,8 @@ def die() -> None:
     os._exit(7)
 
 
-def survive_an_interrupt() -> str:
-    signal.raise_signal(signal.SIGINT)
+def survive(name: str) -> str:
+    signal.raise_signal(signal.Signals[name])
     return "alive"
 
 
@@ -113,8 +118,9 @@ def test_a_death_is_told_instead_of_a_result() -> None:
         call_apart(no_pulse, die)
 
 
-def test_an_interrupt_is_the_parents_to_answer() -> None:
-    assert call_apart(no_pulse, survive_an_interrupt) == "alive"
+@pytest.mark.parametrize("name", ["SIGINT", "SIGBREAK"] if sys.platform == "win32" else ["SIGINT"])
+def test_an_interrupt_is_the_parents_to_answer(name: str) -> None:
+    assert call_apart(no_pulse, survive, name) == "alive"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes can't stop themselves there")
@@ -142,3 +148,31 @@ def test_whoever_is_interrupted_while_waiting_leaves_no_process(tmp_path: Path) 
     with pytest.raises(Interrupted):
         call_apart(interrupt, dawdle, str(begun))
     assert own_processes() == []
+
+
+@pytest.fixture
+def waits_end_by_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let every third wait end as Windows ends the main thread's at Ctrl-C; return those that did so far."""
+    wait, calls, ended = connection.wait, itertools.count(), list[int]()
+
+    def interrupted(pipes: Sequence[Any], timeout: float | None = None) -> list[Any]:
+        if (call := next(calls)) % 3 == 0:
+            ended.append(call)
+            raise InterruptedError(errno.EINTR, "Interrupted function call")
+        return wait(pipes, timeout)
+
+    monkeypatch.setattr(connection, "wait", interrupted)
+    return ended
+
+
+def test_a_wait_that_ctrl_c_ends_has_found_nothing(waits_end_by_ctrl_c: list[int]) -> None:
+    ours, theirs = Pipe()
+    with ours, theirs:
+        theirs.send("here")
+        assert [wait_some([ours], 0.0) for _ in range(2)] == [[], [ours]]
+    assert waits_end_by_ctrl_c == [0]
+
+
+def test_an_answer_survives_waits_that_ctrl_c_ends(waits_end_by_ctrl_c: list[int]) -> None:
+    assert call_apart(no_pulse, bytes, 10_000) == bytes(10_000)
+    assert waits_end_by_ctrl_c

@@ -17,6 +17,12 @@ def test_a_file_of_the_limit_is_read_whole(tmp_path: Path) -> None:
     assert read_text(tmp_path / "file", 100) == "é" * 50
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "file").write_text("[[case]] # é", encoding=encoding)
+    assert read_text(tmp_path / "file", 100) == "[[case]] # é"
+
+
 @pytest.mark.parametrize(
     ("most", "said"),
     [(100, "100 bytes"), (64 << 10, "64 KiB"), (3 << 20, "3 MiB"), ((1 << 20) - 1, "1023 KiB")],

@@ -68,3 +68,17 @@ def test_each_bucket_has_a_file_name_of_its_own() -> None:
     assert file_names(1) == ["kv.db"]
     assert file_names(3) == ["kv_0.db", "kv_1.db", "kv_2.db"]
     assert len(set(file_names(MAX_BUCKETS))) == MAX_BUCKETS
+
+
+def test_a_file_that_cannot_be_looked_at_is_not_called_deleted(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seal = Seal([database])
+    monkeypatch.setattr(Path, "stat", lambda _: fail())
+    assert seal.broken() == "a database file could not be looked at (Too many open files)"
+    with pytest.raises(OSError, match="Too many open files"):
+        seal.exchanged()
+
+
+def fail() -> None:
+    raise OSError(24, "Too many open files")

@@ -62,8 +62,7 @@ class KillStudy:
             self.kills = replace(self.kills, error=error)
         finally:
             database.release()
-            if not bench.runner.keep:
-                database.remove()
+            bench.runner.discard(database.remove)
 
     def _rounds(self, runner: TrialRunner, database: Database) -> Steps:
         case, begun = self.kills.case, time.perf_counter()

@@ -105,8 +105,7 @@ class PowerStudy:
     def _cut(self, runner: TrialRunner, case: Case, count: int, take: Callable[[PowerCuts], None]) -> Steps:
         """Record a run and check so many images of it; `take` is given what has been found by then."""
         recording = record(case, runner.folder, self._device)
-        if not runner.keep:
-            files.remove(case, runner.folder)
+        runner.discard(lambda: files.remove(case, runner.folder))
         found = _recorded(case, recording)
         with load_vfs("image").ImageVfs(self._device) as vfs:
             for image in images(recording.log, count, self._device, f"{case.seed}:images"):

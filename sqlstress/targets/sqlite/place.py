@@ -125,10 +125,18 @@ class Seal:
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
+        """Raises OSError when it can't be told what a file is."""
         self._files = [(path, found) for path in paths if (found := _identity(path))]
 
     def broken(self) -> str | None:
-        """Say which file is another one now, or gone; None when none is."""
+        """Say which file is another one now, or gone, or that it can't be told; None when none is."""
+        try:
+            return self.exchanged()
+        except OSError as error:
+            return f"a database file could not be looked at ({error.strerror})"
+
+    def exchanged(self) -> str | None:
+        """Say the same, or raise OSError where it can't be told."""
         for path, before in self._files:
             now = _identity(path)
             if now != before:
@@ -137,9 +145,9 @@ class Seal:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and the number of a file; None when there is none."""
+    """Return the device and the number of a file; None when there is none. Raises OSError."""
     try:
         found = path.stat()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino

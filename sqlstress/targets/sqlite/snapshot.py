@@ -34,7 +34,7 @@ class SqliteSnapshot:
         self._marks = [(path, self._first_marks(path, pulse)) for path in paths]
 
     def exchanged(self) -> str | None:
-        return self._seal.broken()
+        return self._seal.exchanged()
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
         for path, before in self._marks:

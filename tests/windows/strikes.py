@@ -1,0 +1,52 @@
+"""sqlstress that is stopped as by Ctrl-C when a phase begins: run by Windows' Python.
+
+Usage: python tests/windows/strikes.py PHASE ARGUMENTS OF SQLSTRESS
+
+A console hands Ctrl-C to the C library in a thread of its own, which calls what `signal` has registered:
+that is what happens here. Wine has no console to type in.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlstress.engine.observer import Nobody, Progress
+
+LATER_S = 0.05
+
+
+class Striker(Nobody):
+    """Strikes once, a moment after the phase has begun: the main thread waits by then."""
+
+    def __init__(self, phase: str) -> None:
+        self._phase = phase
+
+    def progress(self, progress: Progress) -> None:
+        self.phase(progress.label.split()[0])
+
+    def phase(self, name: str) -> None:
+        if name == self._phase:
+            self._phase = ""
+            threading.Thread(target=strike, daemon=True).start()
+
+
+def strike() -> None:
+    time.sleep(LATER_S)
+    signal.raise_signal(signal.SIGINT)
+
+
+if __name__ == "__main__":
+    import sqlstress.cli.measure
+    from sqlstress.cli.run_command import run
+
+    @contextmanager
+    def striking(*_: object) -> Iterator[Striker]:
+        yield Striker(sys.argv[1])
+
+    vars(sqlstress.cli.measure)["watcher"] = striking
+    sys.exit(run(sys.argv[2:]))

