@@ -26,6 +26,7 @@ from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.interrupt import StopSignals
+from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
 from sqlstress.targets.place import Place
 
@@ -67,9 +68,16 @@ class TrialRunner:
     """Runs the trials of one measurement: it knows the folder, and gives each trial a salt of its own."""
 
     def __init__(
-        self, folder: Path, keep: bool, signals: StopSignals, observer: Observer, first_salt: int
+        self,
+        folder: Path,
+        keep: bool,
+        signals: StopSignals,
+        observer: Observer,
+        first_salt: int,
+        starter: Starter = SPAWNING,
     ) -> None:
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
+        self.starter = starter
         self.case_number = 0
         self.salt = first_salt
         """What the trial before began with: the next one has the next number, or one of those after it."""
@@ -162,7 +170,7 @@ class TrialRunner:
     def _measure(
         self, case: Case, index: int, work: Work, place: Place, extra_s: float
     ) -> tuple[Trial, Flaw | None, list[Ended]]:
-        with Pool(case, place, self.salt, work.shared, work.companions) as pool:
+        with Pool(case, place, self.salt, work.shared, work.companions, self.starter) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
             window = None

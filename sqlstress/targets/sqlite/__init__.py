@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlstress.report import SqliteBuild
     from sqlstress.report.case import Case
 
-__all__ = ["DESCRIPTORS", "FILES", "STORES", "describe", "explain", "foresees", "open_place"]
+__all__ = ["DESCRIPTORS", "FILES", "STORES", "describe", "explain", "foresees", "open_place", "preload"]
 
 STORES = True
 FILES: str | None = r"kv(_\d+)?\.db(-wal|-shm|-journal)?"
@@ -27,6 +27,10 @@ that filled a database one stays, as long as another connection keeps its WAL.
 
 def open_place(case: Case, where: Path) -> SqlitePlace:
     return SqlitePlace(case, where)
+
+
+def preload(driver: str) -> tuple[str, ...]:
+    return "sqlstress.targets.sqlite.keyvalue", DRIVERS[driver]
 
 
 def foresees(error: Exception) -> bool:

@@ -1,0 +1,141 @@
+"""Processes of ours that are forked by one that has imported what they need: they begin at once.
+
+That process, the server, belongs to one measurement, so that it has that one's environment, limits and
+streams. It is not multiprocessing's own, which lasts as long as the program, is shared with everybody in it,
+and listens at a file that a killed program leaves behind.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from multiprocessing import connection, forkserver, get_context, reduction, spawn, util
+from multiprocessing.context import SpawnProcess, set_spawning_popen
+from multiprocessing.popen_forkserver import Popen
+from multiprocessing.process import BaseProcess
+from typing import Any, Self
+
+from sqlstress.system import processes
+from sqlstress.system.forking import serve
+
+assert sys.platform != "win32"
+
+END_S = 2.0
+LOST = 255
+"""The exit code of a process whose server has ended, and it along; multiprocessing has the same."""
+
+
+class ForkServer:
+    """Forks processes from one that has imported these modules; leaves none when the block ends."""
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._modules = tuple(modules)
+        self._channel: socket.socket | None = None
+        self._process: SpawnProcess | None = None
+
+    def __enter__(self) -> Self:
+        with suppress(OSError):  # it is tried again when a process is wanted
+            self._begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
+        """Start a process. Raises OSError."""
+        process = _ForkedProcess(target=main, args=args, daemon=True)
+        token = _SERVER.set(self)
+        try:
+            processes.start(process)
+        finally:
+            _SERVER.reset(token)
+        return process
+
+    def fork(self, descriptors: Sequence[int]) -> None:
+        """Fork a process that inherits these descriptors of ours. Raises OSError."""
+        if not self._process or not self._process.is_alive():
+            self._end()
+            self._begin()
+        assert self._channel
+        reduction.sendfds(self._channel, descriptors)
+
+    def _begin(self) -> None:
+        self._channel, theirs = socket.socketpair()
+        with theirs:
+            self._process = get_context("spawn").Process(
+                target=serve, args=(theirs, self._modules), daemon=True
+            )
+            processes.start(self._process)
+
+    def _end(self) -> None:
+        if self._channel:
+            self._channel.close()
+        if self._process:
+            self._process.join(END_S)
+            self._process.kill()
+            self._process.join()
+        self._channel = self._process = None
+
+
+_SERVER: ContextVar[ForkServer] = ContextVar("server")
+"""Who forks the process that is just being started."""
+
+
+class _ForkedProcess(BaseProcess):
+    _start_method = "spawn"
+
+    @staticmethod
+    def _Popen(process: BaseProcess) -> _Forked:
+        return _Forked(process)
+
+
+class _Forked(Popen):
+    """A running process, as multiprocessing needs to know it."""
+
+    def _launch(self, process: BaseProcess) -> None:
+        told = io.BytesIO()
+        set_spawning_popen(self)
+        try:
+            reduction.dump(spawn.get_preparation_data(process.name), told)
+            reduction.dump(process, told)
+        finally:
+            set_spawning_popen(None)
+        task, ours = os.pipe()
+        self.sentinel, status = os.pipe()
+        # The process takes it for our end when it can read no more: `ours` stays open as long as we live.
+        self.finalizer = util.Finalize(self, util.close_fds, (ours, self.sentinel))
+        try:
+            _SERVER.get().fork([task, status, *self._fds])
+        finally:
+            util.close_fds(task, status)
+        self.pid = self._read()
+        if self.pid < 0:
+            raise OSError(-self.pid, os.strerror(-self.pid))
+        with open(ours, "wb", closefd=False) as stream:
+            stream.write(told.getbuffer())
+        os.set_blocking(self.sentinel, False)
+
+    def _read(self) -> int:
+        try:
+            return forkserver.read_signed(self.sentinel)
+        except EOFError as error:
+            raise OSError(errno.EPIPE, "the process that forks it has ended") from error
+
+    def poll(self, flag: int = os.WNOHANG) -> int | None:
+        """Return the exit code; None while it runs."""
+        if self.returncode is None:
+            if flag != os.WNOHANG:
+                connection.wait([self.sentinel])
+            try:
+                self.returncode = forkserver.read_signed(self.sentinel)
+            except BlockingIOError:
+                return None
+            except (OSError, EOFError):
+                self.returncode = LOST
+        return self.returncode
