@@ -83,19 +83,21 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start every process."""
+        """Start every process. Raises WorkerFailure."""
         self.started_ns = time.perf_counter_ns()
         mains: list[tuple[Callable[..., None], Job | Errand]] = [(worker.main, job) for job in self._jobs]
         mains += [(companion.main, errand) for errand in self._errands]
-        for number, (main, task) in enumerate(mains, 1):
-            try:
+        number = 0
+        try:
+            for number, (main, task) in enumerate(mains, 1):
                 self._start(number, main, task)
-            except OSError as error:
-                raise WorkerFailure(
-                    f"cannot start process {number} of {len(mains)}: {error.strerror}. "
-                    "Lower --concurrency, or close other programs."
-                ) from error
-            pulse()
+                pulse()
+            self.pids()  # of a process that could not be forked there is none
+        except OSError as error:
+            raise WorkerFailure(
+                f"cannot start process {number} of {len(mains)}: {error.strerror}. "
+                "Lower --concurrency, or close other programs."
+            ) from error
 
     def _start(self, number: int, main: Callable[..., None], task: Job | Errand) -> None:
         ours, theirs = open_pipe()

@@ -12,6 +12,7 @@ import io
 import os
 import socket
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -27,6 +28,10 @@ from sqlstress.system.forking import serve
 assert sys.platform != "win32"
 
 END_S = 2.0
+AHEAD = 16
+"""So many processes are asked for before the first of them has to be there: on a busy machine we would else
+wait for our turn, and the server for its own, with each of them. Their descriptors are under way meanwhile, of
+which a system bears some hundreds."""
 LOST = 255
 """The exit code of a process whose server has ended, and it along; multiprocessing has the same."""
 
@@ -38,6 +43,7 @@ class ForkServer:
         self._modules = tuple(modules)
         self._channel: socket.socket | None = None
         self._process: SpawnProcess | None = None
+        self._ahead: deque[BaseProcess] = deque()
 
     def __enter__(self) -> Self:
         with suppress(OSError):  # it is tried again when a process is wanted
@@ -55,6 +61,9 @@ class ForkServer:
             processes.start(process)
         finally:
             _SERVER.reset(token)
+        self._ahead.append(process)
+        if len(self._ahead) > AHEAD:
+            self._ahead.popleft().ident  # noqa: B018
         return process
 
     def fork(self, descriptors: Sequence[int]) -> None:
@@ -98,6 +107,9 @@ class _ForkedProcess(BaseProcess):
 class _Forked(Popen):
     """A running process, as multiprocessing needs to know it."""
 
+    _id: int | None = None
+    """As it was told; or minus the number of the error that kept it from being forked."""
+
     def _launch(self, process: BaseProcess) -> None:
         told = io.BytesIO()
         set_spawning_popen(self)
@@ -114,28 +126,38 @@ class _Forked(Popen):
             _SERVER.get().fork([task, status, *self._fds])
         finally:
             util.close_fds(task, status)
-        self.pid = self._read()
-        if self.pid < 0:
-            raise OSError(-self.pid, os.strerror(-self.pid))
+        os.set_blocking(self.sentinel, False)
         with open(ours, "wb", closefd=False) as stream:
             stream.write(told.getbuffer())
-        os.set_blocking(self.sentinel, False)
 
-    def _read(self) -> int:
-        try:
-            return forkserver.read_signed(self.sentinel)
-        except EOFError as error:
-            raise OSError(errno.EPIPE, "the process that forks it has ended") from error
+    @property
+    def pid(self) -> int:  # type: ignore[override]
+        """Its id, as soon as it is forked. Raises OSError when it could not be."""
+        while self.poll() is None and self._id is None:
+            connection.wait([self.sentinel])
+        if self._id is None:
+            raise OSError(errno.EPIPE, "the process that forks it has ended")
+        if self._id < 0:
+            raise OSError(-self._id, os.strerror(-self._id))
+        return self._id
 
     def poll(self, flag: int = os.WNOHANG) -> int | None:
         """Return the exit code; None while it runs."""
-        if self.returncode is None:
-            if flag != os.WNOHANG:
-                connection.wait([self.sentinel])
+        while self.returncode is None:
             try:
-                self.returncode = forkserver.read_signed(self.sentinel)
+                told = forkserver.read_signed(self.sentinel)
             except BlockingIOError:
-                return None
+                if flag == os.WNOHANG:
+                    break
+                connection.wait([self.sentinel])
             except (OSError, EOFError):
                 self.returncode = LOST
+            else:
+                self._take(told)
         return self.returncode
+
+    def _take(self, told: int) -> None:
+        if self._id is None:
+            self._id = told
+        else:
+            self.returncode = told
