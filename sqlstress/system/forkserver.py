@@ -90,6 +90,7 @@ class ForkServer:
             self._process.kill()
             self._process.join()
         self._channel = self._process = None
+        self._ahead.clear()
 
 
 _SERVER: ContextVar[ForkServer] = ContextVar("server")

@@ -269,7 +269,7 @@ def test_who_does_not_heed_is_terminated_and_then_killed(
 ) -> None:
     pool, _, _ = waiting
     for name in ("terminate", "kill"):
-        monkeypatch.setattr(f"multiprocessing.context.SpawnProcess.{name}", getattr(Stubborn, name))
+        monkeypatch.setattr(f"multiprocessing.process.BaseProcess.{name}", getattr(Stubborn, name))
     process: Any = Stubborn(heeds)
     pool._processes = [process]
     pool.end()
