@@ -55,7 +55,9 @@ class Session:
                     environment=self._environment(folder.path),
                 )
                 with starting.opened(preload.modules(self.cases)) as starter:
-                    runner = TrialRunner(folder.path, self.keep, signals, observer, self.cases[0].seed, starter)
+                    runner = TrialRunner(
+                        folder.path, self.keep, signals, observer, self.cases[0].seed, starter
+                    )
                     yield Bench(report, runner)
 
     def _environment(self, folder: Path) -> Environment:

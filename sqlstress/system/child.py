@@ -28,7 +28,7 @@ Linux takes whole what is smaller than half a socket's buffer, Windows every mes
 MORE, LAST = b"+", b"."
 """How a piece begins."""
 LIFELINES: list[int] = []
-"""Descriptors that can be read from when this process has to end: of one that was forked, by its server's end."""
+"""Descriptors that can be read from when this process has to end: where it was forked, the server's end."""
 
 
 def send(pipe: Pipe, message: Any) -> None:

@@ -33,8 +33,8 @@ def serve(channel: socket.socket, modules: Sequence[str]) -> None:
             import_module(name)
     gc.collect()
     gc.freeze()  # else the first collection in each child would copy all of it
-    with channel:
-        _Server(channel).run()
+    _Server(channel).run()
+    os._exit(0)  # there is nothing to be tidied up
 
 
 class _Server:
@@ -64,7 +64,7 @@ class _Server:
                 self._fork(*descriptors)
 
     def _fork(self, task: int, status: int, *inherited: int) -> None:
-        """Fork a process that reads from `task` what it is to do; write its id, or minus an error's number."""
+        """Fork a process that reads its task; write its id to `status`, or minus an error's number."""
         try:
             pid = os.fork()
         except OSError as error:
@@ -91,7 +91,7 @@ class _Server:
             for descriptor in (self._alive, self._ended, self._wake, *self._status.values()):
                 os.close(descriptor)
             child.LIFELINES.append(self._lifeline)
-            forkserver._forkserver._inherited_fds = list(inherited)
+            vars(forkserver._forkserver)["_inherited_fds"] = list(inherited)
             code = spawn._main(task, os.dup(task))
         except BaseException:
             sys.excepthook(*sys.exc_info())

@@ -16,9 +16,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from multiprocessing import connection, forkserver, get_context, reduction, spawn, util
+from multiprocessing import connection, forkserver, get_context, popen_forkserver, reduction, spawn, util
 from multiprocessing.context import SpawnProcess, set_spawning_popen
-from multiprocessing.popen_forkserver import Popen
 from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
@@ -29,9 +28,9 @@ assert sys.platform != "win32"
 
 END_S = 2.0
 AHEAD = 16
-"""So many processes are asked for before the first of them has to be there: on a busy machine we would else
-wait for our turn, and the server for its own, with each of them. Their descriptors are under way meanwhile, of
-which a system bears some hundreds."""
+"""So many processes are asked for before the first of them has to be there: on a busy machine we would
+else wait for our turn, and the server for its own, with each of them. Their descriptors are under way
+meanwhile, of which a system bears some hundreds."""
 LOST = 255
 """The exit code of a process whose server has ended, and it along; multiprocessing has the same."""
 
@@ -66,7 +65,7 @@ class ForkServer:
             self._ahead.popleft().ident  # noqa: B018
         return process
 
-    def fork(self, descriptors: Sequence[int]) -> None:
+    def fork(self, descriptors: list[int]) -> None:
         """Fork a process that inherits these descriptors of ours. Raises OSError."""
         if not self._process or not self._process.is_alive():
             self._end()
@@ -105,9 +104,11 @@ class _ForkedProcess(BaseProcess):
         return _Forked(process)
 
 
-class _Forked(Popen):
+class _Forked(popen_forkserver.Popen):
     """A running process, as multiprocessing needs to know it."""
 
+    _fds: list[int]
+    """What it inherits."""
     _id: int | None = None
     """As it was told; or minus the number of the error that kept it from being forked."""
 
@@ -122,11 +123,11 @@ class _Forked(Popen):
         task, ours = os.pipe()
         self.sentinel, status = os.pipe()
         # The process takes it for our end when it can read no more: `ours` stays open as long as we live.
-        self.finalizer = util.Finalize(self, util.close_fds, (ours, self.sentinel))
+        self.finalizer = util.Finalize(self, _close, (ours, self.sentinel))
         try:
             _SERVER.get().fork([task, status, *self._fds])
         finally:
-            util.close_fds(task, status)
+            _close(task, status)
         os.set_blocking(self.sentinel, False)
         with open(ours, "wb", closefd=False) as stream:
             stream.write(told.getbuffer())
@@ -162,3 +163,8 @@ class _Forked(Popen):
             self._id = told
         else:
             self.returncode = told
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

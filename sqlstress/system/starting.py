@@ -1,4 +1,4 @@
-"""How processes of ours are started: forked by one that has imported what they need, or spawned on Windows."""
+"""How processes of ours are started: forked by one that has imported what they need; on Windows spawned."""
 
 from __future__ import annotations
 
