@@ -12,7 +12,7 @@ from typing import Any, Self
 from sqlstress.engine import companion, worker
 from sqlstress.engine.companion import Errand, Observed
 from sqlstress.engine.tally import Window
-from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
+from sqlstress.engine.worker import CALL, DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
@@ -124,11 +124,18 @@ class Pool:
                 failed.append(Ended(number, reason="its clock is not the parent's"))
         return failed
 
+    def call(self) -> None:
+        """Ask every process whether it is there: each is ready once more, as soon as it could hear of it."""
+        self._tell(CALL)
+
     def go(self, window: Window) -> None:
         """Tell every process the window."""
+        self._tell(window)
+
+    def _tell(self, message: Any) -> None:
         for pipe in self._pipes:
             try:
-                pipe.send(window)
+                pipe.send(message)
             except OSError:
                 pass  # it died meanwhile; gathering the results says so
 

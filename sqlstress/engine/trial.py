@@ -182,7 +182,8 @@ class TrialRunner:
             work.connected()
             start_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
             if window is None:
-                window = plan_window(case, time.perf_counter_ns(), extra_s)
+                answer_s = self._answer_s(case, pool)
+                window = plan_window(case, time.perf_counter_ns(), answer_s, extra_s)
                 pool.go(window)
             self.observer.phase("measuring")
             standstill = Standstill()
@@ -206,6 +207,13 @@ class TrialRunner:
         failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)
         if failed:
             raise WorkerFailure(f"{pool.name(failed[0].worker)} could not start: {failed[0].reason}")
+
+    def _answer_s(self, case: Case, pool: Pool) -> float:
+        """Return how long it takes here and now until each process has heard something, in seconds."""
+        begun = time.perf_counter_ns()
+        pool.call()
+        self._wait_ready(case, pool)
+        return (time.perf_counter_ns() - begun) / NS_PER_S
 
     def _wait(self) -> None:
         self.signals.check()

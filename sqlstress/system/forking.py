@@ -93,6 +93,8 @@ class _Server:
             child.LIFELINES.append(self._lifeline)
             vars(forkserver._forkserver)["_inherited_fds"] = list(inherited)
             code = spawn._main(task, os.dup(task))
+        except EOFError:
+            pass  # whoever asked for it has ended
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:

@@ -21,8 +21,7 @@ from multiprocessing.context import SpawnProcess, set_spawning_popen
 from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
-from sqlstress.system import processes
-from sqlstress.system.forking import serve
+from sqlstress.system import forking, processes
 
 assert sys.platform != "win32"
 
@@ -77,7 +76,7 @@ class ForkServer:
         self._channel, theirs = socket.socketpair()
         with theirs:
             self._process = get_context("spawn").Process(
-                target=serve, args=(theirs, self._modules), daemon=True
+                target=forking.serve, args=(theirs, self._modules), daemon=True
             )
             processes.start(self._process)
 
