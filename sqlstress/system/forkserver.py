@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import errno
 import io
+import math
 import os
 import socket
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -128,7 +130,8 @@ class _Forked(popen_forkserver.Popen):
         finally:
             _close(task, status)
         os.set_blocking(self.sentinel, False)
-        with open(ours, "wb", closefd=False) as stream:
+        # One that could not be forked reads nothing; its id says so.
+        with suppress(BrokenPipeError), open(ours, "wb", closefd=False) as stream:
             stream.write(told.getbuffer())
 
     @property
@@ -142,19 +145,23 @@ class _Forked(popen_forkserver.Popen):
             raise OSError(-self._id, os.strerror(-self._id))
         return self._id
 
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Return the exit code; None while it runs, after so many seconds."""
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        # The first thing to be read is its id: that there is something says not that it has ended.
+        while self.poll() is None and (left := until - time.monotonic()) > 0:
+            connection.wait([self.sentinel], None if timeout is None else left)
+        return self.returncode
+
     def poll(self, flag: int = os.WNOHANG) -> int | None:
         """Return the exit code; None while it runs."""
         while self.returncode is None:
             try:
-                told = forkserver.read_signed(self.sentinel)
+                self._take(forkserver.read_signed(self.sentinel))
             except BlockingIOError:
-                if flag == os.WNOHANG:
-                    break
-                connection.wait([self.sentinel])
+                break
             except (OSError, EOFError):
                 self.returncode = LOST
-            else:
-                self._take(told)
         return self.returncode
 
     def _take(self, told: int) -> None:
