@@ -170,7 +170,8 @@ class TrialRunner:
     def _measure(
         self, case: Case, index: int, work: Work, place: Place, extra_s: float
     ) -> tuple[Trial, Flaw | None, list[Ended]]:
-        with Pool(case, place, self.salt, work.shared, work.companions, self.starter) as pool:
+        starter = SPAWNING if face_of(case).whole_script else self.starter
+        with Pool(case, place, self.salt, work.shared, work.companions, starter) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
             window = None

@@ -18,8 +18,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from multiprocessing import connection, forkserver, get_context, popen_forkserver, reduction, spawn, util
-from multiprocessing.context import SpawnProcess, set_spawning_popen
+from multiprocessing import connection, forkserver, popen_forkserver, reduction, spawn, util
+from multiprocessing.context import set_spawning_popen
 from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
@@ -40,9 +40,10 @@ class ForkServer:
     """Forks processes from one that has imported these modules; leaves none when the block ends."""
 
     def __init__(self, modules: Sequence[str]) -> None:
-        self._modules = tuple(modules)
+        # What it forks is told to be a process of a class that is defined here.
+        self._modules = (__name__, *modules)
         self._channel: socket.socket | None = None
-        self._process: SpawnProcess | None = None
+        self._process: BaseProcess | None = None
         self._ahead: deque[BaseProcess] = deque()
 
     def __enter__(self) -> Self:
@@ -77,10 +78,7 @@ class ForkServer:
     def _begin(self) -> None:
         self._channel, theirs = socket.socketpair()
         with theirs:
-            self._process = get_context("spawn").Process(
-                target=forking.serve, args=(theirs, self._modules), daemon=True
-            )
-            processes.start(self._process)
+            self._process = processes.SPAWNING.start(forking.serve, (theirs, self._modules))
 
     def _end(self) -> None:
         if self._channel:

@@ -11,8 +11,11 @@ from sqlstress.system.processes import SPAWNING, Starter
 
 @contextmanager
 def opened(modules: Sequence[str]) -> Iterator[Starter]:
-    """Yield what starts processes that need these modules, for as long as the block lasts."""
-    if sys.platform == "win32":
+    """Yield what starts processes that need these modules, for as long as the block lasts.
+
+    Where there are none, they are spawned.
+    """
+    if sys.platform == "win32" or not modules:
         yield SPAWNING
     else:
         from sqlstress.system.forkserver import ForkServer

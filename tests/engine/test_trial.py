@@ -47,9 +47,9 @@ def test_a_late_trial_is_given_a_longer_warm_up_and_the_same_window() -> None:
     assert longer.closes_ns - longer.opens_ns == 2 * NS_PER_S
 
 
-def test_who_wants_no_warm_up_is_given_none() -> None:
-    window = plan_window(Case(warmup_s=0.0), 0, 0.1, extra_s=1.5)
-    assert window.opens_ns == window.starts_ns
+def test_who_wants_no_warm_up_is_given_none_but_told_earlier() -> None:
+    late, window = (plan_window(Case(warmup_s=0.0), 0, 0.1, extra_s) for extra_s in (0.0, 1.5))
+    assert window.opens_ns == window.starts_ns == late.starts_ns + 1_500 * NS_PER_MS
 
 
 @pytest.mark.parametrize(

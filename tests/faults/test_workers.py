@@ -245,7 +245,7 @@ def test_without_the_process_that_forks_them_workers_end_and_the_next_case_runs(
         code, _, errors = command.finish()
     failed, following = saved_report(tmp_path).runs
     assert code == 4
-    assert "worker 1 ended with exit code 255 and no result, and 2 more." in errors
+    assert re.search(r"worker \d ended with exit code 255 and no result", errors)
     assert (failed.verdict.status, following.error, following.verdict.status) == ("ok", None, "ok")
     assert left(tmp_path) == ["report.json"]
 
