@@ -69,7 +69,8 @@ class Course:
 
 def _workers(parent: psutil.Process, known: set[int]) -> list[psutil.Process]:
     """Return the workers; those that are known need not be asked for their command lines again."""
-    found = [child for child in parent.children() if child.pid in known or is_worker(child)]
+    children = parent.children(recursive=True)
+    found = [child for child in children if child.pid in known or is_worker(child, parent)]
     known.update(child.pid for child in found)
     return found
 

@@ -2,9 +2,10 @@
 
     python -m benchmarks memory --concurrency 1,8
 
-Memory is that of the largest worker: sampled from outside, and as the report has it. The time is taken
-from outside, without the proof: from starting the command to its end, less the window. It therefore
-holds the warm-up and the clean-up, and is never too short.
+Memory is that of the largest worker: sampled from outside, and as the report has it. The processes' start
+is the report's: from the first one asked for until all are connected. The other time is taken from outside,
+without the proof: from starting the command to its end, less the window. It therefore holds the warm-up and
+the clean-up, and is never too short.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from dataclasses import replace
 
 from benchmarks.bench import Bench
 from benchmarks.pairs import measure
-from benchmarks.results import Comparison, Plan, Row, Task
+from benchmarks.results import AT_MOST, Comparison, Plan, Row, Task
 from benchmarks.tool import ToolCase
 from benchmarks.watch import PeakMemory
 
 TITLE = "memory of a worker, and time to the first measured operation"
-CONCURRENCY = (1, 8, 64)
+CONCURRENCY = (1, 8, 64, 256)
+READY_S = {64: 0.5, 256: 2.0}
+"""Until so many processes are connected, on two cores."""
+SHARE_MIB = 5.0
 MIB = 1 << 20
+SHARE, START = "worker's share MiB", "processes' start s"
 
 
 def plan(bench: Bench) -> Plan:
@@ -27,7 +32,8 @@ def plan(bench: Bench) -> Plan:
     options = bench.options
     notes = (
         "50/50, WAL, synchronous full. Median (smallest-largest) of the repeats. Memory: the largest "
-        "resident set among the workers, pages that they share included. Time: command to end less the "
+        "resident set among the workers, pages that they share included; a worker's share: each such page "
+        "counted as a part (PSS). Time: command to end less the "
         f"window, so with the warm-up ({options.warmup_s:g} s) and the clean-up.",
     )
     concurrency = options.concurrency or CONCURRENCY
@@ -49,7 +55,10 @@ def _row(bench: Bench, labels: dict[str, str], case: ToolCase) -> Row:
     }
     found = measure(arms, bench.options.repeats)
     values = {name: [seen[name] for seen in rounds] for rounds in found.values() for name in rounds[0]}
-    comparisons = tuple(Comparison(name, tuple(by_round)) for name, by_round in values.items())
+    targets = {START: READY_S.get(case.concurrency), SHARE: SHARE_MIB}
+    comparisons = tuple(
+        Comparison(name, tuple(by_round), targets.get(name), AT_MOST) for name, by_round in values.items()
+    )
     return Row(labels, {}, comparisons, values)
 
 
@@ -59,6 +68,7 @@ def _watched(bench: Bench, case: ToolCase, index: int) -> dict[str, float]:
     told = [worker.peak_memory_bytes or 0 for worker in outcome.trial.workers]
     return {
         "worker MiB": max(memory.workers.values()) / MIB,
+        SHARE: max(memory.shares.values()) / MIB,
         "worker MiB, as reported": max(told) / MIB,
         "parent MiB": memory.parent / MIB,
     }
@@ -67,6 +77,6 @@ def _watched(bench: Bench, case: ToolCase, index: int) -> dict[str, float]:
 def _started(bench: Bench, case: ToolCase, index: int) -> dict[str, float]:
     outcome = bench.tool.measure(case, bench.seed(index))
     return {
-        "processes' start s": outcome.trial.start_s or 0.0,
+        START: outcome.trial.start_s or 0.0,
         "to first operation s": outcome.wall_s - case.duration_s,
     }

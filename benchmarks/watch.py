@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,9 @@ class PeakMemory:
     parent: int = 0
     workers: dict[int, int] = field(default_factory=dict)
     """By process id."""
+    shares: dict[int, int] = field(default_factory=dict)
+    """The same, where what several processes share counts in each for its part; on macOS and Windows what it
+    shares with nobody."""
 
     @contextmanager
     def watching(self, pid: int) -> Iterator[None]:
@@ -44,20 +48,27 @@ class PeakMemory:
         while not ended.wait(EVERY_S):
             try:
                 self.parent = max(self.parent, parent.memory_info().rss)
-                children = parent.children()
+                children = parent.children(recursive=True)
             except psutil.Error:
                 return
             for child in children:
-                self._sample(child)
+                self._sample(child, parent)
 
-    def _sample(self, child: psutil.Process) -> None:
+    def _sample(self, child: psutil.Process, parent: psutil.Process) -> None:
         try:
-            if child.pid in self.workers or is_worker(child):
-                self.workers[child.pid] = max(self.workers.get(child.pid, 0), child.memory_info().rss)
+            if child.pid in self.workers or is_worker(child, parent):
+                known = child.memory_full_info()
+                share = getattr(known, "pss", known.uss)
+                self.workers[child.pid] = max(self.workers.get(child.pid, 0), known.rss)
+                self.shares[child.pid] = max(self.shares.get(child.pid, 0), share)
         except psutil.Error:
             return  # it has ended meanwhile
 
 
-def is_worker(child: psutil.Process) -> bool:
-    """Return whether a child is one that was spawned: multiprocessing has a helper of its own beside them."""
-    return "spawn_main" in " ".join(child.cmdline())
+def is_worker(child: psutil.Process, parent: psutil.Process) -> bool:
+    """Return whether a process below a command is its worker: what it spawned, or what that has forked.
+
+    multiprocessing has a helper of its own beside them.
+    """
+    ours = "spawn_main" in " ".join(child.cmdline())
+    return ours and (sys.platform == "win32" or child.ppid() != parent.pid)

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 SYNCS = 8
-LEAD_S = 0.1
-"""A worker that hears of the window too late is waited for, and the trial tried again."""
 
 
 def changes() -> list[tuple[dict[str, Any], str, object]]:
-    """Return what is to be changed: few samples of what a sync costs, a window that soon begins.
+    """Return what is to be changed: few samples of what a sync costs.
 
     And no trial is run again since the tests beside it took the processors.
     """
-    from sqlstress.engine import trial, window
+    from sqlstress.engine import trial
     from sqlstress.environment import synccost
 
-    return [(vars(synccost), "MOST", SYNCS), (vars(window), "LEAD_S", LEAD_S), (vars(trial), "PATIENCE", 0)]
+    return [(vars(synccost), "MOST", SYNCS), (vars(trial), "PATIENCE", 0)]
 
 
 def make_brief() -> None:

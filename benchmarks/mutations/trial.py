@@ -27,6 +27,8 @@ from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.place import SqlitePlace
 
+ANSWER_S = 0.05
+"""So long the workers may take to hear of the window."""
 READY_S = 60.0
 TRANSACTIONS = 60
 """Acknowledged transactions after which writers are killed."""
@@ -117,7 +119,7 @@ def work_on(
         if failed := pool.wait_ready(READY_S, nothing):
             raise RuntimeError(str(failed))
         work.connected()
-        pool.go(plan_window(case, time.perf_counter_ns()))
+        pool.go(plan_window(case, time.perf_counter_ns(), ANSWER_S))
         during(pool)
         ended = pool.gather(READY_S, nothing)
         seen, problem = pool.dismiss(READY_S, nothing)

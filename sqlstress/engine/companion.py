@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import Companion
-from sqlstress.engine.tally import Window
-from sqlstress.engine.worker import DISMISSED, STOP, Ready, fail, wait_until
+from sqlstress.engine.worker import DISMISSED, STOP, await_window, fail, wait_until
 from sqlstress.statistics.series import Series
 from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
@@ -51,8 +49,7 @@ def main(errand: Errand, pipe: Pipe) -> None:
         begin_child()
         place = open_place(errand.case, errand.where)
         companion: Companion = named(errand.target)(errand.case, place, errand.shared)
-        send(pipe, Ready(time.perf_counter_ns()))
-        window: Window = pipe.recv()
+        window = await_window(pipe)
         wait_until(window.starts_ns)
         series = companion.run(window, lambda: bool(words[STOP] or words[DISMISSED]))
         companion.close()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
-from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing import Pipe as open_pipe
+from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
 from sqlstress.engine import companion, worker
 from sqlstress.engine.companion import Errand, Observed
 from sqlstress.engine.tally import Window
-from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
+from sqlstress.engine.worker import CALL, DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
@@ -20,7 +20,7 @@ from sqlstress.statistics.series import Series
 from sqlstress.system import processes
 from sqlstress.system.child import Pipe
 from sqlstress.system.plain import plain
-from sqlstress.system.processes import Inbox, wait_some
+from sqlstress.system.processes import SPAWNING, Inbox, Starter, wait_some
 from sqlstress.system.pulse import Pulse
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.place import Place
@@ -49,9 +49,16 @@ class Pool:
     """Worker processes 1 to the case's concurrency, and their companions, which have the next numbers."""
 
     def __init__(
-        self, case: Case, place: Place, salt: int, shared: tuple[Any, ...], companions: Sequence[str] = ()
+        self,
+        case: Case,
+        place: Place,
+        salt: int,
+        shared: tuple[Any, ...],
+        companions: Sequence[str] = (),
+        starter: Starter = SPAWNING,
     ) -> None:
         self.case = case
+        self._starter = starter
         self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
         self._words = memoryview(self.counters).cast("B").cast("q")
         experiment = face_of(case)
@@ -64,7 +71,7 @@ class Pool:
             Errand(name, experiment.companions[name], plain(case), place.where, self.counters, shared)
             for name in companions
         ]
-        self._processes: list[SpawnProcess] = []
+        self._processes: list[BaseProcess] = []
         self._pipes: dict[Pipe, int] = {}
         self._inboxes: dict[Pipe, Inbox] = {}
         self.started_ns = 0
@@ -76,30 +83,27 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start every process."""
-        context = get_context("spawn")
+        """Start every process. Raises WorkerFailure."""
         self.started_ns = time.perf_counter_ns()
         mains: list[tuple[Callable[..., None], Job | Errand]] = [(worker.main, job) for job in self._jobs]
         mains += [(companion.main, errand) for errand in self._errands]
-        for number, (main, task) in enumerate(mains, 1):
-            try:
-                self._start(context, number, main, task)
-            except OSError as error:
-                raise WorkerFailure(
-                    f"cannot start process {number} of {len(mains)}: {error.strerror}. "
-                    "Lower --concurrency, or close other programs."
-                ) from error
-            pulse()
+        number = 0
+        try:
+            for number, (main, task) in enumerate(mains, 1):
+                self._start(number, main, task)
+                pulse()
+            self.pids()  # of a process that could not be forked there is none
+        except OSError as error:
+            raise WorkerFailure(
+                f"cannot start process {number} of {len(mains)}: {error.strerror}. "
+                "Lower --concurrency, or close other programs."
+            ) from error
 
-    def _start(
-        self, context: SpawnContext, number: int, main: Callable[..., None], task: Job | Errand
-    ) -> None:
-        ours, theirs = context.Pipe()
+    def _start(self, number: int, main: Callable[..., None], task: Job | Errand) -> None:
+        ours, theirs = open_pipe()
         self._listen(ours, number)
         try:
-            process = context.Process(target=main, args=(task, theirs), daemon=True)
-            processes.start(process)
-            self._processes.append(process)
+            self._processes.append(self._starter.start(main, (task, theirs)))
         finally:
             theirs.close()
 
@@ -120,11 +124,18 @@ class Pool:
                 failed.append(Ended(number, reason="its clock is not the parent's"))
         return failed
 
+    def call(self) -> None:
+        """Ask every process whether it is there: each is ready once more, as soon as it could hear of it."""
+        self._tell(CALL)
+
     def go(self, window: Window) -> None:
         """Tell every process the window."""
+        self._tell(window)
+
+    def _tell(self, message: Any) -> None:
         for pipe in self._pipes:
             try:
-                pipe.send(window)
+                pipe.send(message)
             except OSError:
                 pass  # it died meanwhile; gathering the results says so
 
@@ -218,16 +229,16 @@ class Pool:
         for pipe in self._pipes:
             pipe.close()
         if not self._have_ended():
-            self._each_alive(SpawnProcess.terminate)
+            self._each_alive(BaseProcess.terminate)
             if not self._have_ended():
-                self._each_alive(SpawnProcess.kill)
+                self._each_alive(BaseProcess.kill)
                 self._have_ended()
 
     def _have_ended(self) -> bool:
         """Say whether all processes end soon. Nothing stops us here: we are leaving."""
         return self.join(GRACE_S, lambda: None)
 
-    def _each_alive(self, act: Callable[[SpawnProcess], None]) -> None:
+    def _each_alive(self, act: Callable[[BaseProcess], None]) -> None:
         for process in self._processes:
             if process.exitcode is None:
                 act(process)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlstress.engine import limits
+from sqlstress.engine import limits, preload
 from sqlstress.engine.folder import RunFolder
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.trial import TrialRunner
@@ -16,6 +16,7 @@ from sqlstress.environment import fingerprint
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report
 from sqlstress.report.case import Case
+from sqlstress.system import starting
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets import target_of
 
@@ -55,8 +56,11 @@ class Session:
                     command=self.command,
                     environment=self._environment(folder.path),
                 )
-                runner = TrialRunner(folder.path, self.keep, signals, observer, self.cases[0].seed)
-                yield Bench(report, runner)
+                with starting.opened(preload.modules(self.cases)) as starter:
+                    runner = TrialRunner(
+                        folder.path, self.keep, signals, observer, self.cases[0].seed, starter
+                    )
+                    yield Bench(report, runner)
             self.stayed = folder.stayed
 
     def _environment(self, folder: Path) -> Environment:

@@ -28,6 +28,7 @@ from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.interrupt import StopSignals
+from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
 from sqlstress.targets.place import Place
 
@@ -69,9 +70,16 @@ class TrialRunner:
     """Runs the trials of one measurement: it knows the folder, and gives each trial a salt of its own."""
 
     def __init__(
-        self, folder: Path, keep: bool, signals: StopSignals, observer: Observer, first_salt: int
+        self,
+        folder: Path,
+        keep: bool,
+        signals: StopSignals,
+        observer: Observer,
+        first_salt: int,
+        starter: Starter = SPAWNING,
     ) -> None:
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
+        self.starter = starter
         self.case_number = 0
         self.salt = first_salt
         """What the trial before began with: the next one has the next number, or one of those after it."""
@@ -177,7 +185,8 @@ class TrialRunner:
     def _measure(
         self, case: Case, index: int, work: Work, place: Place, extra_s: float
     ) -> tuple[Trial, Flaw | None, list[Ended]]:
-        with Pool(case, place, self.salt, work.shared, work.companions) as pool:
+        starter = SPAWNING if face_of(case).whole_script else self.starter
+        with Pool(case, place, self.salt, work.shared, work.companions, starter) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
             window = None
@@ -189,7 +198,8 @@ class TrialRunner:
             work.connected()
             start_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
             if window is None:
-                window = plan_window(case, time.perf_counter_ns(), extra_s)
+                answer_s = self._answer_s(case, pool)
+                window = plan_window(case, time.perf_counter_ns(), answer_s, extra_s)
                 pool.go(window)
             self.observer.phase("measuring")
             standstill = Standstill()
@@ -213,6 +223,13 @@ class TrialRunner:
         failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)
         if failed:
             raise WorkerFailure(f"{pool.name(failed[0].worker)} could not start: {failed[0].reason}")
+
+    def _answer_s(self, case: Case, pool: Pool) -> float:
+        """Return how long it takes here and now until each process has heard something, in seconds."""
+        begun = time.perf_counter_ns()
+        pool.call()
+        self._wait_ready(case, pool)
+        return (time.perf_counter_ns() - begun) / NS_PER_S
 
     def _wait(self) -> None:
         self.signals.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 
 from sqlstress.engine.ledger import Ledger, shared_words
 from sqlstress.engine.pool import TICK_S, Ended, Pool
@@ -12,7 +12,7 @@ from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case
 from sqlstress.system.child import Pipe
-from sqlstress.system.processes import wait_some
+from sqlstress.system.processes import SPAWNING, Starter, wait_some
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.place import Place
 
@@ -23,10 +23,10 @@ END_S = 30.0
 class Victims(Pool):
     """The writers of one round, who have the numbers from 1 on."""
 
-    def __init__(self, case: Case, place: Place, before: int) -> None:
+    def __init__(self, case: Case, place: Place, before: int, starter: Starter = SPAWNING) -> None:
         """`before` is the number of writers that the database has had."""
         words = shared_words(case.concurrency)
-        super().__init__(case, place, before, (words,))
+        super().__init__(case, place, before, (words,), starter=starter)
         self.before = before
         self.ledgers = {number: Ledger(words, number) for number in range(1, case.concurrency + 1)}
         self.alive = set(self.ledgers)
@@ -75,7 +75,7 @@ class Victims(Pool):
         return [pipe for pipe, number in self._pipes.items() if number in self.alive]
 
 
-def _await_end(process: SpawnProcess) -> None:
+def _await_end(process: BaseProcess) -> None:
     process.join(END_S)
     if process.exitcode is None:
         raise EnvironmentFailure(

@@ -10,24 +10,23 @@ from sqlstress.experiment import has_window
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
 
-LEAD_S = 0.2
-"""How long before the common start the window is announced to eight workers; more of them, and fewer, get
-more, and less, down to a quarter."""
-FIXED_LEAD_S = 0.02
-"""The same for each worker where nothing depends on all of them having begun: a fixed amount of work."""
+LEAD_S = 0.02
+"""How long before the common start the window is announced, where everybody hears of it at once."""
+ANSWERS = 2.0
+"""By how many times as long as all processes took to answer a call it is announced earlier."""
 
 
-def plan_window(case: Case, now_ns: int, extra_s: float = 0.0) -> Window:
+def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
     """Return the window, far enough ahead that every worker hears of it in time.
 
-    `extra_s` is added to the warm-up, unless none is wanted.
+    `answer_s` is how long it took until each had answered a call. By `extra_s` the window opens later: the
+    warm-up is longer, or where none is wanted, the start is announced earlier.
     """
+    starts = now_ns + int((LEAD_S + ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
-        starts = now_ns + int(FIXED_LEAD_S * (case.concurrency + 1) * NS_PER_S)
         return Window(starts, starts, FOREVER_NS)
-    starts = now_ns + int(LEAD_S * max(0.25, case.concurrency / 8) * NS_PER_S)
-    warmup_s = case.warmup_s + extra_s if case.warmup_s else 0.0
-    opens = starts + int(warmup_s * NS_PER_S)
+    opens = starts + int((case.warmup_s + extra_s) * NS_PER_S)
+    starts = starts if case.warmup_s else opens
     return Window(starts, opens, opens + int(case.duration_s * NS_PER_S))
 
 

@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlstress.engine.loop import timed_loop, work_through
 from sqlstress.engine.protocols import Findings, SelfDriven, Source
@@ -28,7 +28,13 @@ SLOT_WORDS = 8
 """64 bytes for each worker's counter, so that no two share a cache line; slot 0 is the parent's."""
 STOP, DISMISSED = 0, 1
 """The words of the parent's slot: nobody is to go on; the workers are done, so their companions may end."""
-POLL_NS = 2_000_000
+POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
+"""How long before the common start a worker polls the clock, since it can't sleep to the point: not for
+long, because many workers take the processors from each other meanwhile. Windows sleeps less exactly."""
+
+
+CALL = "are you there?"
+"""Is answered at once, as long as there is no window."""
 
 
 class Job(NamedTuple):
@@ -79,15 +85,21 @@ def main(job: Job, pipe: Pipe) -> None:
         source: Source | SelfDriven = named(job.source)(job.case, place, job.worker, job.salt, job.shared)
         seal = place.seal()
         gc.freeze()
-        send(pipe, Ready(time.perf_counter_ns()))
-        window: Window = pipe.recv()
-        send(pipe, _work(job, source, seal, window))
+        send(pipe, _work(job, source, seal, await_window(pipe)))
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except Exception as error:
         fail(pipe, target_of(job.case.driver).explain(job.case.driver, error))
     finally:
         pipe.close()
+
+
+def await_window(pipe: Pipe) -> Window:
+    """Say that this process is ready, and again as often as it is called; return the window."""
+    while True:
+        send(pipe, Ready(time.perf_counter_ns()))
+        if (told := pipe.recv()) != CALL:
+            return cast(Window, told)
 
 
 def fail(pipe: Pipe, reason: str) -> None:

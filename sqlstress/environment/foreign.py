@@ -13,6 +13,8 @@ from sqlstress.statistics.units import NS_PER_S
 
 APART_S = 0.1
 """Looks that are nearer to each other say nothing: systems count processor time in hundredths."""
+PRICE = 0.05
+"""Looks take no larger share of a processor than this: each costs some 60 µs for each of our processes."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
 """Times of no program of this machine, and times that are contained in others (the last four)."""
@@ -95,6 +97,8 @@ class Watch:
         self._begins, self._ends = begins_ns, ends_ns
         self._first: Look | None = None
         self._last: Look | None = None
+        self._cost_ns = 0
+        """What the last look took."""
 
     def pulse(self) -> None:
         """Look, if it is time: to be called several times a second."""
@@ -102,13 +106,15 @@ class Watch:
         if not self._own or not self._begins <= now <= self._ends or not self._is_due(now):
             return
         seen = look(self._own)
+        self._cost_ns = time.perf_counter_ns() - now
         if seen and seen.at_ns <= self._ends:
             self._first, self._last = self._first or seen, seen
 
     def _is_due(self, now: int) -> bool:
         if self._first is None or self._last is None:
             return True
-        return now - self._last.at_ns >= max(APART_S / 2 * NS_PER_S, 0.1 * (now - self._first.at_ns))
+        apart = max(APART_S / 2 * NS_PER_S, 0.1 * (now - self._first.at_ns), self._cost_ns / PRICE)
+        return now - self._last.at_ns >= apart
 
     def shares(self) -> Shares | None:
         """Return what others took; None when that could not be seen, or not for long enough."""

@@ -27,6 +27,8 @@ PIECE = 2000
 Linux takes whole what is smaller than half a socket's buffer, Windows every message."""
 MORE, LAST = b"+", b"."
 """How a piece begins."""
+LIFELINES: list[int] = []
+"""Descriptors that can be read from when this process has to end: where it was forked, the server's end."""
 
 
 def send(pipe: Pipe, message: Any) -> None:
@@ -55,5 +57,5 @@ def _end_with_parent() -> None:
     # daemon=True does not survive the parent's SIGKILL; its sentinel does.
     parent = parent_process()
     if parent is not None:
-        connection.wait([parent.sentinel])
+        connection.wait([parent.sentinel, *LIFELINES])
         os._exit(1)

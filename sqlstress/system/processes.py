@@ -1,6 +1,6 @@
-"""Processes of our own: always spawned, never struck by a Ctrl-C that is the parent's to answer.
+"""Processes of our own: spawned, never struck by a Ctrl-C that is the parent's to answer.
 
-A forked child would share the parent's connections to SQLite, and its locks.
+A child forked from us would share our connections to SQLite, and our locks.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import connection, get_context, resource_tracker
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from types import ModuleType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.system.child import LAST, Pipe, begin_child, send
@@ -59,7 +59,26 @@ def wait_some(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
         return []  # on Windows Ctrl-C ends the main thread's wait, though a handler has heard it
 
 
-def start(process: SpawnProcess) -> None:
+class Starter(Protocol):
+    """Starts processes."""
+
+    def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
+        """Start a process that calls a function of a module. Raises OSError."""
+
+
+class Spawning:
+    """Starts each process by running Python anew."""
+
+    def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
+        process = get_context("spawn").Process(target=main, args=args, daemon=True)
+        start(process)
+        return process
+
+
+SPAWNING = Spawning()
+
+
+def start(process: BaseProcess) -> None:
     """Start a process that no Ctrl-C can reach while it is importing. Raises OSError."""
     if sys.platform != "win32":
         # Otherwise the first start would do it, and let SIGINT through while it does. A closed terminal

@@ -121,6 +121,12 @@ class Target(Protocol):
     def open_place(self, case: Case, where: Path) -> Place:
         """Return where the data of a case lies; nothing is touched there yet."""
 
+    def preload(self, driver: str) -> Sequence[str]:
+        """Return the modules that a worker imports of it, so that they are there before it is forked.
+
+        None of them may open anything or begin a thread when it is imported.
+        """
+
     def explain(self, driver: str, error: Exception) -> str:
         """Return what went wrong, and what to do about it, with the target's name for it."""
 

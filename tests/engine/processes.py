@@ -65,8 +65,9 @@ class Command:
             return []
 
     def workers(self) -> list[psutil.Process]:
-        """Return its worker processes."""
-        return [child for child in self.children() if "spawn_main" in " ".join(command_of(child))]
+        """Return its worker processes: those that its fork server forked, or where it has none, spawned."""
+        ours = [child for child in self.children() if "spawn_main" in " ".join(command_of(child))]
+        return ours if sys.platform == "win32" else [child for child in ours if parent_of(child) in ours]
 
     def folders(self) -> list[Path]:
         """Return the folders of ours that there are."""
@@ -107,6 +108,14 @@ class Command:
         output, errors = self.process.communicate(timeout=PATIENCE_S)
         assert "Traceback" not in (errors or ""), errors
         return self.process.returncode, output or "", errors or ""
+
+
+def parent_of(process: psutil.Process) -> psutil.Process | None:
+    """Return a process's parent; None when it has ended meanwhile."""
+    try:
+        return process.parent()
+    except psutil.Error:
+        return None
 
 
 def saved_report(place: Path) -> Report:

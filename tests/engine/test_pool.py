@@ -269,7 +269,7 @@ def test_who_does_not_heed_is_terminated_and_then_killed(
 ) -> None:
     pool, _, _ = waiting
     for name in ("terminate", "kill"):
-        monkeypatch.setattr(f"multiprocessing.context.SpawnProcess.{name}", getattr(Stubborn, name))
+        monkeypatch.setattr(f"multiprocessing.process.BaseProcess.{name}", getattr(Stubborn, name))
     process: Any = Stubborn(heeds)
     pool._processes = [process]
     pool.end()
@@ -295,7 +295,7 @@ def test_real_workers_start_together_work_and_end() -> None:
     with Pool(DRY, open_place(DRY, Path()), 0, work.shared) as pool:
         pool.start(no_pulse)
         assert pool.wait_ready(60.0, no_pulse) == []
-        window = plan_window(DRY, time.perf_counter_ns())
+        window = plan_window(DRY, time.perf_counter_ns(), 0.1)
         pool.go(window)
         ended = pool.gather(60.0, no_pulse)
         assert pool.join(60.0, no_pulse)

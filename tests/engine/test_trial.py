@@ -11,7 +11,7 @@ import pytest
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.engine.trial import ATTEMPTS, PATIENCE, Flaw, TrialRunner, flaw_of, outcomes
-from sqlstress.engine.window import lateness_s, plan_window
+from sqlstress.engine.window import ANSWERS, LEAD_S, lateness_s, plan_window
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
@@ -25,33 +25,33 @@ TRIAL = example_report().runs[0].trials[0]
 
 
 def test_the_window_opens_after_the_lead_and_the_warm_up() -> None:
-    window = plan_window(Case(concurrency=8, warmup_s=0.5, duration_s=2.0), 1_000)
-    assert window.starts_ns == 1_000 + 200 * NS_PER_MS
+    window = plan_window(Case(concurrency=8, warmup_s=0.5, duration_s=2.0), 1_000, 0.0)
+    assert window.starts_ns == 1_000 + LEAD_S * NS_PER_S
     assert window.opens_ns == window.starts_ns + 500 * NS_PER_MS
     assert window.closes_ns == window.opens_ns + 2 * NS_PER_S
 
 
-@pytest.mark.parametrize(("workers", "lead_ms"), [(1, 50), (4, 100), (8, 200), (16, 400), (256, 6_400)])
-def test_the_lead_grows_with_the_workers(workers: int, lead_ms: int) -> None:
-    assert plan_window(Case(concurrency=workers), 0).starts_ns == lead_ms * NS_PER_MS
+def test_the_lead_grows_with_the_time_that_an_answer_takes() -> None:
+    begin, later = (plan_window(Case(), 0, answer_s).starts_ns for answer_s in (0.0, 0.3))
+    assert later - begin == pytest.approx(ANSWERS * 300 * NS_PER_MS)
 
 
 def test_a_fixed_count_has_no_warm_up_and_no_end() -> None:
-    window = plan_window(Case(ops=10, warmup_s=0.0), 0)
+    window = plan_window(Case(ops=10, warmup_s=0.0), 0, 0.0)
     assert (window.opens_ns, window.closes_ns) == (window.starts_ns, FOREVER_NS)
 
 
 def test_a_late_trial_is_given_a_longer_warm_up_and_the_same_window() -> None:
     case = Case(warmup_s=0.5, duration_s=2.0)
-    window, longer = plan_window(case, 0), plan_window(case, 0, extra_s=1.5)
+    window, longer = plan_window(case, 0, 0.1), plan_window(case, 0, 0.1, extra_s=1.5)
     assert longer.starts_ns == window.starts_ns
     assert longer.opens_ns == window.opens_ns + 1_500 * NS_PER_MS
     assert longer.closes_ns - longer.opens_ns == 2 * NS_PER_S
 
 
-def test_who_wants_no_warm_up_is_given_none() -> None:
-    window = plan_window(Case(warmup_s=0.0), 0, extra_s=1.5)
-    assert window.opens_ns == window.starts_ns
+def test_who_wants_no_warm_up_is_given_none_but_told_earlier() -> None:
+    late, window = (plan_window(Case(warmup_s=0.0), 0, 0.1, extra_s) for extra_s in (0.0, 1.5))
+    assert window.opens_ns == window.starts_ns == late.starts_ns + 1_500 * NS_PER_MS
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,6 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 VARIABLE = "SQLSTRESS_TEST_FAILURE"
-SOURCE = "SQLSTRESS_TEST_SOURCE"
-"""Says what is to be opened in truth."""
 VICTIM = 2
 LONG = 1_000_000
 """Characters that no pipe takes at once."""
@@ -47,9 +45,10 @@ def fail(failure: str) -> None:
 def opened(case: Any, place: Any, number: int, *others: Any) -> Any:
     """Open a worker's half; the victim's fails."""
     from sqlstress.engine import worker
+    from sqlstress.experiment import face_of
     from sqlstress.system.importing import named
 
-    source = named(os.environ[SOURCE])(case, place, number, *others)
+    source = named(face_of(case).worker)(case, place, number, *others)
     if number != VICTIM:
         return source
     moment, failure = os.environ[VARIABLE].split()
@@ -91,8 +90,7 @@ def install() -> None:
     from sqlstress.engine import pool
     from sqlstress.engine.worker import Job
 
-    def failing(source: str, *others: Any) -> Job:
-        os.environ[SOURCE] = source
+    def failing(_: str, *others: Any) -> Job:
         return Job("tests.faults.failing:opened", *others)
 
     vars(pool)["Job"] = failing

@@ -231,6 +231,25 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.fault(
+    area="workers",
+    injected="the process that forks the workers killed when the window opens (SIGKILL)",
+    outcome="exit code 4; the workers end along, their case says so and is verified, the next case runs",
+)
+@posix
+def test_without_the_process_that_forks_them_workers_end_and_the_next_case_runs(tmp_path: Path) -> None:
+    with Held(tmp_path, "measuring", *ARGUMENTS) as command:
+        workers = command.workers()
+        psutil.Process(workers[0].ppid()).kill()
+        assert gone(workers)
+        code, _, errors = command.finish()
+    failed, following = saved_report(tmp_path).runs
+    assert code == 4
+    assert re.search(r"worker \d ended with exit code 255 and no result", errors)
+    assert (failed.verdict.status, following.error, following.verdict.status) == ("ok", None, "ok")
+    assert left(tmp_path) == ["report.json"]
+
+
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
@@ -240,7 +259,7 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
 def test_a_killed_checkpointer_is_told_and_the_workers_figures_are_kept(tmp_path: Path) -> None:
     beside = ("--busy", "fair", "--checkpointer", "restart", "--pinned-reader", "--duration", "500ms")
     with Held(tmp_path, "measuring", *ARGUMENTS, "-c", "2", *beside) as command:
-        sorted(command.workers(), key=lambda process: process.create_time())[2].kill()
+        sorted(command.workers(), key=lambda process: process.pid)[2].kill()
         code, output, errors = command.finish()
     (run,) = saved_report(tmp_path).runs
     (trial,) = run.trials

@@ -87,7 +87,7 @@ class KillStudy:
     def _start(self, number: int, runner: TrialRunner, place: Place, running: ExitStack) -> Victims:
         """Start the writers of a round; they open nothing before they are told to begin."""
         before = number % self._rounds_each * self.kills.case.concurrency
-        victims = running.enter_context(Victims(self.kills.case, place, before))
+        victims = running.enter_context(Victims(self.kills.case, place, before, runner.starter))
         victims.start(runner.signals.check)
         return victims
 

@@ -21,6 +21,10 @@ def open_place(case: Case, where: Path) -> DryPlace:
     return DryPlace(case, where)
 
 
+def preload(driver: str) -> tuple[str, ...]:
+    return ("sqlstress.targets.dry.keyvalue",)
+
+
 def explain(driver: str, error: Exception) -> str:
     return plainly(error)
 

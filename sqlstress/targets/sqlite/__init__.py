@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from sqlstress.report import SqliteBuild
     from sqlstress.report.case import Case
 
-__all__ = ["DESCRIPTORS", "FILES", "STORES", "describe", "explain", "foresees", "lacks_native", "open_place"]
+__all__ = [
+    "DESCRIPTORS",
+    "FILES",
+    "STORES",
+    "describe",
+    "explain",
+    "foresees",
+    "lacks_native",
+    "open_place",
+    "preload",
+]
 
 STORES = True
 FILES: str | None = r"kv(_\d+)?\.db(-wal|-shm|-journal)?"
@@ -33,6 +43,10 @@ def lacks_native(driver: str) -> str | None:
     from sqlstress.targets.sqlite.native import lacks
 
     return lacks(driver)
+
+
+def preload(driver: str) -> tuple[str, ...]:
+    return "sqlstress.targets.sqlite.keyvalue", DRIVERS[driver]
 
 
 def foresees(error: Exception) -> bool:

@@ -118,7 +118,7 @@ def killed(case: Case, folder: Path, soon_enough: Callable[[Sequence[int]], bool
     with Pool(case, open_place(case, folder), SALT, work.shared) as pool:
         pool.start(nothing)
         assert pool.wait_ready(60, nothing) == []
-        pool.go(plan_window(case, time.perf_counter_ns()))
+        pool.go(plan_window(case, time.perf_counter_ns(), 0.1))
         until = time.monotonic() + 60
         while not soon_enough(rows[:]):
             assert time.monotonic() < until

@@ -1,0 +1,61 @@
+"""Tests of what the process that forks the workers imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from sqlstress.engine import preload
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.methods.spec import Method
+from sqlstress.report.case import Case, Settings
+from tests.engine.processes import ROOT
+
+CASES = {
+    "kv": Case(spec=Load()),
+    "apsw": Case(driver="apsw", spec=Load()),
+    "dry": Case(driver="dry", spec=Load()),
+    "keys": Case(workload="keys", spec=Picks("id-rowid", "int", users=2, picks=2, items=5)),
+    "methods": Case(workload="methods", spec=Method("insert", "1b1", True, 20, 60.0)),
+    "cycles": Case(workload="cycles", settings=Settings(journal_mode="delete"), spec=Cycling(cycles=2)),
+}
+
+
+def imported(*names: str) -> tuple[set[str], int]:
+    """Return what modules bring along, and how many threads there are then."""
+    script = (
+        "import sys, threading, importlib\n"
+        "for name in sys.argv[1:]: importlib.import_module(name)\n"
+        "print(threading.active_count(), *sys.modules)"
+    )
+    command = [sys.executable, "-c", script, *names]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    threads, *found = done.stdout.split()
+    return set(found), int(threads)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_imported_is_there_is_the_cases_own_and_begins_no_thread(name: str) -> None:
+    pytest.importorskip("apsw")
+    case = CASES[name]
+    modules = preload.modules([case])
+    found, threads = imported(*modules)
+    assert threads == 1
+    assert {"sqlstress.engine.worker", "ctypes"} <= found
+    assert {"sqlite3", "apsw"} & found == {case.driver} - {"dry"}
+    assert not {"click", "psutil", "tabulate", "tqdm", "sqlstress.engine.trial"} & found
+
+
+def test_of_several_cases_all_that_they_need_is_imported_once() -> None:
+    modules = preload.modules([CASES["kv"], CASES["apsw"], CASES["kv"]])
+    assert len(modules) == len(set(modules))
+    for name in ("kv", "apsw"):
+        assert set(preload.modules([CASES[name]])) <= set(modules)
+
+
+def test_nothing_is_imported_for_the_published_script_whose_time_holds_that() -> None:
+    assert preload.modules([Case(workload="classic", ops=20)]) == []

@@ -1,0 +1,223 @@
+"""Tests of how processes are started: one contract for those that are forked and those that are spawned."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import Pipe
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from sqlstress.system import starting
+from sqlstress.system.processes import SPAWNING, Starter
+from sqlstress.system.sharing import shared_array
+from tests.conftest import own_processes
+from tests.engine.processes import ROOT, environment, gone
+from tests.system import begun
+
+PATIENCE_S = 60.0
+forked = pytest.mark.skipif(sys.platform == "win32", reason="nothing is forked there")
+
+
+@pytest.fixture(params=["spawned", pytest.param("forked", marks=forked)])
+def starter(request: pytest.FixtureRequest) -> Iterator[Starter]:
+    if request.param == "spawned":
+        yield SPAWNING
+    else:
+        with starting.opened(["tests.system.begun"]) as server:
+            yield server
+
+
+@contextmanager
+def told(starter: Starter) -> Iterator[tuple[BaseProcess, dict[str, Any]]]:
+    """Yield a process and what it tells; it ends afterwards."""
+    ours, theirs = Pipe()
+    process = starter.start(begun.tell, (theirs,))
+    theirs.close()
+    with ours:
+        try:
+            assert ours.poll(PATIENCE_S)
+            yield process, ours.recv()
+            ours.send("end")
+        finally:
+            process.join(PATIENCE_S)
+    assert process.exitcode == 0
+
+
+def server_of(pid: int) -> psutil.Process:
+    """Return the process that forked one."""
+    parent = psutil.Process(pid).parent()
+    assert parent
+    return parent
+
+
+def test_a_process_has_the_folder_the_paths_and_the_arguments_of_the_moment(
+    starter: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["sqlstress", "kv"])
+    with told(starter) as (process, seen):
+        assert seen["pid"] == process.pid
+        assert seen["cwd"] == str(tmp_path)
+        assert seen["path"] == sys.path
+        assert seen["argv"] == ["sqlstress", "kv"]
+
+
+def test_a_process_begins_with_nothing_of_ours(starter: Starter, tmp_path: Path) -> None:
+    with (tmp_path / "ours").open("w") as stream, told(starter), told(starter) as (_, seen):
+        assert stream.name not in seen["files"]
+        # That which waits for our end is the second one.
+        assert seen["threads"] == 2
+        assert seen["main"] is None
+
+
+def test_processes_draw_different_numbers(starter: Starter) -> None:
+    with told(starter) as (_, one), told(starter) as (_, other):
+        assert one["random"] != other["random"]
+
+
+def test_memory_is_shared(starter: Starter) -> None:
+    numbers = shared_array("q", 8)
+    processes = [starter.start(begun.add, (numbers, place)) for place in range(8)]
+    for process in processes:
+        process.join(PATIENCE_S)
+    assert list(numbers) == list(range(8))
+
+
+@pytest.mark.parametrize(("how", "exitcode"), [("0", 0), ("3", 3), ("error", 1), ("SIGKILL", -9)])
+def test_it_is_known_how_a_process_ended(
+    starter: Starter, capfd: pytest.CaptureFixture[str], how: str, exitcode: int
+) -> None:
+    if sys.platform == "win32" and how == "SIGKILL":
+        pytest.skip("there is no such signal there")
+    process = starter.start(begun.end, (how,))
+    process.join(PATIENCE_S)
+    assert process.exitcode == exitcode
+    assert not process.is_alive()
+
+
+@pytest.mark.parametrize("act", [BaseProcess.terminate, BaseProcess.kill])
+def test_a_process_heeds_no_interrupt_and_can_be_ended(starter: Starter, act: Any) -> None:
+    ours, theirs = Pipe()
+    process = starter.start(begun.linger, (theirs,))
+    with ours, theirs:
+        assert ours.recv() == "alive"
+        process.join(0.01)
+        assert process.is_alive()
+        act(process)
+        process.join(PATIENCE_S)
+    assert process.exitcode == (-signal.SIGTERM if act is BaseProcess.terminate else -9) or os.name == "nt"
+    act(process)  # whose id may be another one's by now
+
+
+def test_more_processes_than_are_asked_for_ahead_start(starter: Starter) -> None:
+    numbers = shared_array("q", 20)
+    processes = [starter.start(begun.add, (numbers, place)) for place in range(20)]
+    pids = {process.pid for process in processes}
+    for process in processes:
+        process.join(PATIENCE_S)
+    assert len(pids) == 20
+    assert sum(numbers) == sum(range(20))
+
+
+@pytest.mark.parametrize("method", ["spawned", pytest.param("forked", marks=forked)])
+def test_a_killed_parent_leaves_no_process_for_a_second(method: str) -> None:
+    spawning = "starting.sys = type('System', (), {'platform': 'win32'})" if method == "spawned" else ""
+    script = f"""
+from sqlstress.system import starting
+from tests.system.begun import hold
+{spawning}
+hold(["tests.system.begun"])
+"""
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        children = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
+        parent.kill()
+        began = time.monotonic()
+        assert gone(children)
+    # The tracker of multiprocessing's is among them.
+    assert len(children) == (4 if method == "forked" else 3) or sys.platform == "win32"
+    assert time.monotonic() - began < PATIENCE_S
+
+
+@forked
+def test_nothing_is_left_behind_by_the_one_who_forks() -> None:
+    with starting.opened(["tests.system.begun"]) as server, told(server) as (process, _):
+        assert process.pid and server_of(process.pid) in own_processes()
+    assert own_processes() == []
+
+
+@forked
+def test_who_forks_has_imported_what_is_needed_has_one_thread_and_no_file_open() -> None:
+    modules = ["sqlstress.targets.sqlite.drivers.sqlite3_driver", "not_there_at_all", "tests.system.begun"]
+    with starting.opened(modules) as server, told(server) as (process, seen):
+        assert {*modules, "sqlite3"} - seen["modules"] == {"not_there_at_all"}
+        assert process.pid
+        forks = server_of(process.pid)
+        assert forks.num_threads() == 1
+        assert [file.path for file in forks.open_files() if "tests" not in file.path] == []
+
+
+@forked
+def test_each_measurement_has_its_own_environment_and_streams(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for value in ("first", "second"):
+        monkeypatch.setenv("SQLSTRESS_TEST_VALUE", value)
+        with starting.opened(["tests.system.begun"]) as server:
+            with told(server) as (_, seen):
+                assert seen["value"] == value
+            server.start(begun.complain, (value,)).join(PATIENCE_S)
+    assert capfd.readouterr().err == "firstsecond"
+
+
+@forked
+def test_who_forks_is_no_server_of_the_program_itself() -> None:
+    from multiprocessing import forkserver
+
+    theirs = vars(forkserver)["_forkserver"]
+    with starting.opened(["tests.system.begun"]) as server, told(server):
+        assert vars(theirs)["_forkserver_pid"] is None
+
+
+@forked
+def test_when_who_forks_is_killed_its_processes_end_and_others_can_be_started() -> None:
+    with starting.opened(["tests.system.begun"]) as server:
+        ours, theirs = Pipe()
+        process = server.start(begun.linger, (theirs,))
+        theirs.close()
+        with ours:
+            assert ours.recv() == "alive"
+            assert process.pid
+            child = psutil.Process(process.pid)
+            server_of(process.pid).kill()
+            process.join(PATIENCE_S)
+            assert process.exitcode == 255
+            with pytest.raises(EOFError):  # it is gone indeed
+                ours.recv()
+        assert gone([child])
+        with told(server) as (_, seen):
+            assert seen["pid"] != child.pid
+    assert own_processes() == []
+
+
+@forked
+def test_a_process_that_the_system_does_not_allow_is_told() -> None:
+    with starting.opened(["tests.system.refusing"]) as server:
+        process = server.start(begun.add, (shared_array("q", 1), 0))
+        with pytest.raises(BlockingIOError):
+            process.pid  # noqa: B018
+        process.join(PATIENCE_S)
+        assert not process.is_alive()
+        process.kill()
