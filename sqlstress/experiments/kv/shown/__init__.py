@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.group import Group
+from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.wording import listing
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.figures import share_cell
@@ -15,7 +16,6 @@ from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
 from sqlstress.experiments.kv.shown import plots, wal
 from sqlstress.experiments.kv.shown.checkpoints import checkpoints
-from sqlstress.experiments.kv.shown.scaling import throughput
 from sqlstress.experiments.kv.shown.table import build, legend
 from sqlstress.experiments.kv.shown.waiting import waiting
 from sqlstress.experiments.kv.shown.wal import most, total

@@ -57,6 +57,9 @@ class Connection(Protocol):
     def rollback(self) -> None:
         """End an open transaction, if there is one, and undo it."""
 
+    def in_transaction(self) -> bool:
+        """Return whether a transaction is open."""
+
     def limit(self, category: int) -> int:
         """Return a limit of this connection: `category` is one of SQLite's numbers, as in codes.py."""
 

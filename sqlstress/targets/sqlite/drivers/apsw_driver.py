@@ -57,6 +57,9 @@ class ApswConnection:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
+    def in_transaction(self) -> bool:
+        return bool(self._connection.in_transaction)
+
     def limit(self, category: int) -> int:
         return int(self._connection.limit(category))
 

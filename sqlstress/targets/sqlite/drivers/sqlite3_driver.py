@@ -52,6 +52,9 @@ class StdlibConnection:
         if self._connection.in_transaction:
             self._connection.rollback()
 
+    def in_transaction(self) -> bool:
+        return self._connection.in_transaction
+
     def limit(self, category: int) -> int:
         return self._connection.getlimit(category)
 
