@@ -32,6 +32,7 @@ EXPERIMENTS: dict[str, str] = {
     "cycles": "sqlstress.experiments.cycles.face:CYCLES",
     "crash": "sqlstress.experiments.crash.face:CRASH",
     "power-loss": "sqlstress.experiments.power_loss.face:POWER_LOSS",
+    "sql": "sqlstress.experiments.sql.face:SQL",
     "classic": "sqlstress.experiments.kv.face:CLASSIC",
 }
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
@@ -83,6 +84,8 @@ class Experiment:
     """The command in a few sentences."""
     example: str = ""
     """A command line that works."""
+    words: str = ""
+    """The option whose values may stand on the command line without its name; "": there is none."""
     main_options: tuple[str, ...] = ()
     """Those of its options that the list of all commands shows, if it is the one that needs no name."""
     options: tuple[Option, ...] = ()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.loop import closed_loop, timed_loop
-from sqlstress.engine.protocols import Findings, Source
+from sqlstress.engine.protocols import Findings, Hears, Source
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
@@ -100,6 +100,8 @@ def _work(job: Job, source: Source, seal: Seal | None, window: Window) -> Done:
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
+    if isinstance(source, Hears):
+        source.hear(window)
     progress, stop, run = words[place : place + SLOT_WORDS], words[:SLOT_WORDS], closed_loop(source)
     totals = timed_loop(source, window, job.limit, progress, stop, run)
     totals.peak_memory_bytes = peak_memory_bytes()

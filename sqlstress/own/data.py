@@ -94,6 +94,7 @@ class DataOptions:
     )
 
 
+NO_DATA, NO_OPTIONS = Data(), DataOptions()
 DATA = chosen(options_of(DataOptions), "setup", "database")
 CHECKS = chosen(options_of(DataOptions), "check", "check-timeout")
 

@@ -9,7 +9,7 @@ from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError, sai
 from sqlstress.own.data import Data, setup_text
 from sqlstress.own.files import digest
 from sqlstress.own.original import copy
-from sqlstress.own.statements import Statement, place_of, split
+from sqlstress.own.statements import Place, Statement, place_of, split
 from sqlstress.system.processes import call_apart
 from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
@@ -60,6 +60,16 @@ def _run(driver: str, connection: Connection, file: str, text: str) -> None:
             connection.rows(one.text)
         except Exception as error:
             raise failed(driver, file, text, one, error) from error
+
+
+def explained(driver: str, connection: Connection, place: Place, one: Statement) -> None:
+    """See that SQLite can run a statement, without running it. Raises UsageError, with its place."""
+    try:
+        connection.reads(f"EXPLAIN {one.text}")({token.text[1:]: None for token in one.parameters})
+    except Exception as error:
+        if codes.is_lack(load_driver(driver).result_code(error)):
+            raise
+        raise place.error(said(error).removesuffix(".")) from error
 
 
 def failed(driver: str, file: str, text: str, one: Statement, error: Exception) -> SqlstressError:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment
 from sqlstress.own.data import Data
-from sqlstress.own.original import journal_mode
+from sqlstress.own.header import journal_mode
 from sqlstress.plan.ask import Ask, check_locking, is_exclusive
 from sqlstress.report.case import SETTINGS, Case, Settings, common
 

@@ -16,15 +16,13 @@ from typing import NamedTuple
 
 from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure, UsageError, said
+from sqlstress.own.header import journal_mode
 from sqlstress.targets.sqlite.drivers import codes
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import file_name
 
 PATIENCE_S = 5.0
 """How long a lock of the program that uses it is waited for."""
 _TRIES = 3
-_HEADER = b"SQLite format 3\0"
-_READ_VERSION = 19
-"""Place in the file of what says that it has a WAL: 2. Source: https://www.sqlite.org/fileformat2.html"""
 
 
 class State(NamedTuple):
@@ -33,23 +31,6 @@ class State(NamedTuple):
     files: tuple[tuple[int, int] | None, ...]
     is_open: bool
     """Whether there is a wal-index: somebody uses it, or did not come to close it."""
-
-
-def journal_mode(name: str) -> str:
-    """Return the journal mode that a database has: wal, or delete for any other. Raises UsageError."""
-    path = Path(name)
-    try:
-        if not path.is_file():
-            raise UsageError(f"--database {name!r:.200}: there is no such file.")
-        with path.open("rb") as file:
-            header = file.read(_READ_VERSION + 1)
-    except OSError as error:
-        raise UsageError(f"cannot read {name!r:.200}: {error.strerror or error}.") from error
-    if not header:
-        raise UsageError(f"{name!r:.200} is empty: there is nothing to copy. Leave out --database.")
-    if not header.startswith(_HEADER):
-        raise UsageError(f"{name!r:.200} is no SQLite database, or an encrypted one.")
-    return "wal" if header[_READ_VERSION:] == b"\2" else "delete"
 
 
 def copy(name: str, to: Path) -> None:

@@ -12,9 +12,6 @@ from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
-MOST_KINDS = 20
-"""Kinds of operations that a trial has at most."""
-
 
 class OwnSource:
     """Draws operations. An experiment inherits from it, sets `calls`, and adds the methods that raise here.

@@ -23,6 +23,8 @@ _TOKEN = re.compile(
 )
 _READS = ("select", "values", "explain", "pragma")
 _WRITES = {"insert", "update", "delete", "replace"}
+_NO_ROWS = {*_WRITES, "begin", "savepoint", "commit", "end", "rollback", "release", "create", "drop", "alter"}
+_DEFINE = {"create", "drop", "alter", "vacuum", "reindex", "analyze", "pragma", "attach", "detach"}
 _BEGINS, _ENDS = ("begin", "savepoint"), ("commit", "end", "rollback", "release")
 
 
@@ -74,6 +76,16 @@ class Statement(NamedTuple):
         """Whether it can write nothing, as far as its words say it."""
         with_only = self.verb == "with" and not _WRITES & set(self.words)
         return self.verb in _READS or with_only
+
+    @property
+    def returns(self) -> bool:
+        """Whether it may return rows."""
+        return self.verb not in _NO_ROWS or "returning" in self.words
+
+    @property
+    def redefines(self) -> bool:
+        """Whether it may change what is defined, or how the file is kept."""
+        return self.verb in _DEFINE
 
     @property
     def begins(self) -> bool:

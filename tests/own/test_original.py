@@ -15,7 +15,8 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError
 from sqlstress.own import original
-from sqlstress.own.original import copy, journal_mode
+from sqlstress.own.header import journal_mode
+from sqlstress.own.original import copy
 
 PROGRAM = """
 import sqlite3, sys
