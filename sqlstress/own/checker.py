@@ -32,7 +32,7 @@ class Checker:
         data, driver = case.spec.data, load_driver(case.driver)
         self._result_code = driver.result_code
         self._checks = Checks(data.checks, data.check_timeout_s, driver, self._client.connect(0))
-        self._rounds = self._missed = 0
+        self._rounds = self._failed = 0
         self._broken: dict[str, Broken] = {}
         self._problem = ""
 
@@ -49,22 +49,23 @@ class Checker:
 
     def _round(self) -> None:
         try:
-            for one in self._checks.broken():
+            found = list(self._checks.broken())
+            self._rounds += 1
+            self._failed += bool(found)
+            for one in found:
                 # The first counter-example explains the later ones.
                 self._broken.setdefault(one.name, one)
-            self._rounds += 1
         except Unchecked as error:
             self._problem = str(error)
         except Exception as error:
             if not is_busy(self._result_code(error)):
-                raise
-            self._missed += 1
+                raise  # else the next round finds the lock free
 
     def _tell(self) -> None:
         self._board.write(
             {
                 "rounds": self._rounds,
-                "missed": self._missed,
+                "failed": self._failed,
                 "broken": list(self._broken.values()),
                 "problem": self._problem,
             }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 CHECKER = "checker"
+UNDER, AFTER = "checks under load", "checks after the load"
 
 
 class BrokenBefore(SqlstressError):
@@ -68,27 +69,23 @@ class OwnWork(ProvenWork):
         yield from self.proofs(outcomes, pulse)
         if self._is_checked:
             yield during(board.Board(self._board).read())
-            yield examined("checks after the load", lambda: self._after(pulse))
+            yield examined(AFTER, lambda: self._after(pulse))
 
     def _after(self, pulse: Pulse) -> Check:
-        return _check("checks after the load", look.broken(self.place, pulse), len(self.data.checks))
+        broken = look.broken(self.place, pulse)
+        status = "failed" if broken else "ok"
+        return Check(AFTER, status, len(self.data.checks), len(broken), tuple(look.told(broken)))
 
 
 def during(seen: dict[str, Any] | None) -> Check:
     """Return what the checker saw beside the load."""
-    name = "checks under load"
     if not seen:
-        return Check(name, "unknown", note="the checker said nothing")
+        return Check(UNDER, "unknown", note="the checker said nothing")
     broken = [Broken(one[0], one[1], tuple(one[2])) for one in seen["broken"]]
     if broken:
-        return _check(name, broken, seen["rounds"])
+        return Check(UNDER, "failed", seen["rounds"], seen["failed"], tuple(look.told(broken)))
     if seen["problem"]:
-        return Check(name, "unknown", seen["rounds"], note=seen["problem"].removesuffix("."))
+        return Check(UNDER, "unknown", seen["rounds"], note=seen["problem"].removesuffix("."))
     if not seen["rounds"]:
-        return Check(name, "skipped", note="no check came to its end while the others worked")
-    return Check(name, "ok", seen["rounds"])
-
-
-def _check(name: str, broken: Sequence[Broken], looked_at: int) -> Check:
-    status = "failed" if broken else "ok"
-    return Check(name, status, max(looked_at, len(broken)), len(broken), tuple(look.told(broken)))
+        return Check(UNDER, "skipped", note="no check came to its end while the others worked")
+    return Check(UNDER, "ok", seen["rounds"])

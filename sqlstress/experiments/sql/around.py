@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.statistics.histogram import Recorder
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from sqlstress.experiments.sql.ledger import Ledger
     from sqlstress.experiments.sql.script.compiling import Step, Variables
     from sqlstress.experiments.sql.script.tree import Sql
+
+_LONGEST = 60
 
 
 class Nowhere:
@@ -77,4 +80,5 @@ class Times:
 
 def called(sql: Sql) -> str:
     """Return what a statement is called: its line, and how it begins."""
-    return f"{sql.place.file}:{sql.place.line} {' '.join(sql.statement.text.split())}"[:60]
+    text = " ".join(sql.statement.text.split())
+    return f"{Path(sql.place.file).name}:{sql.place.line} {text}"[:_LONGEST]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
@@ -79,6 +80,8 @@ def _check(spec: Scripts) -> None:
     names = [one.name for one in spec.scripts]
     if len(set(names)) < len(names):
         raise UsageError("a script is given twice: give it once, with a weight (transfer.sql@2).")
+    if spec.per_statement and len({Path(name).name for name in names}) < len(names):
+        raise UsageError("--per-statement needs scripts of different names: rename one of them.")
     if sum(len(one.text) for one in spec.scripts) > MOST_TEXT:
         raise UsageError(f"the scripts have more than {MOST_TEXT >> 10} KiB together.")
     scripts = read_scripts(spec)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
 
-from sqlstress.analysis.wording import listing
+from sqlstress.analysis.wording import listing, whole
 from sqlstress.display.shown import Value
 from sqlstress.experiments.sql.face import named
 from sqlstress.experiments.sql.spec import Scripts
@@ -17,11 +16,9 @@ from sqlstress.report.case import Case
 class SqlShown(OwnShown):
     """Scripts with numbers of processes."""
 
-    answers: ClassVar[bool] = True
-
     def work(self, case: Case) -> str:
         spec: Scripts = case.spec
-        tries = f", each tried up to {spec.max_tries} times" if spec.max_tries > 1 else ""
+        tries = f", each tried up to {whole(spec.max_tries)} times" if spec.max_tries > 1 else ""
         scale = f", scale {spec.scale}" if spec.builtin_setup or spec.scale > 1 else ""
         return f"{listing([_each(spec, place) for place in range(len(spec.scripts))])}{scale}{tries}"
 

@@ -41,11 +41,18 @@ def kinds_of(run: Run) -> list[str]:
     return list(dict.fromkeys(kind for trial in run.valid for kind in trial.latency))
 
 
+def operations_of(run: Run) -> list[str]:
+    """Return the kinds that are whole operations, not parts of them."""
+    return list(
+        dict.fromkeys(kind for trial in run.valid for one in trial.workers for kind in one.operations)
+    )
+
+
 def _only(percentile: str) -> Cell:
     """Return the cell of a percentile of a run whose operations are of one kind."""
 
     def cell(row: Row) -> str | None:
-        kinds = kinds_of(row.run)
+        kinds = operations_of(row.run)
         latency = row.run.latency(kinds[0]) if len(kinds) == 1 and row.trial else None
         return ms_cell(getattr(latency, percentile)) if latency else None
 

@@ -75,13 +75,13 @@ class Compiler:
         database: Database,
         fixed: Mapping[str, Value],
         around: Around | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
     ) -> None:
         """`fixed` are the variables that no script sets; `around` is what is done beside each statement."""
         self._draws = Draws(source)
         self._random = random_calls(self._draws)
         self._database, self._fixed, self._around = database, fixed, around or Plain()
-        self._sleep = sleep
+        self._sleep = sleep or time.sleep
 
     def steps(self, commands: Sequence[Command]) -> list[Step]:
         """Return the steps of commands, in their order."""
