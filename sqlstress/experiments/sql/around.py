@@ -12,7 +12,8 @@ from sqlstress.statistics.histogram import Recorder
 if TYPE_CHECKING:
     from sqlstress.engine.tally import Window
     from sqlstress.experiments.sql.ledger import Ledger
-    from sqlstress.experiments.sql.script.compiling import Step, Variables
+    from sqlstress.experiments.sql.script.compiling import Step
+    from sqlstress.experiments.sql.script.reckoning import Variables
     from sqlstress.experiments.sql.script.tree import Sql
 
 _LONGEST = 60

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.system.sharing import shared_array
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.sql.script.compiling import Database, Step, Variables
+    from sqlstress.experiments.sql.script.compiling import Database, Step
+    from sqlstress.experiments.sql.script.reckoning import Variables
 
 TABLE = "sqlstress_ledger"
 DEFINITION = (

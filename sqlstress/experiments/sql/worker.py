@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.sql.around import Around, Nowhere, Times
 from sqlstress.experiments.sql.ledger import Ledger
-from sqlstress.experiments.sql.script.compiling import Compiler, Failed, Step, Variables, leading, sets
+from sqlstress.experiments.sql.script.compiling import Compiler, Failed, Step, leading, sets
 from sqlstress.experiments.sql.script.reading import read, statements
+from sqlstress.experiments.sql.script.reckoning import Variables
 from sqlstress.experiments.sql.script.tree import Script, Set, Sql
 from sqlstress.own.source import OwnSource
 from sqlstress.targets import target_of

@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.sql.around import Nowhere
-from sqlstress.experiments.sql.script.compiling import Compiler
 from sqlstress.experiments.sql.script.draw import Xoroshiro, permute
 from sqlstress.experiments.sql.script.expressions import read
 from sqlstress.experiments.sql.script.numbers import LEAST, MOST, NoValue, divided, remainder
+from sqlstress.experiments.sql.script.reckoning import Reckoner
 from sqlstress.experiments.sql.script.tree import Value
 
 RECORDED: dict[str, str] = json.loads(
@@ -31,7 +30,7 @@ OTHERWISE = {
 
 
 def value(text: str, **variables: Value) -> Value:
-    compiled = Compiler(Random(1), Nowhere(), {}).expression(read("x.sql", text, 0, len(text)))
+    compiled = Reckoner(Random(1), {}).expression(read("x.sql", text, 0, len(text)))
     return compiled({"default_seed": 1, **variables})
 
 
@@ -143,7 +142,7 @@ def test_what_is_drawn_lies_within_its_bounds(text: str, a: int, width: int) -> 
 
 
 def share_of_first(text: str, draws: int = 4000) -> float:
-    draw = Compiler(Random(1), Nowhere(), {}).expression(read("x", text, 0, len(text)))
+    draw = Reckoner(Random(1), {}).expression(read("x", text, 0, len(text)))
     return sum(draw({}) == 1 for _ in range(draws)) / draws
 
 
