@@ -32,7 +32,7 @@ from typing import Any
 from benchmarks.loops import CHECKOUT
 from sqlstress.analysis.comparing import leaders
 from sqlstress.analysis.group import EQUAL, group_runs
-from sqlstress.experiments.kv.shown.scaling import Curve, believed, curves
+from sqlstress.analysis.scaling import Curve, believed, curves
 from sqlstress.report import Report, Run, from_json
 
 Claims = dict[str, Any]

@@ -32,6 +32,7 @@ EXPERIMENTS: dict[str, str] = {
     "cycles": "sqlstress.experiments.cycles.face:CYCLES",
     "crash": "sqlstress.experiments.crash.face:CRASH",
     "power-loss": "sqlstress.experiments.power_loss.face:POWER_LOSS",
+    "sql": "sqlstress.experiments.sql.face:SQL",
     "classic": "sqlstress.experiments.kv.face:CLASSIC",
 }
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
@@ -49,14 +50,6 @@ class Unknown:
     def said(self) -> dict[str, str]:
         """Return what each key says, as JSON."""
         return {name: json.dumps(value) for name, value in json.loads(self.keys).items()}
-
-
-def _one_table(case: Case) -> Case:
-    return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
-
-
-def _itself(case: Case) -> Case:
-    return case
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +76,8 @@ class Experiment:
     """The command in a few sentences."""
     example: str = ""
     """A command line that works."""
+    words: str = ""
+    """The option whose values may stand without its name; "": there is none."""
     main_options: tuple[str, ...] = ()
     """Those of its options that the list of all commands shows, if it is the one that needs no name."""
     options: tuple[Option, ...] = ()
@@ -95,15 +90,17 @@ class Experiment:
     """Whether a plan can name it."""
     table: str = ""
     """Experiments of which this is the same are shown and compared in the same tables; "": its name."""
-    one_table: Callable[[Case], Case] = _one_table
+    one_table: Callable[[Case], Case] = lambda case: replace(
+        case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1)
+    )
     """A case without what may differ within a table."""
     traits: Callable[[Case], Mapping[str, str]] = lambda case: {}
     """A case in words, by option: cases that differ in one of them only share a table. None: they don't."""
-    same_work: Callable[[Case], Case] = _itself
+    same_work: Callable[[Case], Case] = lambda case: case
     """A case without what says nothing of the work that was done."""
     may_be_unknown: Mapping[str, tuple[str, Callable[[Case], int | None]]] = field(default_factory=dict)
     """Figures that are 0 where they are not known, of published reports: name → (in words, of a case)."""
-    forget: Callable[[Case], Case] = _itself
+    forget: Callable[[Case], Case] = lambda case: case
     """A case without those figures."""
     does: str = ""
     """What its processes do, to tell it from others that stand in the same tables."""

@@ -11,7 +11,7 @@ from tests.example_report import example_report
 SCRIPT = {"statements": ["SELECT 1", "UPDATE t SET a = a + 1"], "times": [3, 0.5], "to": None}
 
 
-def unknown_plain(workload: str = "sql", runs: int = 8, **own: Any) -> Any:
+def unknown_plain(workload: str = "graph", runs: int = 8, **own: Any) -> Any:
     """Return it as plain data; `own` are keys of its cases."""
     plain = json.loads(to_json(example_report()))
     del plain["runs"][runs:]

@@ -13,8 +13,9 @@ from sqlstress.targets.place import MEANWHILE, Disturbance, Place
 class Guard:
     """The data of a trial as it was when it had been prepared."""
 
-    def __init__(self, place: Place, pulse: Pulse) -> None:
-        self._place, self._pulse = place, pulse
+    def __init__(self, place: Place, pulse: Pulse, *, redefines: bool = False) -> None:
+        """`redefines`: the workers may change what is defined, so that nobody else can be told from them."""
+        self._place, self._pulse, self._redefines = place, pulse, redefines
         self._before = place.snapshot(pulse)
 
     def disturbance(self, ended: Sequence[Ended]) -> Disturbance | None:
@@ -28,7 +29,7 @@ class Guard:
         for findings in told:
             if findings.broken_seal:
                 return Disturbance(f"{findings.broken_seal} {MEANWHILE}")
-        if self._before and (changed := self._before.changed(self._pulse)):
+        if self._before and not self._redefines and (changed := self._before.changed(self._pulse)):
             return changed
         for findings in told:
             for name, asked, answer in self._place.differences(findings.effective):

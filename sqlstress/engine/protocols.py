@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:  # a worker process need not know what a report is
     from sqlstress.engine.tally import Totals, Window
@@ -88,6 +88,14 @@ class SelfDriven:
         raise NotImplementedError
 
 
+@runtime_checkable
+class Hears(Protocol):
+    """A source that times something itself, and so must know what is counted."""
+
+    def hear(self, window: Window) -> None:
+        """Learn the window, before the first operation."""
+
+
 class Findings(SimpleNamespace):
     """What one worker saw of the data and of its settings."""
 
@@ -104,6 +112,8 @@ class Findings(SimpleNamespace):
     """What happened instead of DONE, in a line."""
     series: list[tuple[str, str, list[int]]]
     """What went on, as name, unit and values of a Series."""
+    latency: dict[str, tuple[dict[int, int], int]]
+    """What it timed itself within its operations, in the window: name → (histogram, longest in ns)."""
     broken_seal: str | None
     """Which of the files that the worker held open was another one when it had done; None: none."""
 
@@ -111,6 +121,7 @@ class Findings(SimpleNamespace):
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
         self.effective = {}
         self.bad_read_examples, self.torn_examples, self.series = [], [], []
+        self.latency = {}
         self.broken_seal = None
         vars(self).update(known)
 
@@ -142,6 +153,8 @@ class Work(Protocol):
     """Shared arrays, handed to the workers unchanged; they are there once it is prepared."""
     companions: tuple[str, ...] = ()
     """Names of the processes to run beside the workers, of the registry of companions."""
+    redefines: bool = False
+    """Whether the workers may change what is defined: tables, their indexes, the journal mode."""
 
     def prepare(self, pulse: Pulse) -> None:
         """Create and fill what the workers need; calls `pulse` often, which may raise Interrupted."""

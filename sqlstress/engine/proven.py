@@ -35,7 +35,7 @@ class ProvenWork(Work):
     def prepare(self, pulse: Pulse) -> None:
         if self.place.stores:
             self.create(pulse)
-            self._created = self.place.schema()
+            self._created = () if self.redefines else self.place.schema()
 
     def connected(self) -> None:
         pass

@@ -110,15 +110,19 @@ def total_bins(window: Window, workers: Sequence[WorkerResult]) -> list[int]:
 
 
 def merged_latency(ended: Sequence[Ended]) -> dict[str, Latency]:
-    """Merge the workers' histograms by kind of operation."""
-    totals = [one.done.totals for one in ended if one.done]
-    kinds = dict.fromkeys(kind for one in totals for kind in one.buckets)
+    """Merge the workers' histograms by kind of operation, and behind them what they timed themselves."""
+    told: dict[str, list[tuple[dict[int, int], int]]] = {}
+    for one in (one.done for one in ended if one.done):
+        for kind, buckets in one.totals.buckets.items():
+            told.setdefault(kind, []).append((buckets, one.totals.largest_ns.get(kind, 0)))
+    for one in (one.done for one in ended if one.done):
+        for kind, own in one.findings.latency.items():
+            told.setdefault(kind, []).append(own)
     return {
         kind: Latency.from_buckets(
-            histogram.merge(one.buckets.get(kind, {}) for one in totals),
-            max(one.largest_ns.get(kind, 0) for one in totals),
+            histogram.merge(buckets for buckets, _ in each), max(largest for _, largest in each)
         )
-        for kind in kinds
+        for kind, each in told.items()
     }
 
 

@@ -126,7 +126,7 @@ class TrialRunner:
         try:
             self.observer.phase("preparing")
             work.prepare(self._wait)
-            guard = Guard(place, self._wait)
+            guard = Guard(place, self._wait, redefines=work.redefines)
             trial, flaw, ended = self._measure(case, index, work, place, extra_s)
             if flaw and self._attempts(case) > 1:
                 return trial, flaw

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlstress.engine.loop import timed_loop, work_through
-from sqlstress.engine.protocols import Findings, SelfDriven, Source
+from sqlstress.engine.protocols import Findings, Hears, SelfDriven, Source
 from sqlstress.engine.tally import Totals, Window
 from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
@@ -112,8 +112,11 @@ def _work(job: Job, source: Source | SelfDriven, seal: Seal | None, window: Wind
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
+    if isinstance(source, Hears):
+        source.hear(window)
     progress, stop = words[place : place + SLOT_WORDS], words[:SLOT_WORDS]
     if job.case.arrivals:
+        assert not isinstance(source, SelfDriven)  # its loop knows no pause
         totals = _at_a_rate(job, source, window, progress, stop)
     else:
         totals = work_through(source, window, job.limit, progress, stop)

@@ -19,6 +19,8 @@ def plain(case: T) -> T:
 
 
 def _plain(value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple(map(_plain, value))
     if not is_dataclass(value):
         return value
     derived = [name for name, what in vars(type(value)).items() if isinstance(what, property)]

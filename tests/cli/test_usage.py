@@ -16,6 +16,18 @@ from tests.commands import MEASURING, by_name
 pytestmark = pytest.mark.usefixtures("session")
 
 WRONG = [
+    ("sql", "nothing to run", "sqlstress sql transfer.sql"),
+    ("sql --script gone.sql", "cannot read 'gone.sql'", "No such file"),
+    ("sql gone.sql@3", "cannot read 'gone.sql'", "No such file"),
+    ("sql --builtin bnak", "--builtin 'bnak'", "Did you mean bank?"),
+    ("sql -b bank --setup gone.sql", "cannot read 'gone.sql'", "No such file"),
+    ("sql -b bank --database gone.db", "--database 'gone.db'", "there is no such file"),
+    ("sql -b bank --scale 0", "--scale: '0'", "from 1 to"),
+    ("sql -b bank --define x", "--define: 'x'", "NAME=VALUE"),
+    ("sql -b bank --max-tries 0", "--max-tries: '0'", "from 1 to 1,000"),
+    ("sql -b bank --check gone.sql", "cannot read 'gone.sql'", "No such file"),
+    ("sql -b bank --check-timeout 0", "--check-timeout: '0'", "from 0.01 s to a day"),
+    ("sql -b bank@0 --per-statement --ledger", "'bank@0'", "a weight is a whole number from 1"),
     ("--concurrency 0", "--concurrency: '0'", "1-1024"),
     ("--concurrency 2000", "--concurrency: '2000'", "1-1024"),
     ("--concurrency 8-1", "--concurrency: '8-1'", "runs backwards: write 1-8"),

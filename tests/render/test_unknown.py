@@ -45,13 +45,13 @@ SHOWN = {
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_every_format_names_the_experiment_and_says_nothing_of_kv(name: str) -> None:
-    assert "sql" in re.sub(r"sqlstress|sqlite", "", SHOWN[name])
+    assert "graph" in re.sub(r"sqlstress|sqlite", "", SHOWN[name])
     assert not OF_KV.search(SHOWN[name])
 
 
 def test_the_text_says_that_it_is_not_known_and_what_it_has_of_its_own() -> None:
     text = " ".join(SHOWN["text"].split())
-    assert "The experiment 'sql' is not known to this version of sqlstress" in text
+    assert "The experiment 'graph' is not known to this version of sqlstress" in text
     assert 'have in common: not its own script {"statements": ["SELECT 1"' in text
     assert "have in common; SQLite's busy handler" in " ".join(report_text(unknown_report()).split())
     assert max(map(len, SHOWN["text"].splitlines())) <= WIDTH
@@ -64,15 +64,15 @@ def test_its_table_tells_layouts_and_processes_apart() -> None:
 
 def test_its_csv_has_the_columns_that_all_have() -> None:
     (row, *_) = csv.DictReader(io.StringIO(SHOWN["csv"]))
-    assert (row["workload"], row["tps"], row["concurrency"]) == ("sql", "11700.0", "1")
+    assert (row["workload"], row["tps"], row["concurrency"]) == ("graph", "11700.0", "1")
     assert not [name for name in row if OF_KV.search(name) or "script" in name]
 
 
 def test_trackers_know_its_cases_by_what_they_say() -> None:
     names = list(json.loads(SHOWN["bmf"]))
-    assert names[0].startswith('sql: 1 file, 1 process, script={"statements": ["SELECT 1"')
+    assert names[0].startswith('graph: 1 file, 1 process, script={"statements": ["SELECT 1"')
     other = json.loads(FORMATS["bmf"](unknown_report(users=8)))
-    assert next(iter(other)) == "sql: 1 file, 1 process, users=8 (Linux x86_64)"
+    assert next(iter(other)) == "graph: 1 file, 1 process, users=8 (Linux x86_64)"
 
 
 def test_its_keys_are_kept_when_it_is_saved_again() -> None:

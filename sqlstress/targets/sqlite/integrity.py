@@ -20,7 +20,7 @@ from sqlstress.targets.sqlite.space import trees_of
 MALFORMED = "database disk image is malformed"
 _HEADING = "*** in database main ***"
 """Stands above what SQLite complains of, in the same row as the first complaint."""
-_COLUMNS = ("rowid", "type", "name", "tbl_name", "sql")
+_COLUMNS = "rowid type name tbl_name sql"
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
@@ -118,6 +118,6 @@ def schema(case: Case, path: Path) -> list[Row]:
 def definitions(connection: Connection) -> list[Row]:
     """Return what is defined: number, type, name, table, SQL; the oldest first."""
     # As bytes: what is damaged need not be text any more.
-    columns = ", ".join(f"CAST({column} AS BLOB)" for column in _COLUMNS)
+    columns = ", ".join(f"CAST({column} AS BLOB)" for column in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
     return [tuple((blob or b"").decode(errors="backslashreplace") for blob in row) for row in rows]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.group import Group
+from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.wording import listing
 from sqlstress.display.at_a_rate.findings import at_a_rate
 from sqlstress.display.at_a_rate.plots import plots as plots_at_a_rate
@@ -16,10 +17,9 @@ from sqlstress.display.figures import share_cell
 from sqlstress.display.measures import RATIO, SPREAD, TPS, Measure, of_trial, p99, shape_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
+from sqlstress.display.sweeps.throughput import over_time
 from sqlstress.experiments.kv.shown import plots, wal
 from sqlstress.experiments.kv.shown.checkpoints import checkpoints
-from sqlstress.experiments.kv.shown.plot_throughput import over_time
-from sqlstress.experiments.kv.shown.scaling import throughput
 from sqlstress.experiments.kv.shown.table import COMMITS, build, legend
 from sqlstress.experiments.kv.shown.waiting import waiting
 from sqlstress.experiments.kv.shown.wal import most, total

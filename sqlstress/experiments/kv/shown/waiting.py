@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns
-from sqlstress.analysis.wording import duration, finite, listing, percent, place, places, rounded, whole
+from sqlstress.analysis.waits import LONG_WAIT_NS, UNFAIR_UNDER, starvation, tally
+from sqlstress.analysis.wording import duration, finite, listing, percent, place, places, whole
 from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.shown.usual_timeout import usual_timeout
-from sqlstress.report import Run, Trial
+from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.statistics.units import NS_PER_S, format_duration
+from sqlstress.statistics.units import format_duration
 
-UNFAIR_UNDER = 0.9
-"""Jain's index under which the shares are called uneven."""
-LONG_WAIT_NS = NS_PER_S
-"""A wait over this is called starvation."""
 USEFUL_BUCKETS = 20
 """The fewest buckets to try: every process then finds a free file most of the time."""
 NEAR_BEST = 0.95
@@ -30,37 +27,9 @@ def waiting(group: Group) -> Iterator[Finding]:
     yield from _given_up(group)
     if group.case.arrivals is None:  # at a rate it is the queue that one waits in, most of the time
         yield from usual_timeout(group)
-        yield from _starvation(group)
+        yield from starvation(group, lambda cases: _remedy(group, cases))
         yield from _stall(group)
     yield from _snapshots(group)
-
-
-def _starvation(group: Group) -> Iterator[Finding]:
-    uneven: list[tuple[Case, float]] = []
-    waited: list[tuple[Case, float]] = []
-    for run, trial in group.measured():
-        if run.case.concurrency == 1:
-            continue
-        if _is_uneven(run):
-            uneven.append((run.case, finite(trial.fairness) or 0.0))
-        if longest_wait_ns(run) > LONG_WAIT_NS:
-            waited.append((run.case, longest_wait_ns(run)))
-    if not uneven and not waited:
-        return
-    what = []
-    if uneven:
-        lowest = rounded(min(jain for _, jain in uneven), 2)
-        what.append(f"the shares were uneven (Jain's index down to {lowest}; 1 is equal)")
-    if waited:
-        what.append(f"an operation waited up to {duration(max(wait for _, wait in waited))}")
-    cases = [case for case, _ in uneven + waited]
-    yield Finding("starvation", f"Starvation at {places(cases)}: {listing(what)}. {_remedy(group, cases)}")
-
-
-def _is_uneven(run: Run) -> bool:
-    """Return whether the shares of every pass were uneven: those of one alone may be an accident."""
-    found = [finite(trial.fairness) for trial in run.valid]
-    return bool(found) and all(jain is not None and jain < UNFAIR_UNDER for jain in found)
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> str:
@@ -127,15 +96,8 @@ def _stall(group: Group) -> Iterator[Finding]:
         )
 
 
-def _tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
-    """Return how many of something all trials of a group counted, and in which cases."""
-    counted = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
-    found = [(case, number) for case, number in counted if number > 0]
-    return sum(number for _, number in found), [case for case, _ in found]
-
-
 def _given_up(group: Group) -> Iterator[Finding]:
-    number, cases = _tally(group, lambda trial: trial.failed)
+    number, cases = tally(group, lambda trial: trial.failed)
     if number:
         timeout = format_duration(group.case.settings.busy_timeout_ms / 1000)
         most = max(group.runs, key=Run.failed_share)
@@ -151,10 +113,10 @@ def _given_up(group: Group) -> Iterator[Finding]:
 def _snapshots(group: Group) -> Iterator[Finding]:
     if group.case.spec.begin != "deferred":
         return
-    number, cases = _tally(group, lambda trial: trial.busy_snapshot)
+    number, cases = tally(group, lambda trial: trial.busy_snapshot)
     # With fair waits BUSY is counted whenever somebody looks again for the lock: it is no refusal there.
     waits = group.case.settings.busy == "fair"
-    refused, others = (0, []) if waits else _tally(group, lambda trial: trial.busy)
+    refused, others = (0, []) if waits else tally(group, lambda trial: trial.busy)
     if number or refused:
         where = places([*cases, *others])
         more = f", and after a BUSY that came at once: {whole(refused)}" if refused else ""

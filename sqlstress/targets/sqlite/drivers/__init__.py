@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -25,6 +25,8 @@ VFSS = {
 """Stand-ins for a disk, below SQLite: only apsw can have them."""
 
 Row = tuple[Any, ...]
+Named = dict[str, Any]
+"""Values by the names of the parameters; there may be more than those."""
 
 
 class Connection(Protocol):
@@ -42,6 +44,15 @@ class Connection(Protocol):
     def writer(self, sql: str) -> Callable[[Row], Any]:
         """Return a function of parameters that runs the statement."""
 
+    def runs(self, sql: str) -> Callable[[Named], Any]:
+        """Return a function of named parameters that runs a statement without rows."""
+
+    def reads(self, sql: str) -> Callable[[Named], list[Row]]:
+        """Return a function of named parameters: all rows. The statement has then run to its end."""
+
+    def names(self, sql: str) -> Callable[[Named], tuple[Sequence[str], list[Row]]]:
+        """Return a function of named parameters: the names of the columns, and all rows."""
+
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
         """Run a statement and return its rows."""
 
@@ -56,6 +67,9 @@ class Connection(Protocol):
 
     def rollback(self) -> None:
         """End an open transaction, if there is one, and undo it."""
+
+    def in_transaction(self) -> bool:
+        """Return whether a transaction is open."""
 
     def limit(self, category: int) -> int:
         """Return a limit of this connection: `category` is one of SQLite's numbers, as in codes.py."""

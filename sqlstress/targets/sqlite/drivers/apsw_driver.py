@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import apsw
 
 from sqlstress.errors import UsageError
 from sqlstress.targets.sqlite.client import Waiting
-from sqlstress.targets.sqlite.drivers import Row, codes
+from sqlstress.targets.sqlite.drivers import Named, Row, codes
 
 HANDLES_BUSY = True
 
@@ -41,6 +41,24 @@ class ApswConnection:
     def writer(self, sql: str) -> Callable[[Row], Any]:
         return partial(self._connection.cursor().execute, sql)
 
+    def runs(self, sql: str) -> Callable[[Named], Any]:
+        return partial(self._connection.cursor().execute, sql)
+
+    def reads(self, sql: str) -> Callable[[Named], list[Row]]:
+        execute = self._connection.cursor().execute
+        return lambda params: list(execute(sql, params))
+
+    def names(self, sql: str) -> Callable[[Named], tuple[Sequence[str], list[Row]]]:
+        cursor = self._connection.cursor()
+
+        def read(params: Named) -> tuple[Sequence[str], list[Row]]:
+            found = cursor.execute(sql, params)
+            # After the last row nobody tells the columns any more.
+            first = next(found, None)
+            return ([], []) if first is None else (_columns(found), [first, *found])
+
+        return read
+
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
         return list(self._connection.execute(sql, params))
 
@@ -57,6 +75,9 @@ class ApswConnection:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
+    def in_transaction(self) -> bool:
+        return bool(self._connection.in_transaction)
+
     def limit(self, category: int) -> int:
         return int(self._connection.limit(category))
 
@@ -65,6 +86,10 @@ class ApswConnection:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _columns(cursor: Any) -> list[str]:
+    return [column[0] for column in cursor.get_description()]
 
 
 def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> ApswConnection:

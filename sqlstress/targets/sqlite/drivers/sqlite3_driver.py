@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sqlstress.targets.sqlite.client import Waiting
-from sqlstress.targets.sqlite.drivers import Row, codes
+from sqlstress.targets.sqlite.drivers import Named, Row, codes
 
 HANDLES_BUSY = False
 
@@ -36,6 +36,22 @@ class StdlibConnection:
     def writer(self, sql: str) -> Callable[[Row], Any]:
         return partial(self._connection.cursor().execute, sql)
 
+    def runs(self, sql: str) -> Callable[[Named], Any]:
+        return partial(self._connection.cursor().execute, sql)
+
+    def reads(self, sql: str) -> Callable[[Named], list[Row]]:
+        execute = self._connection.cursor().execute
+        return lambda params: execute(sql, params).fetchall()
+
+    def names(self, sql: str) -> Callable[[Named], tuple[Sequence[str], list[Row]]]:
+        execute = self._connection.cursor().execute
+
+        def read(params: Named) -> tuple[Sequence[str], list[Row]]:
+            found = execute(sql, params)
+            return [column[0] for column in found.description or ()], found.fetchall()
+
+        return read
+
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
         return self._connection.execute(sql, params).fetchall()
 
@@ -51,6 +67,9 @@ class StdlibConnection:
     def rollback(self) -> None:
         if self._connection.in_transaction:
             self._connection.rollback()
+
+    def in_transaction(self) -> bool:
+        return self._connection.in_transaction
 
     def limit(self, category: int) -> int:
         return self._connection.getlimit(category)

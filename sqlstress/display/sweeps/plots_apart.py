@@ -8,8 +8,8 @@ from typing import Any
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, finite, place
 from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, level, line, name
-from sqlstress.experiments.kv.shown.latency_apart import percentiles, sweeps
-from sqlstress.experiments.kv.shown.plot_throughput import over_time, shares, with_spread
+from sqlstress.display.sweeps.latency_apart import percentiles, sweeps
+from sqlstress.display.sweeps.throughput import over_time, shares, with_spread
 from sqlstress.report import Run
 
 Plots = Callable[[Group], Iterator[Plot]]

@@ -1,0 +1,1 @@
+"""SQL scripts of the user's, in the dialect of pgbench, run by N processes."""

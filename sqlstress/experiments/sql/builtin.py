@@ -1,0 +1,113 @@
+"""The scripts that are built in, the tables that they need, and what must hold of these.
+
+What the scripts of TPC-B's kind do is what pgbench's do: https://www.postgresql.org/docs/current/pgbench.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from sqlstress.own.data import Invariant
+
+ACCOUNTS, TELLERS, PERSONS, MONEY = 100_000, 10, 1_000, 100
+"""Of each unit of scale: accounts and tellers; persons of the bank, and what each has at first."""
+
+
+class BuiltIn(NamedTuple):
+    tables: str
+    """Which tables it needs."""
+    text: str
+
+
+_DRAWN = f"""\\set aid random(1, {ACCOUNTS} * :scale)
+\\set bid random(1, 1 * :scale)
+\\set tid random(1, {TELLERS} * :scale)
+\\set delta random(-5000, 5000)
+"""
+_UPDATE = "UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;\n"
+_SELECT = "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n"
+_HISTORY = (
+    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)\n"
+    "  VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\n"
+)
+SCRIPTS = {
+    "tpcb-like": BuiltIn(
+        "tpcb",
+        f"{_DRAWN}BEGIN;\n{_UPDATE}{_SELECT}"
+        "UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;\n"
+        "UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;\n"
+        f"{_HISTORY}COMMIT;\n",
+    ),
+    "simple-update": BuiltIn("tpcb", f"{_DRAWN}BEGIN;\n{_UPDATE}{_SELECT}{_HISTORY}COMMIT;\n"),
+    "select-only": BuiltIn("tpcb", f"\\set aid random(1, {ACCOUNTS} * :scale)\n{_SELECT}"),
+    "bank": BuiltIn(
+        "bank",
+        f"""\\set payer random(1, {PERSONS} * :scale)
+\\set payee 1 + (:payer + random(0, {PERSONS} * :scale - 2)) % ({PERSONS} * :scale)
+\\set amount random(1, {MONEY})
+BEGIN IMMEDIATE;
+SELECT balance AS has FROM bank_accounts WHERE id = :payer \\gset
+\\if :has >= :amount
+UPDATE bank_accounts SET balance = balance - :amount WHERE id = :payer;
+UPDATE bank_accounts SET balance = balance + :amount WHERE id = :payee;
+\\endif
+COMMIT;
+""",
+    ),
+}
+
+
+def _filled(table: str, columns: str, count: int, values: str) -> str:
+    numbers = f"WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < {count})"
+    return f"INSERT INTO {table} ({columns}) {numbers} SELECT {values} FROM n"
+
+
+def setup(tables: Collection[str], scale: int) -> Iterator[str]:
+    """Yield the SQL that makes these tables."""
+    if "tpcb" in tables:
+        yield "CREATE TABLE pgbench_branches (bid INTEGER PRIMARY KEY, bbalance INTEGER, filler TEXT)"
+        yield (
+            "CREATE TABLE pgbench_tellers "
+            "(tid INTEGER PRIMARY KEY, bid INTEGER, tbalance INTEGER, filler TEXT)"
+        )
+        yield (
+            "CREATE TABLE pgbench_accounts "
+            "(aid INTEGER PRIMARY KEY, bid INTEGER, abalance INTEGER, filler TEXT)"
+        )
+        yield (
+            "CREATE TABLE pgbench_history "
+            "(tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TEXT, filler TEXT)"
+        )
+        yield _filled("pgbench_branches", "bid, bbalance", scale, "i, 0")
+        tellers = f"i, (i - 1) / {TELLERS} + 1, 0"
+        yield _filled("pgbench_tellers", "tid, bid, tbalance", scale * TELLERS, tellers)
+        accounts = f"i, (i - 1) / {ACCOUNTS} + 1, 0, printf('%84s', '')"
+        yield _filled("pgbench_accounts", "aid, bid, abalance, filler", scale * ACCOUNTS, accounts)
+    if "bank" in tables:
+        yield "CREATE TABLE bank_accounts (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)"
+        yield _filled("bank_accounts", "id, balance", scale * PERSONS, f"i, {MONEY}")
+
+
+_SUM = "(SELECT coalesce(sum({}), 0) FROM pgbench_{})"
+
+
+def checks(scripts: Collection[str], scale: int) -> Iterator[Invariant]:
+    """Yield what must hold while nobody but these scripts writes into their tables."""
+    accounts, history = _SUM.format("abalance", "accounts"), _SUM.format("delta", "history")
+    tellers, branches = _SUM.format("tbalance", "tellers"), _SUM.format("bbalance", "branches")
+    if {"tpcb-like", "simple-update"} & set(scripts):
+        yield _equal("accounts agree with the history", accounts, history)
+    if "tpcb-like" in scripts:
+        yield _equal("tellers agree with branches", tellers, branches)
+        if "simple-update" not in scripts:
+            yield _equal("accounts agree with branches", accounts, branches)
+    if "bank" in scripts:
+        money = "(SELECT sum(balance) FROM bank_accounts)"
+        yield _equal("the bank's money is what it was", money, str(scale * PERSONS * MONEY))
+        query = "SELECT id, balance FROM bank_accounts WHERE balance < 0"
+        yield Invariant("nobody owes the bank", "built in", query)
+
+
+def _equal(name: str, one: str, other: str) -> Invariant:
+    return Invariant(name, "built in", f"SELECT {one} AS a, {other} AS b WHERE a <> b")

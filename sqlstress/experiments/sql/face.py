@@ -1,0 +1,194 @@
+"""The experiment with SQL scripts: its cases are scripts with numbers of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from sqlstress.errors import UsageError
+from sqlstress.experiments.sql.builtin import SCRIPTS, checks
+from sqlstress.experiments.sql.script.reading import read, statements
+from sqlstress.experiments.sql.script.tree import Script, Sql
+from sqlstress.experiments.sql.spec import Extra, Scripted, Scripts
+from sqlstress.options.option import chosen, options_of
+from sqlstress.own import face
+from sqlstress.own.data import CHECKS, DATA, Data
+from sqlstress.own.data import read as read_data
+from sqlstress.own.files import text_of, weighted
+from sqlstress.plan import suggestion
+from sqlstress.plan.ask import Ask
+from sqlstress.report.case import Case
+from sqlstress.report.latency import MOST_KINDS
+from sqlstress.report.traits import traits
+
+MOST_TEXT = 64 << 10
+"""Bytes of all scripts together: they stand in every case of a report."""
+TRANSACTION_S = 500e-6
+ROWS_S = 1e-6
+
+Asked = Ask[Scripts, Extra]
+
+
+def cases(asked: Asked) -> Iterator[Case]:
+    """Yield the cases, concurrencies inside; with a ledger each also without it. Raises UsageError."""
+    scripts = tuple(_scripts(asked.extra))
+    data = read_data(asked.extra.data)
+    names = [one.name for one in scripts]
+    own = [name for name in names if name in SCRIPTS]
+    tables = tuple(sorted({SCRIPTS[name].tables for name in own}))
+    if not (tables or data.setup or data.database):
+        raise UsageError("these scripts have no tables: give --setup FILE, --database FILE, or both.")
+    data = replace(data, checks=(*checks(own, asked.spec.scale), *data.checks))
+    spec = replace(asked.spec, scripts=scripts, data=data, builtin_setup=tables)
+    _check(spec)
+    first = replace(_checked(asked, data), spec=spec, settings=face.settings_of(asked, data))
+    for ledger in (False, True) if spec.ledger else (False,):
+        for concurrency in asked.some("concurrency"):
+            yield replace(first, concurrency=concurrency, spec=replace(spec, ledger=ledger))
+
+
+def _checked(asked: Asked, data: Data) -> Case:
+    case = face.check_together(asked, data)
+    if case.ops is not None:
+        return replace(case, warmup_s=0.0, repeat=case.repeat if "repeat" in asked.given else 1)
+    return case
+
+
+def _scripts(extra: Extra) -> Iterator[Scripted]:
+    if not extra.script and not extra.builtin:
+        raise UsageError("nothing to run: give a script (sqlstress sql transfer.sql), or -b bank.")
+    for word in extra.builtin:
+        name, weight = weighted(word)
+        if name not in SCRIPTS:
+            known = ", ".join(SCRIPTS)
+            raise UsageError(f"--builtin {name!r:.60} is not one of {known}.{suggestion(name, SCRIPTS)}")
+        yield Scripted(name, SCRIPTS[name].text, weight)
+    for word in extra.script:
+        name, weight = weighted(word)
+        yield Scripted(name, text_of(name, MOST_TEXT), weight)
+
+
+def read_scripts(spec: Scripts) -> list[Script]:
+    """Return the scripts of a case. Raises UsageError, with the place in the file."""
+    variables = [name for name, _ in spec.define]
+    return [read(one.name, one.text, variables) for one in spec.scripts]
+
+
+def _check(spec: Scripts) -> None:
+    """Refuse what can't be run. Raises UsageError."""
+    names = [one.name for one in spec.scripts]
+    if len(set(names)) < len(names):
+        raise UsageError("a script is given twice: give it once, with a weight (transfer.sql@2).")
+    if spec.per_statement and len({Path(name).name for name in names}) < len(names):
+        raise UsageError("--per-statement needs scripts of different names: rename one of them.")
+    if sum(len(one.text) for one in spec.scripts) > MOST_TEXT:
+        raise UsageError(f"the scripts have more than {MOST_TEXT >> 10} KiB together.")
+    scripts = read_scripts(spec)
+    for script in scripts:
+        _check_transaction(script, ledger=spec.ledger)
+        if spec.max_tries > 1:
+            _check_whole(script)
+    timed = sum(len(list(statements(script.commands))) for script in scripts) * spec.per_statement
+    if len(scripts) + timed > MOST_KINDS:
+        what = "scripts and statements" if timed else "scripts"
+        raise UsageError(f"these are more than {MOST_KINDS} {what}: measure fewer at once.")
+
+
+def _check_transaction(script: Script, *, ledger: bool) -> None:
+    """See that the transactions of a script end. What its conditions decide is seen when it runs."""
+    own = list(statements(script.commands))
+    begins = [one for one in own if one.statement.begins]
+    if begins and not any(one.statement.ends for one in own):
+        raise begins[0].place.error("the transaction that begins here is never ended: add COMMIT")
+    commits = sum(one.statement.commits for one in own)
+    if ledger and writes(script) and (not begins or commits != 1):
+        raise UsageError(
+            f"{script.name}: --ledger needs one BEGIN and one COMMIT in a script that writes, so that a row "
+            "of ours is in its transaction."
+        )
+
+
+def _check_whole(script: Script) -> None:
+    """See that a script is one transaction: what was committed by itself would be done again."""
+    is_open = has_written = False
+    for one in statements(script.commands):
+        if has_written and not is_open:
+            raise one.place.error(
+                "--max-tries begins a script again as a whole, and what stands before this is committed by "
+                "itself: put all of it into one transaction, or into scripts of their own"
+            )
+        is_open = (is_open or one.statement.begins) and not one.statement.ends
+        has_written = has_written or _writes(one)
+
+
+def _writes(one: Sql) -> bool:
+    return not (one.statement.reads or one.statement.begins or one.statement.ends)
+
+
+def writes(script: Script) -> bool:
+    """Return whether a script may write, as far as the words of its statements say it."""
+    return any(map(_writes, statements(script.commands)))
+
+
+def _case_writes(case: Case) -> bool:
+    return any(map(writes, read_scripts(case.spec)))
+
+
+def named(scripts: Sequence[Scripted]) -> str:
+    """Return scripts in a few words."""
+    return ", ".join(f"{one.name}@{one.weight}" if one.weight > 1 else one.name for one in scripts)
+
+
+def _work_of(case: Case) -> str:
+    """Return what its processes do; a script that differs in its text only has the name of the other."""
+    return named(case.spec.scripts)
+
+
+def _traits(case: Case) -> dict[str, str]:
+    return {**traits(case), "script": named(case.spec.scripts)}
+
+
+def _guess_s(case: Case) -> float:
+    load: float = case.duration_s + case.warmup_s
+    if case.ops is not None:
+        load = case.ops * case.concurrency * TRANSACTION_S
+    rows: int = 100_000 * case.spec.scale * len(case.spec.builtin_setup)
+    return load + ROWS_S * rows
+
+
+SQL = face.own(
+    name="sql",
+    spec=Scripts,
+    key="sql",
+    command="sql",
+    words="script",
+    summary="Your own SQL: scripts in pgbench's dialect, run by N processes.",
+    help=(
+        "Measure scripts of your own: files of SQL in the dialect of pgbench, each a transaction.\n\n"
+        "Each process draws one script after the other by its weight (transfer.sql@3). The tables come from "
+        "--setup, or from a copy of your database; --check names what must always hold."
+    ),
+    example="sqlstress sql transfer.sql@3 report.sql --setup schema.sql --check invariants.sql",
+    options=(
+        *chosen(options_of(Extra)),
+        *DATA,
+        *face.SWEPT,
+        *chosen(options_of(Scripts), "scale", "define", "max-tries"),
+        *face.CONNECTED,
+        *face.TRUSTED,
+        *CHECKS,
+        *chosen(options_of(Scripts), "per-statement", "ledger"),
+        *face.SEED,
+    ),
+    extra=Extra,
+    cases=cases,
+    does="SQL scripts",
+    traits=_traits,
+    work_of=_work_of,
+    writes=_case_writes,
+    guess_s=_guess_s,
+    work="sqlstress.experiments.sql.work:SqlWork",
+    worker="sqlstress.experiments.sql.worker:SqlSource",
+    shown="sqlstress.experiments.sql.shown:SqlShown",
+)

@@ -1,0 +1,59 @@
+"""The parent's half: tables that are built in, the ledger, and a look at each statement before the load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.engine.examine import examined
+from sqlstress.experiments.sql import ledger
+from sqlstress.experiments.sql.builtin import setup
+from sqlstress.experiments.sql.face import read_scripts
+from sqlstress.experiments.sql.proof import check_ledger
+from sqlstress.experiments.sql.script.reading import statements
+from sqlstress.own.database import explained
+from sqlstress.own.work import OwnWork
+from sqlstress.report import Check
+
+if TYPE_CHECKING:
+    from sqlstress.engine.protocols import Outcome
+    from sqlstress.report.case import Case
+    from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.place import Place
+
+
+class SqlWork(OwnWork):
+    """One trial."""
+
+    def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
+        super().__init__(case, place, salt, carry)
+        self._acknowledged = ledger.shared_words(case.concurrency)
+        self.shared = (*self.shared, self._acknowledged)
+        own = [one.statement for script in read_scripts(case.spec) for one in statements(script.commands)]
+        self.redefines = any(one.redefines for one in own)
+
+    def made(self) -> Iterator[str]:
+        yield from setup(self.case.spec.builtin_setup, self.case.spec.scale)
+        if self.case.spec.ledger:
+            yield ledger.DEFINITION
+
+    def ready(self, pulse: Pulse) -> None:
+        """See that SQLite understands each statement; not where scripts make the tables that they use."""
+        if self.redefines:
+            return
+        with self.place.opened() as connection:
+            for script in read_scripts(self.case.spec):
+                for one in statements(script.commands):
+                    pulse()
+                    explained(self.case.driver, connection, one.place, one.statement)
+
+    def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
+        if self.case.spec.ledger:
+            yield examined("ledger", lambda: self._check_ledger(outcomes))
+
+    def _check_ledger(self, outcomes: Sequence[Outcome]) -> Check:
+        with self.place.opened() as connection:
+            found = {
+                worker: (rows, least, most) for worker, rows, least, most in connection.rows(ledger.SUMMED)
+            }
+        return check_ledger(found, list(self._acknowledged), [one.died for one in outcomes])

@@ -1,0 +1,195 @@
+"""A worker's half: draws scripts by weight, and runs each as a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiments.sql.around import Around, Nowhere, Times
+from sqlstress.experiments.sql.ledger import Ledger
+from sqlstress.experiments.sql.script.compiling import Compiler, Failed, Step, leading, sets
+from sqlstress.experiments.sql.script.reading import read, statements
+from sqlstress.experiments.sql.script.reckoning import Variables
+from sqlstress.experiments.sql.script.tree import Script, Set, Sql
+from sqlstress.own.source import OwnSource
+from sqlstress.targets import target_of
+
+if TYPE_CHECKING:
+    from sqlstress.engine.protocols import Findings
+    from sqlstress.engine.tally import Window
+    from sqlstress.report.case import Case
+    from sqlstress.targets.dry.place import DryPlace
+    from sqlstress.targets.sqlite.place import SqlitePlace
+
+
+class SqlSource(OwnSource):
+    """Runs scripts. What only sets variables at their beginning is done before the time is taken."""
+
+    def __init__(
+        self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
+    ) -> None:
+        spec = case.spec
+        super().__init__(
+            case, worker, salt, [one.name for one in spec.scripts], [one.weight for one in spec.scripts]
+        )
+        self._client = place.client(worker) if place.stores else None
+        self._connection = self._client.connect(0) if self._client else None
+        self._acknowledged = memoryview(shared[1]).cast("B").cast("q")[worker - 1 : worker]
+        self._times: dict[str, Times] | None = {} if spec.per_statement else None
+        names = [name for name, _ in spec.define]
+        scripts = [read(one.name, one.text, names) for one in spec.scripts]
+        self._variables = self._base()
+        # A script may leave variables to those after it, unless all of them set theirs before they begin.
+        late = any(_sets_late(script) for script in scripts)
+        self._compiler = self._compiled(scripts)
+        heads = [0 if late else leading(script) for script in scripts]
+        self._heads = [
+            self._compiler.steps(script.commands[:head]) for script, head in zip(scripts, heads, strict=True)
+        ]
+        self.calls = [
+            self._transaction(script, head, late) for script, head in zip(scripts, heads, strict=True)
+        ]
+        self.prepared = self._shared if late else self._own  # type: ignore[method-assign]
+        self._window: Window | None = None
+
+    def _base(self) -> Variables:
+        spec = self.case.spec
+        own: Variables = {
+            "client_id": self.worker - 1,
+            "default_seed": self.case.seed,
+            "random_seed": self.case.seed,
+            "scale": spec.scale,
+        }
+        return {**own, **dict(spec.define)}
+
+    def _compiled(self, scripts: Sequence[Script]) -> Compiler:
+        changed = {name for script in scripts for name in sets(script.commands)}
+        gets = any(one.prefix is not None for script in scripts for one in statements(script.commands))
+        fixed = {} if gets else {k: v for k, v in self._variables.items() if k not in changed}
+        database = self._connection or Nowhere()
+        ledger = Ledger(database, self.worker, self._acknowledged) if self.case.spec.ledger else None
+        return Compiler(self.random, database, fixed, Around(ledger, self._times))
+
+    def _own(self, picks: Sequence[int]) -> list[Variables]:
+        """Set the variables of each transaction, which it does not change."""
+        found, variables, heads = [], self._variables, self._heads
+        for pick in picks:
+            variables = variables.copy()
+            for step in heads[pick]:
+                step(variables)
+            found.append(variables)
+        self._variables = variables
+        return found
+
+    def _shared(self, picks: Sequence[int]) -> list[Variables]:
+        """Give all transactions the same variables, which they change one after the other."""
+        return [self._variables] * len(picks)
+
+    def _transaction(self, script: Script, head: int, late: bool) -> Callable[[Variables], None]:
+        """Return what runs a script; after BUSY it is begun again as a whole, with the same values."""
+        steps = self._compiler.steps(script.commands[head:])
+        once = self._once(script, steps)
+        if self._client is None or self._connection is None:
+            return once
+        if self._client.waits_outside:
+            once = self._client.retried(once, self._connection.rollback)
+        return self._tried(self._restored(once) if late else once)
+
+    def _once(self, script: Script, steps: Sequence[Step]) -> Callable[[Variables], None]:
+        is_open = self._connection.in_transaction if self._connection else _never
+
+        def once(variables: Variables) -> None:
+            for step in steps:
+                step(variables)
+            if is_open():
+                raise Failed(f"{script.name}: it ends within a transaction: add COMMIT or ROLLBACK")
+
+        return once
+
+    def _restored(self, once: Callable[[Variables], None]) -> Callable[[Variables], None]:
+        """Return the same, which leaves variables and random numbers as they were where it fails."""
+        stream = self.random
+
+        def attempt(variables: Variables) -> None:
+            before, state = variables.copy(), stream.getstate()
+            try:
+                once(variables)
+            except Exception:
+                variables.clear()
+                variables.update(before)
+                stream.setstate(state)
+                raise
+
+        return attempt
+
+    def _tried(self, once: Callable[[Variables], None]) -> Callable[[Variables], None]:
+        assert self._client and self._connection
+        client, rollback, tries = self._client, self._connection.rollback, range(self.case.spec.max_tries - 1)
+
+        def transaction(variables: Variables) -> None:
+            for _ in tries:
+                try:
+                    return once(variables)
+                except Exception as error:
+                    rollback()
+                    if not client.was_busy(error):
+                        raise
+            try:
+                return once(variables)
+            except Exception:
+                rollback()
+                raise
+
+        return transaction
+
+    def was_busy(self, error: Exception) -> bool:
+        if self._client is None:
+            return True  # a value that only a database could give is missing: it counts as not done
+        if self._client.was_busy(error):
+            return True
+        place = getattr(error, "place", None)
+        if place is None:
+            raise error
+        driver = self.case.driver
+        raise EnvironmentFailure(f"{place}: {target_of(driver).explain(driver, error)}") from error
+
+    def hear(self, window: Window) -> None:
+        """Learn which window is measured."""
+        self._window = window
+
+    def settle(self, chunk: Any, done: int, results: list[Any], stamps: Any) -> None:
+        if self._times and self._window:
+            for times in self._times.values():
+                times.fold(self._window)
+
+    def busy_counts(self) -> tuple[int, int]:
+        return self._client.busy_counts() if self._client else (0, 0)
+
+    def effective(self) -> dict[str, str]:
+        return self._client.effective() if self._client else {}
+
+    def findings(self) -> Findings:
+        found = super().findings()
+        found.latency = {name: times.histogram() for name, times in (self._times or {}).items()}
+        return found
+
+    def close(self) -> None:
+        if self._client:
+            self._client.close()
+
+
+def _never() -> bool:
+    return False
+
+
+def _sets_late(script: Script) -> bool:
+    """Return whether a script changes variables behind what it sets at its beginning."""
+    behind = script.commands[leading(script) :]
+    gets = any(one.prefix is not None for one in statements(behind))
+    return gets or any(True for _ in sets(behind)) or _draws_late(behind)
+
+
+def _draws_late(commands: Sequence[Any]) -> bool:
+    """Return whether commands other than settings draw numbers: then a second try has to draw them again."""
+    return "random" in repr([one for one in commands if not isinstance(one, Set | Sql)])

@@ -1,0 +1,75 @@
+"""The process beside the workers that runs the user's checks while they work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.own.board import Board
+from sqlstress.own.checking import Broken, Checks, Unchecked
+from sqlstress.targets.sqlite.drivers import load_driver
+from sqlstress.targets.sqlite.drivers.codes import is_busy
+
+if TYPE_CHECKING:
+    from sqlstress.engine.tally import Window
+    from sqlstress.report.case import Case
+    from sqlstress.statistics.series import Series
+    from sqlstress.targets.sqlite.place import SqlitePlace
+
+PAUSE_S = 0.1
+"""The shortest pause between two rounds. It is as long as the round took, if that was longer: the checker
+takes half a processor at most."""
+_TICK_S = 0.02
+
+
+class Checker:
+    """Runs all checks, each round in one read transaction, until the workers are done."""
+
+    def __init__(self, case: Case, place: SqlitePlace, shared: tuple[Any, ...]) -> None:
+        self._board = Board(shared[0])
+        self._client = place.client(0)
+        data, driver = case.spec.data, load_driver(case.driver)
+        self._result_code = driver.result_code
+        self._checks = Checks(data.checks, data.check_timeout_s, driver, self._client.connect(0))
+        self._rounds = self._failed = 0
+        self._broken: dict[str, Broken] = {}
+        self._problem = ""
+
+    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
+        """Check again and again. What it finds stands on the board."""
+        while not ended() and not self._problem:
+            begun = time.monotonic()
+            self._round()
+            self._tell()
+            until = time.monotonic() + max(PAUSE_S, time.monotonic() - begun)
+            while not ended() and time.monotonic() < until:
+                time.sleep(_TICK_S)
+        return []
+
+    def _round(self) -> None:
+        try:
+            found = list(self._checks.broken())
+            self._rounds += 1
+            self._failed += bool(found)
+            for one in found:
+                # The first counter-example explains the later ones.
+                self._broken.setdefault(one.name, one)
+        except Unchecked as error:
+            self._problem = str(error)
+        except Exception as error:
+            if not is_busy(self._result_code(error)):
+                raise  # else the next round finds the lock free
+
+    def _tell(self) -> None:
+        self._board.write(
+            {
+                "rounds": self._rounds,
+                "failed": self._failed,
+                "broken": list(self._broken.values()),
+                "problem": self._problem,
+            }
+        )
+
+    def close(self) -> None:
+        self._client.close()

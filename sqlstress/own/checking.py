@@ -1,0 +1,127 @@
+"""Runs the user's checks: a query must return no rows, a function must not raise; neither takes for ever."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlstress.errors import UsageError, plainly, said
+from sqlstress.targets.sqlite.drivers import codes
+
+if TYPE_CHECKING:
+    from sqlstress.own.data import Invariant
+    from sqlstress.targets.sqlite.drivers import Connection, Driver, Row
+
+Query = Callable[..., "list[Row]"]
+"""What a function of the user's is given: SQL, and parameters if it has any → rows."""
+
+EXAMPLES = 3
+MOST_ROWS = 10_000
+"""So many rows are counted of a check that fails."""
+_WIDEST = 160
+
+
+class Broken(NamedTuple):
+    """A check that failed."""
+
+    name: str
+    rows: int
+    """How many rows it returned; 1 of a function."""
+    examples: tuple[str, ...]
+    """The first of them, in words."""
+
+
+class Unchecked(UsageError):
+    """A check that says nothing: it can't be run, or takes too long."""
+
+
+class Checks:
+    """The checks of a case, over one connection."""
+
+    def __init__(
+        self, invariants: Sequence[Invariant], timeout_s: float, driver: Driver, connection: Connection
+    ) -> None:
+        self._invariants, self._timeout_s = invariants, timeout_s
+        self._driver, self._connection = driver, connection
+        connection.rows("PRAGMA query_only=ON")
+        self._functions = {one.where: function_of(one.where) for one in invariants if not one.sql}
+
+    def broken(self) -> Iterator[Broken]:
+        """Yield the checks that fail, all seen in one snapshot. Raises Unchecked."""
+        self._connection.rows("BEGIN")
+        try:
+            for one in self._invariants:
+                if found := self._broken(one):
+                    yield found
+        finally:
+            self._connection.rollback()
+
+    def _broken(self, one: Invariant) -> Broken | None:
+        with self._told(one), self._interrupted():
+            if one.sql:
+                rows = list(islice(self._connection.iterate(one.sql), MOST_ROWS))
+                return Broken(one.name, len(rows), tuple(map(_row, rows[:EXAMPLES]))) if rows else None
+            return self._called(one)
+
+    def _called(self, one: Invariant) -> Broken | None:
+        def query(sql: str, params: Sequence[Any] = ()) -> list[Row]:
+            return self._connection.rows(sql, tuple(params))
+
+        try:
+            self._functions[one.where](query)
+        except Exception as error:
+            if self._driver.result_code(error) is not None:
+                raise
+            text = said(error) if isinstance(error, AssertionError) else plainly(error)
+            return Broken(one.name, 1, (text[:_WIDEST] or "it is not so",))
+        return None
+
+    @contextmanager
+    def _interrupted(self) -> Iterator[None]:
+        timer = threading.Timer(self._timeout_s, self._connection.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    @contextmanager
+    def _told(self, one: Invariant) -> Iterator[None]:
+        """Say of an error which check met it. BUSY is passed on as it is."""
+        try:
+            yield
+        except Exception as error:
+            code = self._driver.result_code(error)
+            if codes.is_busy(code):
+                raise
+            if code == codes.INTERRUPT:
+                raise Unchecked(
+                    f"the check {one.name} ({one.where}) took longer than {self._timeout_s:g} s: make it "
+                    "cheaper (an index?), or raise --check-timeout."
+                ) from error
+            raise Unchecked(f"the check {one.name} ({one.where}) can't be run: {said(error)}.") from error
+
+
+def function_of(where: str) -> Callable[[Query], object]:
+    """Return a function by its file and name, "checks.py:money". Raises Unchecked."""
+    file, _, name = where.rpartition(":")
+    try:
+        spec = spec_from_file_location(f"sqlstress_check_{Path(file).stem}", file)
+        assert spec and spec.loader
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found: Callable[[Query], object] = getattr(module, name)
+    except (Exception, SystemExit) as error:
+        raise Unchecked(f"the check {where} can't be loaded: {plainly(error)}.") from error
+    return found
+
+
+def _row(row: Row) -> str:
+    text = f"({', '.join(map(repr, row))})"
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 2]}.."

@@ -1,0 +1,102 @@
+"""How the user's own work is shown: a row for each number of processes, latencies by kind of operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.scaling import throughput
+from sqlstress.analysis.wording import whole
+from sqlstress.display import sweeps
+from sqlstress.display.blocks import Block, Paragraph
+from sqlstress.display.figures import share_cell
+from sqlstress.display.measures import RATIO, SPREAD, TPS, Measure, of_trial, shape_cell
+from sqlstress.display.plot import Plot
+from sqlstress.display.shown import Shown, Value
+from sqlstress.own.shown.table import build, latencies, legend
+from sqlstress.own.shown.waiting import waiting
+from sqlstress.report import Run
+from sqlstress.report.case import Case
+
+
+class OwnShown(Shown):
+    """An experiment inherits from it, and says what its processes do."""
+
+    topics = (throughput, waiting, partial_proofs, trust)
+    together = 3
+    measures = (
+        (TPS, RATIO),
+        (SPREAD,),
+        (
+            Measure(
+                "{letter} shape",
+                ("{letter}", "shape"),
+                "shape: TPS over that of 1 process, which can be compared where TPS can't",
+                shape_cell,
+            ),
+            Measure(
+                "{letter} fairness",
+                ("{letter} fair-", "ness"),
+                "fairness (Jain's index): 1 when all processes got an equal share",
+                of_trial(lambda trial: share_cell(trial.fairness)),
+            ),
+        ),
+    )
+
+    def work(self, case: Case) -> str:
+        """Return what the processes of a case do, as the beginning of a sentence."""
+        return case.workload
+
+    def what(self, group: Group) -> str:
+        works = dict.fromkeys(map(self.work, (run.case for run in group.runs)))
+        return "; ".join((*works, *_checked(group.case)))
+
+    def blocks(self, group: Group) -> Iterator[Block]:
+        table = build(group)
+        yield table
+        yield Paragraph(legend(group, table))
+        yield from latencies(group)
+
+    def plots(self, group: Group) -> Iterator[Plot]:
+        return sweeps.plots(group)
+
+    def rate(self, run: Run) -> float | None:
+        return run.median_tps()
+
+    def loads(self, cases: Sequence[Case]) -> list[str]:
+        return list(map(self.work, cases))
+
+    def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
+        return CASE
+
+
+def _checked(case: Case) -> Iterator[str]:
+    data = case.spec.data
+    made = " and ".join(filter(None, (data.database and f"a copy of {data.database}", data.setup)))
+    if made:
+        yield f"database: {made}"
+    if data.checks:
+        count = len(data.checks)
+        yield f"{whole(count)} check{'s' * (count != 1)} before, during and after"
+
+
+def _of_data(field: str) -> Callable[[Run], Value]:
+    def value(run: Run) -> Value:
+        data = getattr(run.case.spec, "data", None)
+        found: Value = getattr(data, field) if data else None
+        return found
+
+    return value
+
+
+def _checks(run: Run) -> Value:
+    data = getattr(run.case.spec, "data", None)
+    return len(data.checks) if data else None
+
+
+CASE: dict[str, Callable[[Run], Value]] = {
+    "setup": _of_data("setup"),
+    "database": _of_data("database"),
+    "checks": _checks,
+}

@@ -1,0 +1,163 @@
+"""The tables: a row for each number of processes; and where there are several kinds, one for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from sqlstress.analysis.group import Group
+from sqlstress.display.blocks import NAME, Block, Column, Table
+from sqlstress.display.case_table import (
+    FAILED_SHARE,
+    FAIRNESS,
+    LONGEST_WAIT,
+    PROCESSES,
+    TOTAL,
+    Cell,
+    Row,
+    apart,
+    rows_of,
+    spread_legend,
+)
+from sqlstress.display.clean import shortened
+from sqlstress.display.figures import (
+    VERIFIED,
+    Figure,
+    count_cell,
+    ms_cell,
+    seconds_cell,
+    table_of,
+    verified_legend,
+    whole_cell,
+)
+from sqlstress.report import Latency, Run, Trial
+
+_LONGEST_KIND = 34
+
+
+def kinds_of(run: Run) -> list[str]:
+    """Return the kinds of operations of a run, in the order in which they were first done."""
+    return list(dict.fromkeys(kind for trial in run.valid for kind in trial.latency))
+
+
+def operations_of(run: Run) -> list[str]:
+    """Return the kinds that are whole operations, not parts of them."""
+    return list(
+        dict.fromkeys(kind for trial in run.valid for one in trial.workers for kind in one.operations)
+    )
+
+
+def _only(percentile: str) -> Cell:
+    """Return the cell of a percentile of a run whose operations are of one kind."""
+
+    def cell(row: Row) -> str | None:
+        kinds = operations_of(row.run)
+        latency = row.run.latency(kinds[0]) if len(kinds) == 1 and row.trial else None
+        return ms_cell(getattr(latency, percentile)) if latency else None
+
+    return cell
+
+
+def _answers(name: str) -> Cell:
+    """Return the cell of how many answers of a kind came for each operation, where any did."""
+
+    def cell(row: Row) -> str | None:
+        trials = [trial for trial in row.run.valid if trial.seconds > 0]
+        counts = [(getattr(trial, name) or 0) / trial.seconds for trial in trials]
+        return count_cell(median(counts)) if any(counts) else None
+
+    return cell
+
+
+def _time(row: Row) -> str | None:
+    """Return how long a fixed amount of work took; a window's length stands in the heading."""
+    return seconds_cell(row.trial.seconds) if row.trial and row.run.case.ops is not None else None
+
+
+FIGURES: tuple[Figure[Row], ...] = (
+    PROCESSES,
+    Figure(Column("time s", ("time", "s")), _time),
+    TOTAL,
+    Figure(Column("p50 ms", ("p50", "ms")), _only("p50_ns")),
+    Figure(Column("p99 ms", ("p99", "ms")), _only("p99_ns")),
+    Figure(Column("BUSY/s", ("BUSY", "per s")), _answers("busy")),
+    Figure(Column("BUSY_SNAPSHOT/s", ("BUSY_SNAP-", "SHOT per s")), _answers("busy_snapshot")),
+    FAILED_SHARE,
+    FAIRNESS,
+    LONGEST_WAIT,
+    VERIFIED,
+)
+_LEAVING = ("longest wait ms", "fairness", "BUSY/s")
+_MEANINGS = {
+    "p99 ms": "p50 and p99: half and 99% of the transactions were as fast or faster",
+    "BUSY/s": "BUSY: answers that a lock was not free",
+    "BUSY_SNAPSHOT/s": "BUSY_SNAPSHOT: what was read is out of date, so that it can't write",
+    "failed %": "failed: transactions given up for a busy database, in per cent",
+    "fairness": "fairness (Jain's index): 1 when all processes got an equal share",
+    "longest wait ms": "longest wait: the slowest transaction, one still pending at the end included",
+}
+
+
+def build(group: Group) -> Table:
+    """Return the table of a group's runs."""
+    return table_of(rows_of(group), (*apart(group), *FIGURES), _LEAVING)
+
+
+def legend(group: Group, table: Table) -> str:
+    """Explain the columns that the table has."""
+    told = ["TPS: transactions a second", *spread_legend(group)]
+    told += [text for name, text in _MEANINGS.items() if name in table.headers]
+    return f"{'; '.join((*told, *verified_legend(group, PROVED)))}."
+
+
+PROVED = "every check held, and SQLite finds nothing wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class KindRow(Row):
+    """A kind of operation of a run."""
+
+    kind: str
+    latency: Latency | None
+
+
+def latencies(group: Group) -> Iterator[Block]:
+    """Yield the table of the kinds, where a run has several."""
+    rows = [
+        KindRow(run, trial, kind, run.latency(kind))
+        for run, trial in group.measured()
+        if len(kinds_of(run)) > 1
+        for kind in kinds_of(run)
+    ]
+    if rows:
+        yield table_of(rows, (*apart(group), *OF_KINDS), ("p90 ms", "p99.9 ms"))
+
+
+def _ms(percentile: str) -> Callable[[KindRow], str | None]:
+    return lambda row: ms_cell(getattr(row.latency, percentile)) if row.latency else None
+
+
+def _per_s(row: KindRow) -> str | None:
+    """Return how many a second were done, as the median over the trials."""
+    trials = [trial for trial in row.run.valid if trial.seconds > 0]
+    return count_cell(median(_count(trial, row.kind) / trial.seconds for trial in trials)) if trials else None
+
+
+def _count(trial: Trial, kind: str) -> int:
+    latency = trial.latency.get(kind)
+    return latency.count if latency else 0
+
+
+OF_KINDS: tuple[Figure[KindRow], ...] = (
+    Figure(Column("kind", ("", "what"), "left", NAME), lambda row: shortened(row.kind, _LONGEST_KIND)),
+    Figure(
+        Column("processes", ("proc-", "esses"), role=NAME), lambda row: whole_cell(row.run.case.concurrency)
+    ),
+    Figure(Column("per s", ("", "per s")), _per_s),
+    Figure(Column("p50 ms", ("p50", "ms")), _ms("p50_ns")),
+    Figure(Column("p90 ms", ("p90", "ms")), _ms("p90_ns")),
+    Figure(Column("p99 ms", ("p99", "ms")), _ms("p99_ns")),
+    Figure(Column("p99.9 ms", ("p99.9", "ms")), _ms("p999_ns")),
+    Figure(Column("max ms", ("max", "ms")), _ms("max_ns")),
+)

@@ -1,0 +1,72 @@
+"""A worker's half: what to do next is drawn by weight, and a call does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
+
+
+class OwnSource:
+    """Draws operations. An experiment inherits from it, sets `calls`, and adds the methods that raise here.
+
+    Raises nothing of its own: what an operation raises ends the worker, unless `was_busy` says that a lock
+    stayed taken.
+    """
+
+    acknowledges = False
+    stamps: Any = None
+    largest_chunk = 256
+
+    def __init__(
+        self, case: Case, worker: int, salt: int, kinds: Sequence[str], weights: Sequence[int]
+    ) -> None:
+        """`kinds` and `weights` are those of the operations, in their order."""
+        self.case, self.worker, self.kinds = case, worker, kinds
+        self.row_weights: Sequence[int] = (0,) * len(kinds)
+        self.random = Random(f"{case.seed}:{salt}:{worker}")
+        self.calls: Sequence[Callable[[Any], Any]] = ()
+        """What each kind of operation calls, with what `prepared` made of it."""
+        self.seen = Findings()
+        self._which, self._sums = range(len(kinds)), list(accumulate(weights))
+
+    def prepared(self, picks: Sequence[int]) -> Sequence[Any]:
+        """Make what each of these operations needs, outside the times that are measured."""
+        return picks
+
+    def was_busy(self, error: Exception) -> bool:
+        """Return whether an operation was given up because a lock stayed taken, and count it if so."""
+        raise NotImplementedError
+
+    def busy_counts(self) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def effective(self) -> dict[str, str]:
+        """Return the settings that it ran with."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def next_chunk(self, size: int) -> Chunk:
+        picks = self.random.choices(self._which, cum_weights=self._sums, k=size)
+        calls = self.calls
+        return Chunk(bytearray(picks), [calls[pick] for pick in picks], self.prepared(picks))
+
+    def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
+        if not self.was_busy(error):
+            raise error
+        chunk.kinds[index] = FAILED
+
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
+        """Nothing is to be acknowledged that the operation has not acknowledged itself."""
+
+    def findings(self) -> Findings:
+        self.seen.effective = self.effective()
+        return self.seen

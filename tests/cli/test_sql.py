@@ -1,0 +1,230 @@
+"""SQL scripts as a user runs them: real processes, real files."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import sqlstress
+from sqlstress.experiments.sql.spec import Scripts
+from sqlstress.plan import from_toml
+from sqlstress.report import Report, from_json
+from sqlstress.report.schema import schema_text
+from tests.cli.conftest import Cli
+from tests.pages import ROOT
+from tests.rows import mostly_thorough
+
+TRANSFER = ROOT / "examples" / "transfer"
+SCHEMA, INVARIANTS = TRANSFER / "schema.sql", TRANSFER / "invariants.sql"
+ONCE = ("--repeat=1", "--duration=100ms", "--warmup=20ms", "--synchronous=off", "--seed=1", "-oreport.json")
+FORMATS = [f"-osaved.{form}" for form in ("csv", "md", "html", "xml", "txt")]
+
+
+def saved() -> Report:
+    return from_json(Path("report.json").read_text(encoding="utf-8"))
+
+
+def checks() -> dict[str, str]:
+    return {one.name: one.status for run in saved().runs for one in run.verdict.checks}
+
+
+def test_scripts_are_measured_proved_shown_and_saved_in_every_format(cli: Cli) -> None:
+    words = ("sql", str(TRANSFER / "right.sql@3"), "-bbank", f"--setup={SCHEMA}", f"--check={INVARIANTS}")
+    said = cli(*words, "-c2", "--per-statement", *ONCE, *FORMATS)
+    assert (said.code, said.err) == (0, "")
+    assert "25% bank and 75% " in said.out and " ok" in said.out and "right.sql:11 COMMIT" in said.out
+    (run,) = saved().runs
+    assert isinstance(run.case.spec, Scripts) and [one.weight for one in run.case.spec.scripts] == [1, 3]
+    assert sum(run.trials[0].workers[0].operations.values()) == run.trials[0].workers[0].transactions
+    assert {*checks()} == {"quick_check", "schema", "checks under load", "checks after the load"}
+    assert {*checks().values()} == {"ok"}
+    jsonschema.validate(json.loads(Path("report.json").read_text()), json.loads(schema_text()))
+    assert all("right.sql" in path.read_text(encoding="utf-8") for path in Path().glob("saved.*"))
+    assert cli("report", "report.json").out == said.out.removesuffix("\n")
+    assert sorted(path.suffix for path in Path().iterdir()) == [
+        ".csv",
+        ".html",
+        ".json",
+        ".md",
+        ".txt",
+        ".xml",
+    ]
+
+
+def test_a_transfer_that_loses_updates_fails_its_check_and_exits_1(cli: Cli) -> None:
+    words = ("sql", str(TRANSFER / "wrong.sql"), f"--setup={SCHEMA}", f"--check={INVARIANTS}", "-c4")
+    said = cli(*words, *ONCE, "--duration=500ms")
+    assert said.code == 1 and len(said.lines) == 1
+    assert "no money comes or goes: (" in said.lines[0] and "FAILED at 4 processes" in said.out
+    assert checks()["checks after the load"] == "failed"
+
+
+def test_a_ledger_is_measured_beside_the_same_without_it(cli: Cli) -> None:
+    said = cli("sql", "-bbank", "-c2", "--ledger", *ONCE, "--repeat=6")
+    assert said.code == 0 and "- ledger on: " in said.out
+    assert [run.case.spec.ledger for run in saved().runs] == [False, True]
+    ledgers = [[one for one in run.verdict.checks if one.name == "ledger"] for run in saved().runs]
+    assert not ledgers[0] and sum(one.checked for one in ledgers[1]) > 100
+    assert {one.status for one in ledgers[1]} == {"ok"}
+
+
+def test_a_database_is_copied_with_its_journal_mode_and_stays_as_it_is(cli: Cli, tmp_path: Path) -> None:
+    with closing(sqlite3.connect("app.db")) as connection:
+        connection.executescript("PRAGMA journal_mode=delete; CREATE TABLE t (x); INSERT INTO t VALUES (1)")
+    Path("add.sql").write_text("UPDATE t SET x = x + 1;")
+    Path("more.sql").write_text("CREATE TABLE u (x);")
+    before = Path("app.db").stat().st_mtime_ns, Path("app.db").read_bytes()
+    said = cli("sql", "add.sql", "--database=app.db", "--setup=more.sql", "-c2", *ONCE, "--keep")
+    assert (said.code, said.err) == (0, "")
+    assert (Path("app.db").stat().st_mtime_ns, Path("app.db").read_bytes()) == before
+    assert saved().runs[0].trials[0].effective["journal_mode"] == "delete"
+    (copy,) = Path().glob("sqlstress-*/*/kv.db")
+    with closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("SELECT x > 2 FROM t").fetchall() == [(1,)]
+        assert connection.execute("SELECT count(*) FROM u").fetchall() == [(0,)]
+
+
+def test_a_transaction_that_meets_busy_is_given_up_or_begun_again(cli: Cli) -> None:
+    Path("t.sql").write_text("CREATE TABLE t (x); INSERT INTO t VALUES (0)")
+    Path("upgrade.sql").write_text(
+        "BEGIN; SELECT x AS x FROM t \\gset\n\\sleep 1 ms\nUPDATE t SET x = :x + 1; COMMIT;"
+    )
+    words = ("sql", "upgrade.sql", "--setup=t.sql", "-c4", *ONCE, "--duration=300ms")
+    said = cli(*words)
+    assert said.code == 1 and "of the operations failed at 4 processes" in said.lines[0]
+    assert "Transactions given up: " in said.out and "BUSY_SNAPSHOT: " in said.out
+    again = cli(*words, "--max-tries=1000")
+    assert (again.code, again.err) == (0, "") and "each tried up to 1,000 times" in again.out
+    assert saved().runs[0].trials[0].failed == 0 and saved().runs[0].trials[0].busy_snapshot
+
+
+def test_a_check_may_be_a_function(cli: Cli) -> None:
+    Path("c.py").write_text(
+        "def few(query):\n    assert query('SELECT count(*) FROM t') < [(20,)], 'too many'\n"
+    )
+    Path("t.sql").write_text("CREATE TABLE t (x)")
+    Path("add.sql").write_text("INSERT INTO t VALUES (1);")
+    said = cli("sql", "add.sql", "--setup=t.sql", "--check=c.py:few", "-c2", *ONCE)
+    assert said.code == 1 and "few: too many" in said.lines[0]
+
+
+BAD = {
+    "nothing": ((), 2, "nothing to run"),
+    "no tables": (("a.sql",), 2, "these scripts have no tables"),
+    "no script": (("gone.sql", "--setup=s.sql"), 2, "cannot read 'gone.sql'"),
+    "a folder": ((".", "--setup=s.sql"), 2, "'.' is no file"),
+    "no text": (("bytes", "--setup=s.sql"), 2, "it is not text"),
+    "unknown built-in": (("-bbnak",), 2, "Did you mean bank?"),
+    "twice": (("a.sql", "a.sql@2", "--setup=s.sql"), 2, "a script is given twice"),
+    "weight": (("a.sql@0", "--setup=s.sql"), 2, "a weight is a whole number"),
+    "unknown variable": (
+        ("variable.sql", "--setup=s.sql"),
+        2,
+        "variable.sql:1:1: the variable :x has no value",
+    ),
+    "define": (("variable.sql", "--setup=s.sql", "-Dx"), 2, "--define: 'x' is not NAME=VALUE"),
+    "division": (("division.sql", "--setup=s.sql"), 4, "division.sql:1:1: division by zero"),
+    "open": (
+        ("open.sql", "--setup=s.sql"),
+        2,
+        "open.sql:1:1: the transaction that begins here is never ended",
+    ),
+    "halves": (("halves.sql", "--setup=s.sql", "--max-tries=2"), 2, "halves.sql:2:1: --max-tries begins"),
+    "ledger": (("halves.sql", "--setup=s.sql", "--ledger"), 2, "--ledger needs one BEGIN"),
+    "no table": (("table.sql", "--setup=s.sql"), 2, "table.sql:1:1: no such table: gone"),
+    "setup": (("a.sql", "--setup=bad.sql"), 2, "bad.sql:2:1: no such table: nowhere"),
+    "setup open": (
+        ("a.sql", "--setup=open.sql"),
+        2,
+        "open.sql: the transaction that it begins is never ended",
+    ),
+    "no query": (("a.sql", "--setup=s.sql", "--check=a.sql"), 2, "a.sql:1:1: a check is a query"),
+    "broken before": (("a.sql", "--setup=s.sql", "--check=broken.sql"), 1, "before any load, check 1: (1)"),
+    "endless": (
+        ("a.sql", "--setup=s.sql", "--check=endless.sql", "--check-timeout=50ms"),
+        2,
+        "took longer than 0.05 s",
+    ),
+    "no function": (("a.sql", "--setup=s.sql", "--check=c.py:gone"), 2, "has no attribute 'gone'"),
+    "no database": (("a.sql", "--database=a.sql"), 2, "'a.sql' is no SQLite database, or an encrypted one"),
+    "gone database": (("a.sql", "--database=gone.db"), 2, "'gone.db': there is no such file"),
+    "timeout of nothing": (("a.sql", "--setup=s.sql", "--check-timeout=1s"), 2, "add --check"),
+    "ops and window": (("a.sql", "--setup=s.sql", "--ops=5", "--duration=1s"), 2, "leave out --ops or"),
+    "exclusive": (
+        ("a.sql", "--setup=s.sql", "-c2", "--pragma=locking_mode=exclusive"),
+        2,
+        "lets one process in",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", mostly_thorough(BAD, ["no script", "open", "no table", "broken before"]))
+def test_what_can_not_be_measured_is_told_in_a_line_or_two_and_nothing_is_left(cli: Cli, name: str) -> None:
+    for file, text in {
+        "a.sql": "UPDATE t SET x = x + 1;",
+        "s.sql": "CREATE TABLE t (x);",
+        "variable.sql": "UPDATE t SET x = :x;",
+        "division.sql": "\\set x 1 / 0\nUPDATE t SET x = :x;",
+        "open.sql": "BEGIN; CREATE TABLE u (x);",
+        "halves.sql": "UPDATE t SET x = 1;\nUPDATE t SET x = 2;",
+        "table.sql": "UPDATE gone SET x = 1;",
+        "bad.sql": "CREATE TABLE t (x);\nINSERT INTO nowhere VALUES (1)",
+        "broken.sql": "SELECT 1;",
+        "endless.sql": "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT * FROM n "
+        "WHERE i < 0",
+        "c.py": "",
+    }.items():
+        Path(file).write_text(text)
+    Path("bytes").write_bytes(b"\xff\xfe")
+    before = {path.name for path in Path().iterdir()}
+    words, code, text = BAD[name]
+    given = [word for word in ONCE if not (name == "ops and window" and word.startswith(("--dur", "--warm")))]
+    said = cli("sql", *words, *given)
+    assert (said.code, len(said.lines) in (1, 2)) == (code, True), said
+    assert text in said.err
+    assert {path.name for path in Path().iterdir()} - {"report.json", "__pycache__"} == before
+
+
+def test_a_plan_and_python_name_scripts_as_the_command_line_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(TRANSFER)
+    options: dict[str, Any] = {
+        "script": ["right.sql@2"],
+        "setup": "schema.sql",
+        "check": ["invariants.sql"],
+        "seed": 1,
+    }
+    report = sqlstress.measure(
+        "sql", directory=tmp_path, concurrency=2, repeat=1, duration=0.1, warmup=0.02, **options
+    )
+    assert report.ok, report.problems
+    assert report.figures[0].latency["right.sql"].count > 0 and report.figures[0].counts == "transactions"
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        '[[case]]\nworkload = "sql"\nconcurrency = 2\nrepeat = 1\nduration = 0.1\nwarmup = 0.02\n'
+    )
+    with plan.open("a") as file:
+        file.writelines(f"{name} = {json.dumps(value)}\n" for name, value in options.items())
+    assert [case.spec for case in from_toml(plan)] == [run.case.spec for run in report.runs]
+
+
+def test_reports_of_scripts_are_compared(cli: Cli) -> None:
+    cli("sql", "-bselect-only", "-c1,2", *ONCE)
+    Path("report.json").rename("a.json")
+    cli("sql", "-bselect-only", "-c1,2", *ONCE)
+    said = cli("compare", "a.json", "report.json")
+    assert said.code == 0 and "NOT COMPARABLE" not in said.out and said.out.count("process") >= 2
+
+
+def test_other_scripts_are_not_the_same_work(cli: Cli) -> None:
+    cli("sql", "-bselect-only", "-c1", *ONCE)
+    Path("report.json").rename("a.json")
+    cli("sql", "-bsimple-update", "-c1", *ONCE)
+    assert "select-only" in cli("compare", "a.json", "report.json").out

@@ -1,0 +1,58 @@
+"""Cases of scripts with real databases, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlstress.engine.protocols import Chunk
+from sqlstress.experiments.sql.work import SqlWork
+from sqlstress.experiments.sql.worker import SqlSource
+from sqlstress.plan import cases_of
+from sqlstress.report.case import Case
+from tests.halves import open_source, open_work
+from tests.pulses import nothing
+
+SETUP = """CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL);
+INSERT INTO account VALUES (1, 100), (2, 100);
+CREATE TABLE seen (value);
+"""
+
+
+def case_of(folder: Path, scripts: Mapping[str, str], **options: Any) -> Case:
+    """Return the last case of options; `scripts` are texts by name, with a weight behind it if any."""
+    words = []
+    for name, text in scripts.items():
+        file = folder / name.partition("@")[0]
+        file.write_text(text, encoding="utf-8")
+        words.append(f"{folder / name}")
+    setup = folder / "setup.sql"
+    setup.write_text(SETUP, encoding="utf-8")
+    given = {"script": words, "setup": str(setup), "concurrency": 2, "seed": 1, **options}
+    return cases_of({name.replace("_", "-"): value for name, value in given.items()}, "sql")[-1]
+
+
+def opened(case: Case, folder: Path, worker: int = 1) -> tuple[SqlWork, SqlSource]:
+    """Return both halves, ready to work."""
+    work = open_work(case, folder, 1, {})
+    work.prepare(nothing)
+    source = open_source(case, folder, worker, 1, work.shared)
+    assert isinstance(work, SqlWork) and isinstance(source, SqlSource)
+    return work, source
+
+
+def done(source: SqlSource, count: int) -> Chunk:
+    """Let a worker do so many transactions; what it gives up is given up."""
+    chunk = source.next_chunk(count)
+    for index, (call, params) in enumerate(zip(chunk.calls, chunk.params, strict=True)):
+        try:
+            call(params)
+        except Exception as error:
+            source.give_up(chunk, index, error)
+    return chunk
+
+
+def rows(work: SqlWork, sql: str) -> list[tuple[Any, ...]]:
+    with work.place.opened() as connection:
+        return connection.rows(sql)

@@ -1,0 +1,168 @@
+"""Expressions are worth what pgbench says they are, and what is wrong with one is told where it stands."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.errors import UsageError
+from sqlstress.experiments.sql.script.draw import Xoroshiro, permute
+from sqlstress.experiments.sql.script.expressions import read
+from sqlstress.experiments.sql.script.numbers import LEAST, MOST, NoValue, divided, remainder
+from sqlstress.experiments.sql.script.reckoning import Reckoner
+from sqlstress.experiments.sql.script.tree import Value
+
+RECORDED: dict[str, str] = json.loads(
+    Path(__file__).with_name("pgbench_expressions.json").read_text(encoding="utf-8")
+)["values"]
+"""Written by record_pgbench.py."""
+OTHERWISE = {
+    "abs(-9223372036854775808)": "error",
+    "5.0 / 0": "error",
+}
+"""What has no value, and pgbench goes on with: an overflow, infinity."""
+
+
+def value(text: str, **variables: Value) -> Value:
+    compiled = Reckoner(Random(1), {}).expression(read("x.sql", text, 0, len(text)))
+    return compiled({"default_seed": 1, **variables})
+
+
+def told(text: str) -> str:
+    """Return what pgbench's debug() would say."""
+    try:
+        found = value(text)
+    except (UsageError, NoValue):
+        return "error"
+    match found:
+        case None:
+            return "null"
+        case bool():
+            return f"boolean {str(found).lower()}"
+        case int():
+            return f"int {found}"
+        case _:
+            number = float(str(found))
+            return "double Infinity" if number == math.inf else f"double {number:.15g}"
+
+
+def test_what_was_recorded_is_a_reference_worth_the_name() -> None:
+    kinds = {one.split()[0] for one in RECORDED.values()}
+    assert len(RECORDED) > 700 and kinds == {"int", "double", "boolean", "null", "error"}
+
+
+def test_each_expression_is_worth_what_the_real_pgbench_said() -> None:
+    expected = {**RECORDED, **OTHERWISE}
+    assert {text: told(text) for text in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("1 +", "x.sql:1:4: expected a value, found the end of the line"),
+        ("", "x.sql:1:1: expected a value"),
+        ("(1", r'x.sql:1:3: expected "\)", found the end'),
+        ("1 2", 'x.sql:1:3: expected an operator, or the end of the line, found "2"'),
+        ("x + 1", 'x.sql:1:1: expected a value, found "x": a variable is written :x'),
+        ("1 + sin(2)", "x.sql:1:5: there is no function sin: there are abs, "),
+        ("random(1)", "x.sql:1:1: random takes 2 arguments, not 1"),
+        ("hash()", "x.sql:1:1: hash takes 1 or 2 arguments, not 0"),
+        ("least()", "x.sql:1:1: least takes 1 or more arguments, not 0"),
+        ("1 is 2", 'x.sql:1:6: expected NULL, TRUE or FALSE, found "2"'),
+        ("case 1 end", 'x.sql:1:6: expected WHEN, found "1"'),
+        ("case when 1 else 2 end", 'x.sql:1:13: expected THEN, found "else"'),
+        ("1 < 2 < 3", "x.sql:1:7: comparisons make no chain"),
+        ("1 $ 2", r'expected an operator, or the end of the line, found "\$"'),
+        ("9" * 5000, "does not fit into 64 bits"),
+        ("(" * 5000, "nested more than 100 levels deep"),
+        ("-" * 5000 + "1", "nested more than 100 levels deep"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place_and_what_was_expected(text: str, error: str) -> None:
+    with pytest.raises(UsageError, match=error):
+        read("x.sql", text, 0, len(text))
+
+
+@given(st.text(max_size=40) | st.text("0123456789+-*/%<>=() .:xandornulcsewh,#|&~", max_size=40))
+def test_whatever_stands_there_it_has_a_value_or_an_error_of_ours(text: str) -> None:
+    try:
+        value(text, x=1)
+    except (UsageError, NoValue) as error:
+        assert str(error)
+
+
+@given(st.integers(LEAST, MOST), st.integers(LEAST, MOST))
+def test_division_is_that_of_c(left: int, right: int) -> None:
+    if right == 0 or (left, right) == (LEAST, -1):
+        with pytest.raises(NoValue):
+            divided(left, right)
+        return
+    quotient, rest = divided(left, right), remainder(left, right)
+    assert quotient * right + rest == left and abs(rest) < abs(right) and (rest == 0 or rest * left > 0)
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"), [("7", 8), (" -2 ", -1), ("2.5", 3.5), ("null", None), (1.5, 2.5), (None, None)]
+)
+def test_a_text_in_a_variable_is_read_as_the_number_that_it_is(held: Value, expected: Value) -> None:
+    assert value(":x + 1", x=held) == expected
+
+
+@pytest.mark.parametrize("held", ["", "abc", b"7", "9" * 30 + "x"])
+def test_a_text_that_is_no_number_has_no_value_there(held: Value) -> None:
+    with pytest.raises(NoValue):
+        value(":x + 1", x=held)
+
+
+@pytest.mark.parametrize("text", [":y", "sqrt(-1)", "ln(0)", "exp(1e6)", "pow(0, -1)", "1 << 64", "1 >> -1"])
+def test_what_has_no_value_says_so(text: str) -> None:
+    with pytest.raises(NoValue):
+        value(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "random(:a, :b)",
+        "random_gaussian(:a, :b, 2.5)",
+        "random_exponential(:a, :b, 3.0)",
+        "random_zipfian(:a, :b, 1.01)",
+        "random_zipfian(:a, :b, 3)",
+    ],
+)
+@given(a=st.integers(-50, 50), width=st.integers(0, 9))
+def test_what_is_drawn_lies_within_its_bounds(text: str, a: int, width: int) -> None:
+    assert all(a <= value(text, a=a, b=a + width) <= a + width for _ in range(20))  # type: ignore[operator]
+
+
+def share_of_first(text: str, draws: int = 4000) -> float:
+    draw = Reckoner(Random(1), {}).expression(read("x", text, 0, len(text)))
+    return sum(draw({}) == 1 for _ in range(draws)) / draws
+
+
+def test_distributions_have_the_shapes_that_pgbench_documents() -> None:
+    """The expected shares follow from the formulas of pgbench's documentation."""
+    assert share_of_first("random(1, 10)") == pytest.approx(0.1, abs=0.02)
+    exponential = (1 - math.exp(-0.5)) / (1 - math.exp(-5))
+    assert share_of_first("random_exponential(1, 10, 5.0)") == pytest.approx(exponential, abs=0.03)
+    zipfian = 1 / sum(1 / rank**1.5 for rank in range(1, 11))
+    assert share_of_first("random_zipfian(1, 10, 1.5)") == pytest.approx(zipfian, abs=0.03)
+    middle = share_of_first("random_gaussian(-3, 5, 2.5)")
+    normal = math.erf(2.5 / 9 / math.sqrt(2)) / math.erf(2.5 / math.sqrt(2))
+    assert middle == pytest.approx(normal, abs=0.03)
+
+
+@given(st.integers(1, 300), st.integers(LEAST, MOST))
+def test_a_permutation_takes_every_place_once(size: int, seed: int) -> None:
+    assert {permute(number, size, seed) for number in range(size)} == set(range(size))
+
+
+def test_the_stream_behind_permutations_stays_below_its_bound() -> None:
+    stream = Xoroshiro(5)
+    assert {stream.below(3) for _ in range(100)} == {0, 1, 2} and stream.below(1) == 0

@@ -1,0 +1,203 @@
+"""Both halves of the experiment, on a real database with each driver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine.protocols import FAILED, Outcome
+from sqlstress.engine.tally import Window
+from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.experiments.sql import ledger
+from sqlstress.experiments.sql.proof import check_ledger
+from sqlstress.experiments.sql.work import SqlWork
+from sqlstress.targets.sqlite.drivers import load_driver
+from tests.experiments.sql.databases import case_of, done, opened, rows
+from tests.pulses import nothing
+
+PAY = "BEGIN IMMEDIATE; UPDATE account SET balance = balance - 1 WHERE id = 1; COMMIT;"
+UPGRADE = (
+    "\\set x random(1, 1000000)\nBEGIN;\nSELECT balance AS b FROM account WHERE id = 1 \\gset\n"
+    "\\sleep 0\n\\set y :x + random(1, 1000000)\nINSERT INTO seen VALUES (:y);\nCOMMIT;"
+)
+
+
+@pytest.fixture(params=["sqlite3", "apsw"])
+def driver(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@contextmanager
+def locked(path: Path, driver: str) -> Iterator[None]:
+    """Lock a database by the same library: another one in this process would not see it."""
+    with closing(load_driver(driver).connect(path, 1000, None)) as connection:
+        connection.rows("BEGIN IMMEDIATE")
+        yield
+
+
+def test_scripts_are_drawn_by_weight_and_read_statements_to_their_end(tmp_path: Path, driver: str) -> None:
+    scripts = {"read.sql@3": "SELECT * FROM account;", "write.sql": PAY}
+    work, source = opened(case_of(tmp_path, scripts, driver=driver), tmp_path)
+    kinds = done(source, 400).kinds
+    assert 250 < kinds.count(0) < 350 and kinds.count(1) == 400 - kinds.count(0)
+    assert rows(work, "SELECT balance FROM account WHERE id = 1") == [(100 - kinds.count(1),)]
+    # Nothing is left open that a checkpoint would have to wait for.
+    assert rows(work, "PRAGMA wal_checkpoint(TRUNCATE)")[0][0] == 0
+    source.close()
+
+
+def test_every_worker_has_variables_of_its_own(tmp_path: Path, driver: str) -> None:
+    text = "\\set n :n + 1\nINSERT INTO seen VALUES (:client_id || ' ' || :n || :name || :scale);"
+    define = ["n=0", "name=;x"]
+    case = case_of(tmp_path, {"a.sql": text}, driver=driver, define=define, scale=7)
+    work, source = opened(case, tmp_path, worker=2)
+    done(source, 3)
+    assert rows(work, "SELECT value FROM seen") == [("1 1;x7",), ("1 2;x7",), ("1 3;x7",)]
+    source.close()
+
+
+def test_the_same_seed_draws_the_same(tmp_path: Path) -> None:
+    found = []
+    for _ in range(2):
+        text = "\\set x random(1, 1000000000)\nINSERT INTO seen VALUES (:x);"
+        work, source = opened(case_of(tmp_path, {"a.sql": text}), tmp_path)
+        done(source, 20)
+        found.append(rows(work, "SELECT value FROM seen"))
+        source.close()
+    assert found[0] == found[1] and len(set(found[0])) == 20
+
+
+@pytest.mark.parametrize("busy", ["default", "fair"])
+def test_what_meets_a_lock_is_given_up_after_its_time_out_and_undone(
+    tmp_path: Path, driver: str, busy: str
+) -> None:
+    case = case_of(tmp_path, {"a.sql": PAY}, driver=driver, busy_timeout="10ms", busy=busy)
+    work, source = opened(case, tmp_path)
+    with locked(work.place.paths[0], driver):
+        assert done(source, 1).kinds[0] == FAILED
+    assert source.busy_counts()[0] >= 1 and source.busy_counts()[1] == 0
+    assert done(source, 1).kinds[0] == 0
+    source.close()
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+def test_a_snapshot_that_is_out_of_date_is_begun_again_as_a_whole_with_the_same_values(
+    tmp_path: Path, driver: str, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acts: list[Callable[[], object]] = []
+    monkeypatch.setattr(time, "sleep", lambda _: acts.pop()() if acts else None)
+    expected = values_written(tmp_path / "alone", driver, tries, lambda _: None)
+    assert len(expected[2]) == 1
+
+    def interfere(work: SqlWork) -> None:
+        rival = load_driver(driver).connect(work.place.paths[0], 1000, None)
+        acts.append(lambda: (rival.rows("DELETE FROM seen"), rival.rows("DELETE FROM account WHERE id = 2")))
+
+    kind, counts, found = values_written(tmp_path / "rival", driver, tries, interfere)
+    assert not acts and counts == (0, 1)
+    assert (kind, found) == ((FAILED, []) if tries == 1 else (0, expected[2]))
+
+
+def values_written(
+    folder: Path, driver: str, tries: int, before: Callable[[SqlWork], None]
+) -> tuple[int, tuple[int, int], list[tuple[object, ...]]]:
+    """Run one transaction that reads, sleeps and writes; return its kind, what was busy, what was written."""
+    folder.mkdir()
+    work, source = opened(case_of(folder, {"a.sql": UPGRADE}, driver=driver, max_tries=tries), folder)
+    before(work)
+    kind = done(source, 1).kinds[0]
+    counts = source.busy_counts()
+    source.close()
+    return kind, counts, rows(work, "SELECT value FROM seen")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("\\set d 0\nSELECT 1;\n\\set x 1 / :d\n", "a.sql:3:1: division by zero"),
+        (
+            "INSERT INTO account VALUES (1, 1);",
+            "a.sql:1:1: SQLite result code 19",
+        ),
+        ("\\if :client_id < 9\nBEGIN;\n\\else\nBEGIN; COMMIT;\n\\endif\n", "ends within a transaction"),
+        ("SELECT 1 AS a WHERE 0 \\gset\n", "a.sql:1:1: .gset needs one row, and the query returned none"),
+    ],
+)
+def test_what_is_no_lock_ends_the_worker_with_its_place(
+    tmp_path: Path, driver: str, text: str, error: str
+) -> None:
+    _, source = opened(case_of(tmp_path, {"a.sql": text}, driver=driver), tmp_path)
+    with pytest.raises(EnvironmentFailure, match=error):
+        done(source, 1)
+    source.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("SELEC 1;", 'a.sql:1:1: near "SELEC": syntax error'),
+        ("SELECT 1;\n\n  DELETE FROM gone WHERE x = :scale;", "a.sql:3:3: no such table: gone"),
+    ],
+)
+def test_what_sqlite_does_not_understand_is_told_before_any_load(
+    tmp_path: Path, driver: str, text: str, error: str
+) -> None:
+    with pytest.raises(UsageError, match=error):
+        opened(case_of(tmp_path, {"a.sql": text}, driver=driver), tmp_path)
+
+
+def test_statements_are_timed_within_the_window_only(tmp_path: Path, driver: str) -> None:
+    case = case_of(tmp_path, {"a.sql": PAY}, driver=driver, per_statement=True)
+    _, source = opened(case, tmp_path)
+    source.hear(Window(0, 0, 1 << 62))
+    source.settle(done(source, 5), 5, [], source.stamps)
+    source.hear(Window(0, 0, 1))
+    source.settle(done(source, 5), 5, [], source.stamps)
+    latency = source.findings().latency
+    counts = [sum(buckets.values()) for buckets, _ in latency.values()]
+    assert counts == [5, 5, 5] and all(largest > 0 for _, largest in latency.values())
+    assert [*latency][1] == "a.sql:1 UPDATE account SET balance = balance - 1 WHERE id = 1"[:60]
+    source.close()
+
+
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [
+        ("SELECT 1", None),
+        (f"DELETE FROM {ledger.TABLE} WHERE number = 10", "was told of 10 commits, and 9 of them are there"),
+        (f"DELETE FROM {ledger.TABLE} WHERE number = 3", "and 9 of them are there"),
+        (f"INSERT INTO {ledger.TABLE} VALUES (1, 11)", "was told of 10 commits, and 11 are there"),
+        (f"UPDATE {ledger.TABLE} SET number = 12 WHERE number = 3", "are 1 to 12, and only 10"),
+        (f"INSERT INTO {ledger.TABLE} VALUES (3, 1)", "commits of worker 3, whom nobody started"),
+    ],
+)
+def test_the_ledger_holds_what_was_acknowledged_and_nothing_else(
+    tmp_path: Path, driver: str, harm: str, problem: str | None
+) -> None:
+    work, source = opened(case_of(tmp_path, {"a.sql": PAY}, driver=driver, ledger=True), tmp_path)
+    done(source, 10)
+    source.close()
+    rows(work, harm)
+    outcomes = [Outcome(worker, False, None) for worker in (1, 2)]
+    (check,) = (one for one in work.verify(outcomes, nothing).checks if one.name == "ledger")
+    assert check.status == ("failed" if problem else "ok") and check.checked == 10
+    assert problem is None or problem in check.counterexamples[0]
+
+
+def test_a_worker_that_died_may_have_committed_one_more() -> None:
+    assert check_ledger({1: (3, 1, 3)}, [2], [True]).status == "ok"
+    assert check_ledger({1: (3, 1, 3)}, [2], [False]).status == "failed"
+    assert check_ledger({1: (4, 1, 4)}, [2], [True]).status == "failed"
+    assert check_ledger({1: (1, 1, 1)}, [0], [True]).status == "skipped"
+    assert check_ledger({1: (1, 1, 1)}, [2], [True]).status == "failed"
+
+
+def test_without_a_store_scripts_cost_only_themselves(tmp_path: Path) -> None:
+    case = case_of(tmp_path, {"a.sql": PAY, "b.sql": UPGRADE}, driver="dry", ledger=True, per_statement=True)
+    _, source = opened(case, tmp_path)
+    assert set(done(source, 50).kinds) == {0, 1} and source.busy_counts() == (0, 0)
+    source.close()

@@ -1,0 +1,83 @@
+"""Checks: what breaks one is told with its first rows, and none takes for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sqlstress.own.checking import Broken, Checks, Unchecked
+from sqlstress.own.data import Invariant
+from sqlstress.targets.sqlite.drivers import Connection, load_driver
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+
+@pytest.fixture(params=["sqlite3", "apsw"])
+def driver(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
+    with closing(load_driver(driver).connect(tmp_path / "kv.db", 1000, None)) as connection:
+        connection.rows("CREATE TABLE t (x)")
+        connection.rows("INSERT INTO t VALUES (1), (2), (3), (4)")
+        yield connection
+
+
+def broken(
+    driver: str, connection: Connection, *invariants: Invariant, timeout_s: float = 5.0
+) -> list[Broken]:
+    return list(Checks(invariants, timeout_s, load_driver(driver), connection).broken())
+
+
+def test_a_query_without_rows_holds_and_one_with_rows_is_shown(driver: str, connection: Connection) -> None:
+    holds = Invariant("few", "c.sql:1", "SELECT x FROM t WHERE x > 9")
+    breaks = Invariant("small", "c.sql:2", "SELECT x, 'a' FROM t WHERE x > 0")
+    assert broken(driver, connection, holds, breaks) == [
+        Broken("small", 4, ("(1, 'a')", "(2, 'a')", "(3, 'a')"))
+    ]
+    assert not connection.in_transaction()
+
+
+def test_a_function_that_raises_breaks_with_its_words(
+    driver: str, connection: Connection, tmp_path: Path
+) -> None:
+    (tmp_path / "c.py").write_text(
+        "def holds(query): assert query('SELECT sum(x) FROM t WHERE x > ?', [0]) == [(10,)]\n"
+        "def breaks(query): assert query('SELECT 1') == [], 'there is one'\n"
+        "def raises(query): {}['a']\n"
+    )
+    where = str(tmp_path / "c.py")
+    functions = [Invariant(name, f"{where}:{name}") for name in ("holds", "breaks", "raises")]
+    assert broken(driver, connection, *functions) == [
+        Broken("breaks", 1, ("there is one",)),
+        Broken("raises", 1, ("KeyError: 'a'",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        (ENDLESS, r"the check money \(c.sql:1\) took longer than 0.05 s"),
+        ("SELECT * FROM gone", "can't be run: .*no such table: gone"),
+        ("PRAGMA user_version; DELETE FROM t", "can't be run"),
+    ],
+)
+def test_a_check_that_says_nothing_is_told(driver: str, connection: Connection, sql: str, text: str) -> None:
+    with pytest.raises(Unchecked, match=text):
+        broken(driver, connection, Invariant("money", "c.sql:1", sql), timeout_s=0.05)
+    assert not connection.in_transaction()
+    assert connection.rows("SELECT count(*) FROM t") == [(4,)]
+
+
+@pytest.mark.parametrize("text", ["def money(:", "1 / 0", "import sys; sys.exit(3)", "other = 1"])
+def test_a_function_that_can_not_be_loaded_is_told(
+    driver: str, connection: Connection, text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "c.py").write_text(text)
+    with pytest.raises(Unchecked, match="can't be loaded"):
+        broken(driver, connection, Invariant("money", f"{tmp_path / 'c.py'}:money"))
