@@ -42,7 +42,8 @@ def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start
         assert gone(children)
         command.finish()
     assert len(markers) == (moment != "showing")
-    assert len(children) >= {"starting": 0, "measuring": 6}.get(moment, 0)
+    # Those beside the workers end when they are told; workers may have done their work by then.
+    assert len(children) >= {"starting": 0, "measuring": 3}.get(moment, 0)
     assert all(marker.exists() for marker in markers)
     next_start = (
         "--driver",
