@@ -43,9 +43,8 @@ def test_one_that_stays_denied_is_given_up_after_a_second(slept: list[float]) ->
 
 
 def test_an_error_that_waiting_does_not_change_is_raised_at_once(slept: list[float], tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError):
-        remove(tmp_path / "file" / "another")
+    with pytest.raises(FileNotFoundError):
+        tried_again(lambda: (tmp_path / "missing").rename(tmp_path / "there"))
     assert slept == []
 
 

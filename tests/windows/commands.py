@@ -34,7 +34,7 @@ class Command:
 
 def _strike(phase: str, *words: str) -> Command:
     program = (f"Z:{STRIKES}".replace("/", "\\"), phase)
-    return Command((*words, *SHORT), "stopped|interrupted", 130, phase == "measuring", program)
+    return Command(words, "(?i)stopped|interrupted", 130, phase == "measuring", program)
 
 
 def _encoded(name: str) -> Command:
@@ -67,8 +67,11 @@ COMMANDS = (
     Command(("crash", "--power-loss", "--images", "20"), "images"),
     Command(("ab", "--a=--synchronous=full", "--b=--synchronous=off", "--max-pairs=10", "-c=2", *SHORT[1:])),
     Command(("ab", f"--python-a={PYTHON}", f"--python-b={PYTHON}", "--max-pairs=10", "-c=1", *SHORT[1:])),
-    *(_strike(phase, "-c", "2") for phase in PHASES),
-    _strike("pair", "ab", f"--python-a={PYTHON}", f"--python-b={PYTHON}", "-c=1"),
+    *(_strike(phase, "-c", "2", *SHORT) for phase in PHASES),
+    _strike("pair", "ab", f"--python-a={PYTHON}", f"--python-b={PYTHON}", "-c=1", *SHORT[1:]),
+    Command(("kv", *SHORT, "--dir", "C:\\work"), "ok"),
+    Command(("kv", *SHORT, "--dir", "\\\\?\\C:\\work"), "ok"),
+    Command(("kv", *SHORT, "--dir", "Q:\\nothing"), "Choose another --dir", 2),
     *(_encoded(name) for name in ("cp437", "cp1252", "ascii")),
 )
 

@@ -47,6 +47,7 @@ class SqliteTable:
 
         The last connection to close would delete the WAL: one stays until the workers have theirs.
         """
+        self.release()  # Windows removes nothing that we have open ourselves
         self._place.discard()
         for path, rows in zip(self._place.paths, buckets, strict=True):
             self._idle.append(self.fill_file(path, rows))
