@@ -81,6 +81,11 @@ YES, NO = [True] * 6, [False] * 6
             "Which rate holds p99 within 2ms can't be told between 1,500/s and 1,800/s: at 1,500/s 1 of 1 "
             "window kept it and at 1,800/s 0 of 2 windows kept it.",
         ),
+        (
+            {1_500: [True, False], 1_800: [False]},
+            "Which rate holds p99 within 2ms can't be told: 2 rates from 1,500/s to 1,800/s tried, and none "
+            "is decided.",
+        ),
         ({}, "Which rate holds p99 within 2ms can't be told: no window was measured."),
     ],
 )
