@@ -61,8 +61,7 @@ def _of_cases(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if wrong:
         example = next(iter(wrong.counterexamples), "see the report")
         yield Ending(BAD, f"Error: the data is not what the workers were told it is: {example}.")
-    if report.limit is None:  # which looks for where they begin to fail
-        yield from _too_many(report)
+    yield from _too_many(report)
     failed = [run for run in report.runs if run.error]
     if failed:
         more = len(failed) - 1

@@ -98,8 +98,11 @@ def _nothing(rates: Sequence[Tried], search: LimitSearch) -> str:
     high = min((one for one in rates if one.kept and not any(one.kept)), default=None)
     if low and high and low.rate < high.rate:
         return f"{said} between {whole(low.rate)}/s and {whole(high.rate)}/s: {_counts([low, high])}."
-    measured = [one for one in (low, high) if one] or [one for one in rates if one.kept]
-    return f"{said}: {_counts(measured) or 'no window was measured'}."
+    measured = [one for one in rates if one.kept]
+    if not measured:
+        return f"{said}: no window was measured."
+    where = f"from {whole(measured[0].rate)}/s to {whole(measured[-1].rate)}/s"
+    return f"{said}: {plural(len(measured), 'rate')} {where} tried, and none is decided."
 
 
 def _ends(found: Answer, rates: Sequence[Tried], search: LimitSearch) -> str:

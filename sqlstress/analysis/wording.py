@@ -148,7 +148,7 @@ def _by_rate(cases: Iterable[Case]) -> dict[int, list[Case]]:
 
 
 def _rates(rates: Sequence[int]) -> str:
-    return f" at {listing([*map(whole, rates)])}/s" if any(rates) else ""
+    return f" at {listing([f'{whole(rate)}/s' for rate in rates])}" if any(rates) else ""
 
 
 def _layouts_of(cases: Iterable[Case]) -> str:

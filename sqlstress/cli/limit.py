@@ -45,7 +45,8 @@ def limit(
     (case,) = cases
     assert case.arrivals
     study = LimitStudy(
-        replace(case, arrivals=None, repeat=1),
+        # It looks for where operations begin to fail: that is no failure.
+        replace(case, arrivals=None, repeat=1, max_failed=1.0),
         LimitSearch(promise, own["max-time"]),
         case.arrivals.spacing,
         case.duration_s if duration else None,

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis import wording
+from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import Case
 
 
@@ -81,3 +82,18 @@ def test_a_long_list_is_cut_and_says_so() -> None:
 )
 def test_sizes_are_written_in_the_unit_that_people_would_use(count: int, text: str) -> None:
     assert wording.size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ([500], "4 processes on 1 file at 500/s"),
+        ([1000, 500], "4 processes on 1 file at 500/s and 1,000/s"),
+        ([None], "4 processes on 1 file"),
+        ([None, 500], "4 processes on 1 file and 4 processes on 1 file at 500/s"),
+    ],
+)
+def test_places_say_the_rates_of_open_loops(rates: list[int | None], said: str) -> None:
+    cases = [Case(concurrency=4, arrivals=None if rate is None else Arrivals(rate)) for rate in rates]
+    assert wording.places(cases) == said
+    assert wording.place(cases[0]).startswith("4 processes on 1 file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -32,6 +33,7 @@ class Windows:
     """Made-up windows of a store that does so many operations a second at most; perhaps somebody stops it."""
 
     stop_at: int | None = None
+    failing_over = 1 << 62
     cases: list[Case]
 
     def __init__(self) -> None:
@@ -43,7 +45,8 @@ class Windows:
             runner.signals.caught = 2
             runner.signals.check()
         if case.arrivals:
-            return rate_trial(case.arrivals.rate, CAPACITY, index)
+            failed = 900 * (case.arrivals.rate > self.failing_over)
+            return replace(rate_trial(case.arrivals.rate, CAPACITY, index), failed=failed)
         return example_report().runs[0].trials[0]
 
 
@@ -72,6 +75,14 @@ def test_options_of_the_load_and_the_arrivals_reach_every_window(windows: Window
     assert (closed.arrivals, closed.duration_s, closed.repeat) == (None, 0.5, 1)
     assert all(case.arrivals and case.arrivals.spacing == "even" for case in at_rates)
     assert all((case.spec.read_ratio, case.duration_s) == (0.0, 0.5) for case in at_rates)
+
+
+def test_operations_that_fail_break_the_promise_and_are_no_failure(windows: Windows, cli: Cli) -> None:
+    windows.failing_over = 1_200
+    said = cli(*OPTIONS, "--p99", "10ms")
+    assert said.code == 0
+    assert "Holds 1,200/s, does not hold 1,300/s" in said.out
+    assert "failures" in said.out
 
 
 def test_ctrl_c_keeps_what_was_measured(windows: Windows, cli: Cli, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from sqlstress.analysis.advice import missing
 from sqlstress.analysis.check import Checked
 from sqlstress.analysis.ending import failed_too_many
 from sqlstress.analysis.finding import UNPROVED, WRONG, parts
+from sqlstress.analysis.limit import answered, is_whole
+from sqlstress.analysis.limit import conclusion as conclusion_of_limit
 from sqlstress.display.clean import brief, clean
 from sqlstress.render.ci.trackers import case_names
 from sqlstress.render.markdown import check_markdown, report_markdown
@@ -89,6 +91,8 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
         yield "Not everything was measured", finding.text
     if report.ab and report.ab.verdict not in (PASS, FAIL):
         yield "Not decided whether B is as good as A", conclusion(report, report.ab)
+    if report.limit and not is_whole(answered(report, report.limit)):
+        yield "Not known which rate holds", conclusion_of_limit(report, report.limit)
     for warning in report.environment.warnings:
         if warning.serious:
             yield warning.code, warning.text

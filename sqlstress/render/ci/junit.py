@@ -11,11 +11,13 @@ from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.ending import failed_too_many
 from sqlstress.analysis.finding import UNPROVED, WRONG, Part, parts
+from sqlstress.analysis.limit import answered, is_whole
+from sqlstress.analysis.limit import conclusion as conclusion_of_limit
 from sqlstress.analysis.wording import finite, rounded
 from sqlstress.display import heading
 from sqlstress.display.clean import brief, clean
 from sqlstress.render.ci.trackers import case_names, rates, surroundings, unit
-from sqlstress.report import AbTest, Report, Run
+from sqlstress.report import AbTest, LimitSearch, Report, Run
 from sqlstress.statistics.gate import FAIL, PASS
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
@@ -45,6 +47,8 @@ def _suite(report: Report) -> ElementTree.Element:
         suite.append(_test(run, name))
     if report.ab:
         suite.append(_gate(report, report.ab))
+    if report.limit:
+        suite.append(_limit(report, report.limit))
     suite.extend(map(_part, parts(report)))
     for finding in missing(report):
         left_out = ElementTree.SubElement(
@@ -98,6 +102,20 @@ def _gate(report: Report, test: AbTest) -> ElementTree.Element:
         kind = "failure" if test.verdict == FAIL else "skipped"
         _outcome(gate, kind, test.verdict, conclusion(report, test))
     return gate
+
+
+def _limit(report: Report, search: LimitSearch) -> ElementTree.Element:
+    limit = ElementTree.Element(
+        "testcase",
+        name="highest rate",
+        classname="sqlstress.limit",
+        time=f"{finite(search.seconds) or 0.0:.3f}",
+    )
+    said = conclusion_of_limit(report, search)
+    if not is_whole(answered(report, search)):
+        _outcome(limit, "skipped", "inconclusive", said)
+    ElementTree.SubElement(limit, "system-out").text = brief(said)
+    return limit
 
 
 def _part(part: Part) -> ElementTree.Element:

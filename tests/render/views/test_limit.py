@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from sqlstress.render import FORMATS
+from sqlstress.render.ci.github import workflow_commands
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
 from sqlstress.render.page.limit_plot import limit_plots
@@ -66,6 +67,13 @@ def test_windows_that_span_no_checkpoint_are_warned_of() -> None:
         report_text(REPORT).split()
     )
     assert "may span no checkpoint" in report_text(few)
+
+
+def test_an_answer_that_is_not_whole_is_a_skipped_test_and_an_annotation() -> None:
+    part = limit_report({1_500: [True]})
+    assert "<skipped" in FORMATS["xml"](part) and "<skipped" not in FORMATS["xml"](REPORT)
+    assert any("Not known which rate holds" in line for line in workflow_commands(part))
+    assert not any("Not known" in line for line in workflow_commands(REPORT))
 
 
 def test_an_interruption_is_said() -> None:
