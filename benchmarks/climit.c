@@ -41,7 +41,14 @@ typedef struct {
 typedef struct {
     sqlite3 *db;
     sqlite3_stmt *get, *replace;
+    int64_t value; /* the last one written */
+    uint64_t random;
 } Session;
+
+typedef struct {
+    int64_t counted;      /* operations that were completed inside the window */
+    int64_t done, cpu_ns; /* all of them, and the processor time that they took */
+} Result;
 
 static int64_t now_ns(void) {
     struct timespec t;
@@ -50,6 +57,12 @@ static int64_t now_ns(void) {
 #else
     clock_gettime(CLOCK_MONOTONIC, &t);
 #endif
+    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static int64_t cpu_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
@@ -89,6 +102,9 @@ static void session_close(Session *s) {
 static int session_open(Session *s, const Load *load) {
     char pragma[64];
     memset(s, 0, sizeof *s);
+    s->random = scramble(load->seed);
+    /* As a worker's of a trial: nobody else's, and each is written once. */
+    s->value = INT64_C(1) << 62 | (int64_t)(load->seed % 64 + 1) << 36;
     int rc = sqlite3_open_v2(load->path, &s->db, SQLITE_OPEN_READWRITE, NULL);
     if (rc == SQLITE_OK) rc = sqlite3_busy_timeout(s->db, BUSY_TIMEOUT_MS);
     if (rc == SQLITE_OK) rc = sqlite3_exec(s->db, "PRAGMA journal_mode=wal", NULL, NULL, NULL);
@@ -120,24 +136,24 @@ static int replace(sqlite3_stmt *stmt, int64_t key, int64_t value) {
 }
 
 /* Returns SQLITE_OK and the count, RESULT_LATE when the window was already open, or SQLite's error. */
-static int measure(Session *s, const Load *load, int64_t t0, int64_t *operations) {
+static int measure(Session *s, const Load *load, int64_t t0, Result *result) {
     const uint64_t gets_below = (uint64_t)(load->read_ratio * 4294967296.0);
     const int64_t begin = t0 + load->warmup_ns, end = begin + load->duration_ns;
-    uint64_t random = scramble(load->seed);
-    int64_t value = (INT64_C(1) << 60) | (int64_t)(load->seed & 0x3ffff) << 40;
-    int64_t done = 0, seen = 0;
+    int64_t seen = 0;
 
     if (now_ns() >= begin) return RESULT_LATE;
     wait_until(t0);
+    *result = (Result){.cpu_ns = -cpu_ns()};
     for (;;) {
-        int64_t key = (int64_t)((draw(&random) * (uint64_t)load->key_space) >> 32);
-        int rc = draw(&random) < gets_below ? get(s->get, key, &seen) : replace(s->replace, key, ++value);
+        int64_t key = (int64_t)((draw(&s->random) * (uint64_t)load->key_space) >> 32);
+        int rc = draw(&s->random) < gets_below ? get(s->get, key, &seen) : replace(s->replace, key, ++s->value);
         if (rc != SQLITE_OK) return rc;
         int64_t now = now_ns();
+        result->done++;
         if (now >= end) break;
-        done += now >= begin;
+        result->counted += now >= begin;
     }
-    *operations = done;
+    result->cpu_ns += cpu_ns();
     return SQLITE_OK;
 }
 
@@ -147,12 +163,17 @@ static const char *explain(const Session *s, int rc) {
     return sqlite3_errmsg(s->db);
 }
 
+#define RESULT_FORMAT "%" PRId64 " %" PRId64 " %" PRId64
+
 #ifdef CLIMIT_EXTENSION
 
-/* climit(path, read_ratio, key_space, synchronous, t0_ns, warmup_ns, duration_ns, seed) -> operations */
+static Session session; /* of the process: the first call opens it */
+
+/* climit(path, read_ratio, key_space, synchronous, t0_ns, warmup_ns, duration_ns, seed)
+ * -> "counted done cpu_ns"; the session opens where t0_ns is 0, and closes where it is below. */
 static void climit(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    Session session;
-    int64_t operations = 0;
+    Result result = {0, 0, 0};
+    char text[64];
     (void)argc;
     Load load = {
         .path = (const char *)sqlite3_value_text(argv[0]),
@@ -163,13 +184,19 @@ static void climit(sqlite3_context *context, int argc, sqlite3_value **argv) {
         .duration_ns = sqlite3_value_int64(argv[6]),
         .seed = (uint64_t)sqlite3_value_int64(argv[7]),
     };
-    int rc = session_open(&session, &load);
-    if (rc == SQLITE_OK) rc = measure(&session, &load, sqlite3_value_int64(argv[4]), &operations);
+    int64_t t0 = sqlite3_value_int64(argv[4]);
+    int rc = SQLITE_OK;
+    if (t0 == 0)
+        rc = session_open(&session, &load);
+    else if (t0 < 0)
+        session_close(&session);
+    else
+        rc = measure(&session, &load, t0, &result);
+    snprintf(text, sizeof text, RESULT_FORMAT, result.counted, result.done, result.cpu_ns);
     if (rc == SQLITE_OK)
-        sqlite3_result_int64(context, operations);
+        sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
     else
         sqlite3_result_error(context, explain(&session, rc), -1);
-    session_close(&session);
 }
 
 int sqlite3_climit_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
@@ -193,10 +220,12 @@ static int identify(void) {
     return 0;
 }
 
-/* climit PATH READ_RATIO KEY_SPACE SYNCHRONOUS WARMUP_NS DURATION_NS SEED: says "ready", reads t0. */
+/* climit PATH READ_RATIO KEY_SPACE SYNCHRONOUS WARMUP_NS DURATION_NS SEED: says "ready", reads a t0 and says what
+ * was done, as often as there is one. */
 int main(int argc, char **argv) {
     Session session;
-    int64_t t0 = 0, operations = 0;
+    int64_t t0 = 0;
+    Result result;
     if (argc == 2 && !strcmp(argv[1], "--library")) return identify();
     if (argc != 8) return fail("usage: climit PATH READ_RATIO KEY_SPACE SYNCHRONOUS WARMUP_NS DURATION_NS SEED");
     Load load = {argv[1], atof(argv[2]), atoll(argv[3]), argv[4], atoll(argv[5]), atoll(argv[6]),
@@ -204,10 +233,12 @@ int main(int argc, char **argv) {
     if (session_open(&session, &load) != SQLITE_OK) return fail(sqlite3_errmsg(session.db));
     puts("ready");
     fflush(stdout);
-    if (scanf("%" SCNd64, &t0) != 1) return fail("no t0 was given");
-    int rc = measure(&session, &load, t0, &operations);
-    if (rc != SQLITE_OK) return fail(explain(&session, rc));
-    printf("%" PRId64 "\n", operations);
+    while (scanf("%" SCNd64, &t0) == 1) {
+        int rc = measure(&session, &load, t0, &result);
+        if (rc != SQLITE_OK) return fail(explain(&session, rc));
+        printf(RESULT_FORMAT "\n", result.counted, result.done, result.cpu_ns);
+        fflush(stdout);
+    }
     session_close(&session);
     return 0;
 }

@@ -8,9 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sqlstress.engine.values import Values
+
+SALT = 0
+"""Number of the trial that sqlstress's own loops take what is preloaded for."""
 WAL_FRAMES = 1_000
 _FRAME_HEADER, _WAL_HEADER = 24, 32
-_FIRST_VALUE = 1 << 59
+_FIRST_VALUE = Values(SALT, 8).base(0)
 
 
 @contextmanager

@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("mutations", help="what the verdicts catch")
     commands.add_parser("mutants", help="which changes of the code the tests notice")
     _choice(made["limit"], "--synchronous", limit.SYNCHRONOUS)
-    _choice(made["limit"], "--arm", limit.ARMS)
+    _choice(made["limit"], "--arm", limit.EVERY_ARM)
     return found
 
 

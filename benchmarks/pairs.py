@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TypeVar
@@ -33,7 +33,7 @@ def abba(arms: Sequence[str], repeats: int) -> Iterator[tuple[str, ...]]:
         yield tuple(arms) if index % 2 == 0 else tuple(reversed(arms))
 
 
-def measure(arms: dict[str, Callable[[int], T]], repeats: int) -> dict[str, list[T]]:
+def measure(arms: Mapping[str, Callable[[int], T]], repeats: int) -> dict[str, list[T]]:
     """Measure every arm once in each round and return the results of each, by round.
 
     An arm is a function of the round's number, from which it takes its seed.

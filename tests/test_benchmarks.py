@@ -14,7 +14,7 @@ import pytest
 from benchmarks import climit_build, text
 from benchmarks.__main__ import main
 from benchmarks.database import WAL_FRAMES, preloaded
-from benchmarks.loops import CHECKOUT, Cell, LoopFailure, python_worker, run_workers
+from benchmarks.loops import CHECKOUT, Cell, Crew, LoopFailure, python_worker
 from benchmarks.options import APART
 from benchmarks.pairs import Spread, abba, measure, ratios
 from benchmarks.results import AT_MOST, Comparison, Row, Section
@@ -47,7 +47,12 @@ def command(request: pytest.FixtureRequest) -> list[str]:
 
 
 every_kind = pytest.mark.parametrize(
-    "command", mostly_thorough(("program", "extension", "sqlite3", "apsw"), ("sqlite3",)), indirect=True
+    "command",
+    mostly_thorough(
+        ("program", "extension", "sqlite3", "apsw", "native:sqlite3", "native:apsw", "python:sqlite3"),
+        ("sqlite3",),
+    ),
+    indirect=True,
 )
 
 
@@ -118,29 +123,36 @@ def test_a_loop_counts_what_falls_into_the_window_and_writes_new_values_of_eight
     command: list[str], tmp_path: Path
 ) -> None:
     cell = Cell(0.0, "normal", 2, duration_s=0.2, warmup_s=0.2, key_space=KEYS)
-    with preloaded(tmp_path / "kv.db", KEYS) as path:
-        counts = run_workers(command, cell, path, seed=7)
+    with preloaded(tmp_path / "kv.db", KEYS) as path, Crew(command, cell, path, seed=7) as crew:
+        first, second = crew.slice(), crew.slice()
     connection = sqlite3.connect(tmp_path / "kv.db")
-    values = [value for (value,) in connection.execute("SELECT value FROM kv WHERE value >= 1 << 60")]
+    values = [value for (value,) in connection.execute("SELECT value FROM kv")]
     connection.close()
     last = {
-        seed: max((value & (1 << 40) - 1 for value in values if value >> 40 & 0x3FFFF == seed), default=0)
+        seed: max(
+            (value & (1 << 36) - 1 for value in values if value >> 36 & 0xFFF == seed % 64 + 1), default=0
+        )
         for seed in (7, 8)
     }
-    assert len(values) == len(set(values)) > 0
-    assert all(0 <= count <= last[seed] for seed, count in zip((7, 8), counts, strict=True))
-    assert 0.1 < sum(counts) / sum(last.values()) < 0.9, "half of the load is warm-up"
+    assert len(values) == len(set(values)) == KEYS
+    for seed, *slices in zip((7, 8), first, second, strict=True):
+        assert all(0 <= one.counted <= one.operations for one in slices)
+        assert all(one.cpu_ns > 0 for one in slices)
+        assert last[seed] > 0
+    done = [*first, *second]
+    counted, operations = (sum(getattr(one, name) for one in done) for name in ("counted", "operations"))
+    assert 0.1 < counted / operations < 0.9, "half of the load is warm-up"
 
 
 @every_kind
 def test_a_loop_of_gets_alone_writes_nothing(command: list[str], tmp_path: Path) -> None:
     cell = Cell(1.0, "full", 1, duration_s=0.1, warmup_s=0.1, key_space=KEYS)
-    with preloaded(tmp_path / "kv.db", KEYS) as path:
-        (count,) = run_workers(command, cell, path, seed=1)
+    with preloaded(tmp_path / "kv.db", KEYS) as path, Crew(command, cell, path, seed=1) as crew:
+        (done,) = crew.slice()
     connection = sqlite3.connect(tmp_path / "kv.db")
-    assert connection.execute("SELECT count(*) FROM kv WHERE value >= 1 << 60").fetchone() == (0,)
+    assert connection.execute("SELECT count(*) FROM kv WHERE value >> 36 & 4095").fetchone() == (0,)
     connection.close()
-    assert count > 0
+    assert done.counted > 0
 
 
 @every_kind
@@ -153,8 +165,8 @@ def test_a_loop_that_meets_an_error_fails_instead_of_counting(
         connection.execute("DROP TABLE kv")
         connection.commit()
         connection.close()
-        with pytest.raises(LoopFailure):
-            run_workers(command, cell, path, seed=1)
+        with pytest.raises(LoopFailure), Crew(command, cell, path, seed=1) as crew:
+            crew.slice()
     assert "no such table" in capfd.readouterr().err
 
 

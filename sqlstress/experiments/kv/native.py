@@ -16,7 +16,7 @@ from sqlstress.engine.tally import Totals, Window
 from sqlstress.engine.values import HEADER, Values
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.checks import foreign_read, stale_read, torn_pair
-from sqlstress.experiments.kv.keys import encoder, zipf
+from sqlstress.experiments.kv.keys import Zipf, encoder, zipf
 from sqlstress.experiments.kv.placement import Placement
 from sqlstress.experiments.kv.worker import KINDS, PATIENCE_S, RESOLUTION
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.place import Place
 
+LARGEST_CHUNK = 64
+"""Operations: what is drawn for them takes so little memory that SQLite's own stays in the caches."""
 _NO_LIMIT = -1
 # In the order of loop.h.
 _DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
@@ -41,13 +43,19 @@ class NativeSource(SelfDriven):
         self.placement = Placement(case, bucket_table, order)
         self.shape = acks.shape_of(case, load.key_space)
         self.area = acks.Area(memoryview(words).cast("B").cast("q"), self.shape, worker)
-        self.random = Random(f"{case.seed}:{salt}:{worker}")
         self.encode = encoder(load.key_type)
         self.store = place.native(worker, load.begin)
+        # Now, since the window is open when it is asked for.
+        self.plan = {
+            **self._drawn_from(Random(f"{case.seed}:{salt}:{worker}")),
+            **self._work(),
+            **self._acknowledgements(),
+        }
+        """All but the window: what is drawn, what is done, and where it is acknowledged."""
         self._findings = Findings()
 
     def run(self, window: Window, limit: int | None, progress: Any, stop: Any) -> Totals:
-        plan = self.plan() | {
+        plan = self.plan | {
             "opens": window.opens_ns,
             "closes": window.closes_ns,
             "bin_ns": window.bin_ns,
@@ -56,15 +64,15 @@ class NativeSource(SelfDriven):
             "stop": stop,
         }
         done = self.store.run(plan)
+        # The next window, if there is one, begins where this one ended: no value is written twice.
+        self.plan |= {name: done[name] for name in ("random", "sequence", "position")}
         self._learn(done)
         return _totals(done)
 
-    def plan(self) -> dict[str, Any]:
-        """Return all but the window: what is drawn, what is proven, and where it is acknowledged."""
+    def _work(self) -> dict[str, Any]:
         case, load = self.case, self.case.spec
         proves = case.verify != "none"
         return {
-            **self._draws(),
             "key_type": _KEY_TYPES.index(load.key_type),
             "base": self.values.base(self.worker),
             "salt": self.values.salt,
@@ -74,12 +82,12 @@ class NativeSource(SelfDriven):
             "patience_ns": _NO_LIMIT if case.ops is None else int(PATIENCE_S * NS_PER_S),
             "proves": proves,
             "acknowledges": proves and load.read_ratio < 1,
-            **self._acknowledgements(),
         }
 
-    def _draws(self) -> dict[str, Any]:
+    def _drawn_from(self, random: Random) -> dict[str, Any]:
         load, placement = self.case.spec, self.placement
-        _, state, _ = self.random.getstate()
+        _, state, _ = random.getstate()
+        scattered = zipf(load.key_space) if load.distribution == "zipfian" else Zipf(0.0, 0.0, 0.0, 0.0, 1)
         return {
             "random": array("I", state),
             "simple": load.batch == 1 and not load.update_ratio,
@@ -91,7 +99,8 @@ class NativeSource(SelfDriven):
             "distribution": _DISTRIBUTIONS.index(load.distribution),
             "key_space": load.key_space,
             "position": (self.worker - 1) * load.key_space // self.case.concurrency,
-            **zipf(load.key_space)._asdict(),
+            "sequence": 1,
+            **scattered._asdict(),
             "bucket_of": placement.table,
             "order": placement.order,
             "starts": array("q", placement.starts),
@@ -102,7 +111,7 @@ class NativeSource(SelfDriven):
         slots = acks.Slots(self.case.spec.key_space, self.shape.slots)
         return {
             "worker": self.worker,
-            "largest_chunk": self.shape.operations,
+            "largest_chunk": min(self.shape.operations, LARGEST_CHUNK),
             "slots": self.shape.slots,
             "slot_step": slots.step,
             "meta": self.area.meta,
@@ -117,9 +126,9 @@ class NativeSource(SelfDriven):
     def _learn(self, done: dict[str, Any]) -> None:
         found = self._findings
         for name in ("reads_checked", "bad_reads", "pairs_checked", "torn"):
-            setattr(found, name, done[name])
-        found.bad_read_examples = [self._bad_read(*bad) for bad in done["bad_examples"]]
-        found.torn_examples = [self._torn(rows) for rows in done["torn_examples"]]
+            setattr(found, name, getattr(found, name) + done[name])
+        found.bad_read_examples += [self._bad_read(*bad) for bad in done["bad_examples"]]
+        found.torn_examples += [self._torn(rows) for rows in done["torn_examples"]]
 
     def _bad_read(self, number: int, header: int, last: int, value: Any) -> str:
         key = self.encode(number)

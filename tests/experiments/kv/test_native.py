@@ -70,7 +70,7 @@ def drawn_in_python(recorder: Recorder, size: int) -> list[Drawn]:
 
 
 def drawn_in_c(source: Any, sizes: list[int]) -> Iterator[list[Drawn]]:
-    plan = source.plan() | {
+    plan = source.plan | {
         **dict.fromkeys(
             ("stores", "fair", "mean_wait_ns", "jitter", "opens", "closes", "bin_ns", "limit"), 0
         ),

@@ -70,7 +70,7 @@ static void read_draws(Draws *draws, PyObject *asked, Plan *plan) {
     placement->order = memory(plan, asked, "order", 0, NULL);
     placement->starts = memory(plan, asked, "starts", 0, NULL);
     placement->pairs = memory(plan, asked, "pairs", 0, NULL);
-    draws->sequence = 1;
+    draws->sequence = integer(asked, "sequence");
     draws->spare = room((size_t)draws->mix.batch, sizeof *draws->spare);
     draws->taken = room((size_t)(keys->key_space / 16 + 1), 1);
 }

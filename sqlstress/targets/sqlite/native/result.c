@@ -30,7 +30,8 @@ static PyObject *histogram(const uint64_t *counts) {
 
 static PyObject *histograms(const Tally *tally) {
     PyObject *list = PyList_New(KINDS);
-    for (int kind = 0; list && kind < KINDS; kind++) PyList_SetItem(list, kind, histogram(tally->latencies[kind]));
+    for (int kind = 0; list && kind < KINDS; kind++)
+        PyList_SetItem(list, kind, tally->operations[kind] ? histogram(tally->latencies[kind]) : PyDict_New());
     return list;
 }
 
@@ -108,6 +109,9 @@ PyObject *plan_result(const Plan *plan, Ending ending) {
     put(result, "code", PyLong_FromLong(loop->code));
     put(result, "said", PyUnicode_DecodeUTF8(loop->store.said, (Py_ssize_t)strlen(loop->store.said), "replace"));
     put(result, "given_up", PyLong_FromLongLong(loop->given_up));
+    put(result, "sequence", PyLong_FromLongLong(loop->draws.sequence));
+    put(result, "position", PyLong_FromLongLong(loop->draws.keys.position));
+    put(result, "random", PyBytes_FromStringAndSize((const char *)&loop->draws.keys.random, sizeof(Random)));
     put_tally(result, &loop->tally);
     put_reads(result, &loop->reads);
     if (PyErr_Occurred()) Py_CLEAR(result);
