@@ -88,6 +88,8 @@ class Findings(SimpleNamespace):
     """What happened instead of DONE, in a line."""
     series: list[tuple[str, str, list[int]]]
     """What went on, as name, unit and values of a Series."""
+    answers: list[tuple[str, str, int, str]]
+    """What the operations answered, as the fields of an Answer."""
     broken_seal: str | None
     """Which of the files that the worker held open was another one when it had done; None: none."""
 
@@ -95,7 +97,7 @@ class Findings(SimpleNamespace):
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
         self.effective = {}
         self.bad_read_examples, self.torn_examples, self.series = [], [], []
-        self.broken_seal = None
+        self.answers, self.broken_seal = [], None
         vars(self).update(known)
 
 

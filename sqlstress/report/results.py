@@ -64,6 +64,24 @@ def _is_histogram(buckets: tuple[tuple[int, int], ...]) -> bool:
     return min(counts) >= 0 and histogram.is_bucket(min(indices)) and histogram.is_bucket(max(indices))
 
 
+MOST_ANSWERS = 100
+"""Answers of a trial that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Something that operations answered, and how often."""
+
+    what: str
+    """What kind of answer: exit code, standard error, ended."""
+    kind: str
+    """What it was; of a text what such texts have in common."""
+    count: int
+    """How often it came, the warm-up included."""
+    example: str = ""
+    """The first text of the kind."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerResult:
     """What one process did inside the window."""
@@ -154,6 +172,8 @@ class Trial:
     """What was observed as it went on."""
     space: Space | None = None
     """What the database takes when the trial is over; None where it was not measured."""
+    answers: tuple[Answer, ...] = ()
+    """What the operations answered, of programs that are not ours."""
     error: str | None = None
     """Why the trial is not valid; None when it is."""
 

@@ -1,0 +1,60 @@
+"""The parent's half of the experiment with commands."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.experiments.exec.worker import ENDED, TRIAL
+from sqlstress.own.work import OwnWork
+from sqlstress.report import Answer
+from sqlstress.system.marked import end_marked
+
+if TYPE_CHECKING:
+    from sqlstress.engine.protocols import Outcome
+    from sqlstress.report import Trial, Verdict
+    from sqlstress.report.case import Case
+    from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.place import Place
+
+ESCAPED = "left behind in a session of its own"
+
+
+class ExecWork(OwnWork):
+    """One trial. No process that a command started outlives it."""
+
+    def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
+        super().__init__(case, place, salt, carry)
+        self._trial = secrets.token_hex(16)
+        self.shared = (*self.shared, self._trial)
+        self._escaped = 0
+        self._began = False
+
+    def prepare(self, pulse: Pulse) -> None:
+        super().prepare(pulse)
+        # Commands may make tables of their own.
+        self._created = ()
+
+    def connected(self) -> None:
+        self._began = True
+
+    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
+        self._end_all()
+        return super().verify(outcomes, pulse)
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        if not self._escaped:
+            return trial
+        return replace(trial, answers=(*trial.answers, Answer(ENDED, ESCAPED, self._escaped)))
+
+    def discard(self) -> None:
+        self._end_all()
+        super().discard()
+
+    def _end_all(self) -> None:
+        """End what the workers could not: what left its process group, or whose worker was killed."""
+        if self.place.stores and self._began:
+            self._escaped += end_marked(TRIAL, self._trial)
+            self._began = False
