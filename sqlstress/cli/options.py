@@ -55,8 +55,7 @@ class GroupedCommand(click.Command):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record:
-                ours = isinstance(param, HeadedOption | HeadedArgument)
-                heading = param.heading if ours else "Running"
+                heading = param.heading if isinstance(param, HeadedOption | HeadedArgument) else "Running"
                 sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):

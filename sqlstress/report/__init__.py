@@ -37,6 +37,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "FORMAT_VERSION",
     "AbTest",
+    "Answer",
     "Arm",
     "Check",
     "Environment",

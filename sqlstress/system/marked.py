@@ -10,7 +10,7 @@ _PATIENCE_S = 2.0
 
 
 def end_marked(name: str, value: str) -> int:
-    """End all processes but this one whose environment has a variable of this value; return how many there were."""
+    """End all processes but this one whose environment has a variable of this value; return their number."""
     found = [process for process in psutil.process_iter() if _is_marked(process, name, value)]
     for process in found:
         try:

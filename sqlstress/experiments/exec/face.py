@@ -1,8 +1,7 @@
-"""The experiment with commands: its cases are numbers of processes, each with the command and with nothing."""
+"""The experiment with commands: for each number of processes the command, and one that does nothing."""
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,13 +19,12 @@ from sqlstress.statistics.units import format_duration
 
 GUESS_S = 0.3
 """What making the database and looking at it takes, about."""
-NOTHING = "does nothing"
 
 Asked = Ask[Command, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield two cases for each number of processes: the command, and one that does nothing. Raises UsageError."""
+    """Yield the command and one that does nothing for each number of processes. Raises UsageError."""
     _check(asked.spec)
     data = own_data.read(asked.extra)
     settings = replace(settings_of(asked, data), synchronous=None)
@@ -52,17 +50,11 @@ def _check(spec: Command) -> None:
         raise UsageError(f"--stdin {spec.stdin!r:.200}: there is no such file.")
 
 
-def called(case: Case) -> str:
-    """Return the command of a case, as it is typed."""
-    words, stdin = shlex.join(case.spec.command), case.spec.stdin
-    return f"{words} < {shlex.quote(stdin)}" if stdin else words or NOTHING
-
-
 def traits(case: Case) -> dict[str, str]:
     """Return a case in words, by option."""
     spec, settings = case.spec, case.settings
     return {
-        "command": called(case),
+        "command": spec.called,
         "timeout": format_duration(spec.timeout_s),
         "setup": f"{spec.data.setup} {spec.data.setup_digest}",
         "database": spec.data.database,
@@ -84,9 +76,9 @@ EXEC = own(
     summary="Any command, N at once on a copy of your database.",
     help=(
         "Run a command over and over, N at once, each a fresh process, on one database.\n\n"
-        "Each trial gets a copy of --database, or what --setup makes; {db} in a word of the command is where it "
-        "lies, and so is the variable SQLSTRESS_DB. What must hold of it (--check) is looked at before, during "
-        "and after. A command that does nothing is measured in turns with it."
+        "Each trial gets a copy of --database, or what --setup makes. {db} in a word stands for where it lies, "
+        "and the variable SQLSTRESS_DB says it too. What must hold of it (--check) is looked at before, "
+        "during and after. A command that does nothing is measured in turns with it."
     ),
     example="sqlstress exec -c 8 --setup schema.sql --check invariants.sql -- ./tool add {n}",
     options=(

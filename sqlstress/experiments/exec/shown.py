@@ -9,7 +9,7 @@ from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput
-from sqlstress.analysis.wording import listing, percent, places, whole
+from sqlstress.analysis.wording import listing, places, whole
 from sqlstress.display.blocks import Block, Column, Paragraph
 from sqlstress.display.case_table import (
     FAILED_SHARE,
@@ -27,7 +27,8 @@ from sqlstress.display.case_table import (
 from sqlstress.display.case_table import TOTAL as TPS
 from sqlstress.display.figures import VERIFIED, Figure, table_of, verified_legend
 from sqlstress.display.shown import Value
-from sqlstress.experiments.exec.face import NOTHING, called
+from sqlstress.experiments.exec.answers import ENDED, ESCAPED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
+from sqlstress.experiments.exec.spec import NOTHING
 from sqlstress.own.shown import CASE, OwnShown
 from sqlstress.report import Answer, Latency, Run
 from sqlstress.report.case import Case
@@ -36,13 +37,17 @@ MOST_KINDS = 5
 """Kinds of messages that are told."""
 _PERCENTILES = (("p50 ms", "p50_ns"), ("p90 ms", "p90_ns"), ("p99 ms", "p99_ns"))
 _LEAVING = ("time s", "p90 ms", "longest wait ms", "fairness")
+_LEFT = {
+    LEFT_BEHIND: "What {} commands left running behind them",
+    ESCAPED: "{} processes that no worker could reach any more (it was killed, or they left its group)",
+}
 _MEANINGS = {
     "commands/s": "commands per s: those that exited with 0, all processes together",
     "p50 ms": "p50, p90, p99: so many per cent of them were as fast or faster, from the start of the process "
     "to its end",
     "failed %": "failed: commands that exited with another code, or took too long, in per cent",
     "fairness": "fairness (Jain's index): 1 when all processes got an equal share",
-    "longest wait ms": "longest: the slowest command, one that failed or was still running at the end included",
+    "longest wait ms": "longest: the slowest command, one that failed or still ran at the end included",
 }
 
 
@@ -74,7 +79,7 @@ def scaling(group: Group) -> Iterator[Finding]:
 
 def ended(group: Group) -> Iterator[Finding]:
     """Yield with which codes commands exited, if not all of them with 0."""
-    counts = _counts(group, "exit code")
+    counts = _counts(group, EXIT_CODE)
     others = {kind: count for kind, count in counts.items() if kind != "0"}
     if others:
         total, failed = sum(counts.values()), sum(others.values())
@@ -88,34 +93,32 @@ def ended(group: Group) -> Iterator[Finding]:
 
 def said(group: Group) -> Iterator[Finding]:
     """Yield what they wrote on standard error, the commonest first."""
-    counts = _counts(group, "standard error")
+    counts = _counts(group, STDERR)
     if not counts:
         return
-    examples = {one.kind: one.example for one in _answers(group, "standard error")}
+    examples = {one.kind: one.example for one in _answers(group, STDERR)}
     told = [f'"{examples[kind]}" ({whole(count)})' for kind, count in [*counts.items()][:MOST_KINDS]]
     more = len(counts) - MOST_KINDS
     rest = f"; and {more} kinds more, which the JSON report has" if more > 0 else ""
-    yield Finding(
-        "stderr", f"On standard error, by kind, of each the first: {'; '.join(told)}{rest}."
-    )
+    yield Finding("stderr", f"On standard error, by kind, of each the first: {'; '.join(told)}{rest}.")
 
 
 def cut_short(group: Group) -> Iterator[Finding]:
     """Yield what had to be ended."""
-    for kind, count in _counts(group, "ended").items():
+    for kind, count in _counts(group, ENDED).items():
         where = places(run.case for run in group.runs if _has(run, kind))
-        if kind == "--timeout":
+        if kind == TOO_LATE:
             limit = group.case.spec.timeout_s
             yield Finding(
                 "timed-out",
-                f"{whole(count)} commands took longer than {limit:g} s and were ended, at {where}: they failed. "
-                "Does one wait for input, or for a lock? Let more time with --timeout.",
+                f"{whole(count)} commands took longer than {limit:g} s and were ended, at {where}: they "
+                "failed. Does one wait for input, or for a lock? Let more time with --timeout.",
             )
-        else:
+        elif kind in _LEFT:
             yield Finding(
                 "left-behind",
-                f"Processes that commands left running were ended ({kind}: {whole(count)} times), at {where}. "
-                "Let a command wait for what it starts.",
+                f"{_LEFT[kind].format(whole(count))} were ended, at {where}. Let a command wait for what it "
+                "starts.",
             )
 
 
@@ -141,7 +144,8 @@ class ExecShown(OwnShown):
     topics = (scaling, ended, said, cut_short, partial_proofs, trust)
 
     def work(self, case: Case) -> str:
-        return called(case)
+        called: str = case.spec.called
+        return called
 
     def blocks(self, group: Group) -> Iterator[Block]:
         table = table_of(rows_of(group), (*apart(group), *FIGURES), _LEAVING)
@@ -154,4 +158,4 @@ class ExecShown(OwnShown):
         yield Paragraph(f"{'; '.join((*told, *verified_legend(group, proved)))}.")
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        return {**CASE, "command": lambda run: called(run.case)}
+        return {**CASE, "command": lambda run: getattr(run.case.spec, "called", None)}

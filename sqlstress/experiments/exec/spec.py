@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlstress.options.option import LOAD, SWEEP, option
 from sqlstress.options.parsing import duration, shown, switch
 from sqlstress.own.data import Data, DataOptions, name
 
+NOTHING = "does nothing"
 MOST_WORDS = 1000
 MOST_BYTES = 100_000
 """Of all words together: less than any system takes."""
@@ -28,14 +30,14 @@ def words(value: Any) -> tuple[str, ...]:
 class Command:
     """The experiment with commands."""
 
-    data: Data = Data()
+    data: Data = field(default_factory=Data)
     """The database that they find, and what must hold of it."""
     command: tuple[str, ...] = option(
         words,
         (),
         LOAD,
-        "The program and its words, behind --: {n}, {worker}, {db} and {random:1:1000} stand for values, {{ for "
-        "a brace.",
+        "The program and its words, behind --: {n}, {worker}, {db} and {random:1:1000} stand for values, {{ "
+        "for a brace.",
         metavar="COMMAND...",
         argument=True,
         meaning="The program and its words, with what stands for values; none: one that does nothing.",
@@ -57,6 +59,12 @@ class Command:
         metavar="TIME",
         meaning="How long a command may take before it is ended, in seconds.",
     )
+
+    @property
+    def called(self) -> str:
+        """The command, as it is typed."""
+        words = shlex.join(self.command)
+        return f"{words} < {shlex.quote(self.stdin)}" if self.stdin else words or NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,26 +15,28 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from sqlstress.errors import EnvironmentFailure
 
 _TICK_S = 0.05
-"""How late a command may be ended."""
+"""How much too late a command may be ended."""
 
 if sys.platform == "win32":
-    _APART: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    _APART = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
 else:
-    _APART: dict[str, Any] = {"process_group": 0}
+    _APART = {"process_group": 0}
 
 
-class Ended:
+class Ended(NamedTuple):
     """How a command ended."""
 
-    __slots__ = ("code", "left_behind", "too_late")
-
-    def __init__(self, code: int, too_late: bool, left_behind: bool) -> None:
-        self.code, self.too_late, self.left_behind = code, too_late, left_behind
+    code: int
+    """Its exit code; below 0 the signal that ended it."""
+    too_late: bool
+    """Whether it was ended because it took too long."""
+    left_behind: bool
+    """Whether processes that it had started were left, which were ended then."""
 
 
 class Starter:
@@ -64,7 +66,9 @@ class Starter:
         code = process.wait()
         with self._lock:
             self._running, too_late = None, self._too_late
-        return Ended(code, too_late, _end_group(process.pid))
+        anybody_left = _end_group(process.pid)
+        # Of what was ended in the midst, some may take a moment longer: that was not left behind.
+        return Ended(code, too_late, anybody_left and not too_late)
 
     def end(self) -> None:
         """End what runs, and let nothing be started any more: for the last moment of the process."""
@@ -91,7 +95,7 @@ class Starter:
             stdout=self._nothing,
             stderr=self._error,
             env=self._environment,
-            **_APART,
+            **cast("dict[str, Any]", _APART),
         )
 
     def _watch(self) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.experiments.exec.worker import ENDED, TRIAL
+from sqlstress.experiments.exec.answers import ENDED, ESCAPED
+from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.own.work import OwnWork
 from sqlstress.report import Answer
+from sqlstress.statistics.units import format_duration
 from sqlstress.system.marked import end_marked
 
 if TYPE_CHECKING:
@@ -19,14 +21,13 @@ if TYPE_CHECKING:
     from sqlstress.system.pulse import Pulse
     from sqlstress.targets.place import Place
 
-ESCAPED = "left behind in a session of its own"
-
 
 class ExecWork(OwnWork):
     """One trial. No process that a command started outlives it."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
+        self._place: Place = place
         self._trial = secrets.token_hex(16)
         self.shared = (*self.shared, self._trial)
         self._escaped = 0
@@ -45,9 +46,12 @@ class ExecWork(OwnWork):
         return super().verify(outcomes, pulse)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        if not self._escaped:
+        if self._escaped:
+            trial = replace(trial, answers=(*trial.answers, Answer(ENDED, ESCAPED, self._escaped)))
+        if trial.error or trial.transactions or trial.failed:
             return trial
-        return replace(trial, answers=(*trial.answers, Answer(ENDED, ESCAPED, self._escaped)))
+        why = f"no command ended within the window of {format_duration(self.case.duration_s)}"
+        return replace(trial, error=f"{why}: give a longer --duration, or --ops")
 
     def discard(self) -> None:
         self._end_all()
@@ -55,6 +59,6 @@ class ExecWork(OwnWork):
 
     def _end_all(self) -> None:
         """End what the workers could not: what left its process group, or whose worker was killed."""
-        if self.place.stores and self._began:
+        if self._place.stores and self._began:
             self._escaped += end_marked(TRIAL, self._trial)
             self._began = False

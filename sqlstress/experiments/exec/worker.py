@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.experiments.exec.answers import ENDED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
 from sqlstress.experiments.exec.ear import Ear
 from sqlstress.experiments.exec.messages import Messages
 from sqlstress.experiments.exec.nothing import does_nothing
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 DATABASE, TRIAL = "SQLSTRESS_DB", "SQLSTRESS_TRIAL"
 """Variables of the environment of a command: where the database is, and to which trial it belongs."""
-EXIT_CODE, STDERR, ENDED = "exit code", "standard error", "ended"
-TOO_LATE, LEFT_BEHIND = "--timeout", "left behind"
 
 
 class Failed(Exception):
