@@ -12,11 +12,12 @@ from sqlstress.experiments.exec.spec import Command, Extra
 from sqlstress.experiments.exec.template import parsed
 from sqlstress.options.option import chosen, options_of
 from sqlstress.own import data as own_data
-from sqlstress.own.face import SEED, SWEPT, check_together, own, settings_of
+from sqlstress.own.face import SEED, check_together, own, settings_of
 from sqlstress.plan.ask import Ask
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.statistics.units import format_duration
 
+_OF_THE_FILE = "of the database that the commands find: all else they set themselves"
 GUESS_S = 0.3
 """What making the database and looking at it takes, about."""
 
@@ -41,9 +42,11 @@ def _check(spec: Command) -> None:
     """Raise UsageError for a command that can't be started."""
     if not spec.command or not spec.command[0]:
         raise UsageError("no command is given: sqlstress exec [OPTIONS] -- PROGRAM WORD...")
-    parsed(spec.command)
-    program = spec.command[0]
-    if "{" not in program and not shutil.which(program):
+    (first, *_), program = parsed(spec.command), spec.command[0]
+    if not all(isinstance(part, str) for part in first):
+        hint = " Write its words apart, not as one." if " " in program.strip() else ""
+        raise UsageError(f"{program!r:.200} is to be one program: nothing in it can stand for a value.{hint}")
+    if not shutil.which(program):
         hint = " Write its words apart, not as one." if " " in program.strip() else ""
         raise UsageError(f"there is no program {program!r:.200} that can be run.{hint}")
     if spec.stdin is not None and not Path(spec.stdin).is_file():
@@ -76,19 +79,22 @@ EXEC = own(
     summary="Any command, N at once on a copy of your database.",
     help=(
         "Run a command over and over, N at once, each a fresh process, on one database.\n\n"
-        "Each trial gets a copy of --database, or what --setup makes. {db} in a word stands for where it lies, "
-        "and the variable SQLSTRESS_DB says it too. What must hold of it (--check) is looked at before, "
+        "Each trial gets a copy of --database, or what --setup makes: {db} in a word is where it lies, "
+        "and so is the variable SQLSTRESS_DB. What must hold of it (--check) is looked at before, "
         "during and after. A command that does nothing is measured in turns with it."
     ),
-    example="sqlstress exec -c 8 --setup schema.sql --check invariants.sql -- ./tool add {n}",
+    example='sqlstress exec -c 4 -- sqlite3 {db} "CREATE TABLE IF NOT EXISTS log (number)"',
     options=(
         otherwise("concurrency", default="1,2,4,8"),
         otherwise("duration", default="1s"),
-        *(one for one in SWEPT if one.name in ("warmup", "ops", "repeat")),
+        *common("warmup"),
+        otherwise("ops", help="Commands for each worker, instead of a window."),
+        *common("repeat"),
         *chosen(options_of(Extra), "alone"),
         *own_data.DATA,
         *chosen(options_of(Command), "command", "stdin", "timeout"),
-        *common("journal-mode", "page-size"),
+        otherwise("journal-mode", help=f"PRAGMA journal_mode {_OF_THE_FILE}."),
+        otherwise("page-size", help=f"PRAGMA page_size {_OF_THE_FILE}."),
         *own_data.CHECKS,
         *common("verify"),
         otherwise(
