@@ -10,14 +10,16 @@ from pathlib import Path
 from sqlstress.errors import UsageError
 from sqlstress.experiments.exec.spec import Command, Extra
 from sqlstress.experiments.exec.template import parsed
-from sqlstress.options.option import chosen, options_of
+from sqlstress.options.option import chosen, either, options_of
+from sqlstress.options.parsing import choice
 from sqlstress.own import data as own_data
 from sqlstress.own.face import SEED, check_together, own, settings_of
 from sqlstress.plan.ask import Ask
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.statistics.units import format_duration
 
-_OF_THE_FILE = "of the database that the commands find: all else they set themselves"
+_KEPT_MODES = ("wal", "delete")
+"""Those that a database keeps; the others are of a connection."""
 GUESS_S = 0.3
 """What making the database and looking at it takes, about."""
 
@@ -83,7 +85,7 @@ EXEC = own(
         "and so is the variable SQLSTRESS_DB. What must hold of it (--check) is looked at before, "
         "during and after. A command that does nothing is measured in turns with it."
     ),
-    example='sqlstress exec -c 4 -- sqlite3 {db} "CREATE TABLE IF NOT EXISTS log (number)"',
+    example='sqlstress exec -c 4 -- sqlite3 -cmd ".timeout 5000" {db} "PRAGMA user_version={n}"',
     options=(
         otherwise("concurrency", default="1,2,4,8"),
         otherwise("duration", default="1s"),
@@ -93,8 +95,13 @@ EXEC = own(
         *chosen(options_of(Extra), "alone"),
         *own_data.DATA,
         *chosen(options_of(Command), "command", "stdin", "timeout"),
-        otherwise("journal-mode", help=f"PRAGMA journal_mode {_OF_THE_FILE}."),
-        otherwise("page-size", help=f"PRAGMA page_size {_OF_THE_FILE}."),
+        otherwise(
+            "journal-mode",
+            parse=choice(*_KEPT_MODES),
+            help=f"PRAGMA journal_mode of the database: {either(_KEPT_MODES)}, which it keeps. Other "
+            "settings are those of the commands.",
+        ),
+        otherwise("page-size", help="PRAGMA page_size of the database."),
         *own_data.CHECKS,
         *common("verify"),
         otherwise(
