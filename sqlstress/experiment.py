@@ -34,6 +34,7 @@ EXPERIMENTS: dict[str, str] = {
     "power-loss": "sqlstress.experiments.power_loss.face:POWER_LOSS",
     "sql": "sqlstress.experiments.sql.face:SQL",
     "classic": "sqlstress.experiments.kv.face:CLASSIC",
+    "exec": "sqlstress.experiments.exec.face:EXEC",
 }
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 
@@ -122,6 +123,11 @@ class Experiment:
     """Whether what completes within a window is counted, unless a number of operations is given."""
     whole_script: bool = False
     """Whether the files serve a whole sweep, and time counts from the first process's start."""
+    connects: bool = True
+    """Whether its workers open the database with the settings of the case; else nothing is known of how it is
+    opened, and what is defined in it is not ours alone to change."""
+    too_late: str = "the database was locked for longer than --busy-timeout"
+    """Why an operation of it fails."""
     writes: Callable[[Case], bool] = lambda case: True
     """Whether the workers of a case write at all."""
     guess_s: Callable[[Case], float] = lambda case: case.duration_s + case.warmup_s

@@ -24,6 +24,7 @@ import pytest
 from sqlstress.cli.group import cli, summaries
 from sqlstress.cli.options import GroupedCommand, HeadedOption
 from sqlstress.cli.run_command import run as run_command
+from sqlstress.experiment import face
 from sqlstress.experiments.kv.shown.table import FIGURES
 from sqlstress.plan import cases_of, from_toml
 from sqlstress.render.csvfile import report_csv
@@ -62,6 +63,11 @@ AB_SHORT = (
 PINNED = (
     "sqlstress -c 2 --read-ratio 0 --checkpointer restart --pinned-reader --busy-timeout 500ms --duration 2s"
 )
+TICKETS = (
+    "sqlstress exec -c 1,4 --alone --setup examples/tickets.sql --check examples/tickets_checks.sql -- "
+    'sqlite3 -cmd ".timeout 5000" {db} '
+    '"INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"'
+)
 ADDED = {
     MAIN_COMMAND: SHORT,
     "sqlstress -c 1-8 -b 1,20": SHORT,
@@ -84,6 +90,8 @@ ADDED = {
     "sqlstress cycles --concurrency 1,4 --settings wal,wal-tx --transaction cycle": "--repeat 1 --cycles 5",
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
     "sqlstress crash --matrix": "--images 100",
+    TICKETS: "--repeat 1",
+    face("exec").example: "--repeat 1",
     "sqlstress crash --power --disk spoiling --psow off": "--images 100",
     "sqlstress crash --power --journal-mode wal --synchronous full": "--images 100",
     "sqlstress methods": "--repeat 1 --phase insert --scale 20 --driver sqlite3",
@@ -114,6 +122,8 @@ ELSEWHERE = {
     "python -m benchmarks --help": "the benchmarks have tests of their own",
     ".ci/run": "it runs the tests",
     "sqlstress crash --rounds 100 --journal-mode off --cache-size 10": "it must fail, as a test sees",
+    "sqlstress exec -c 4 --setup examples/tickets.sql --check examples/tickets_checks.sql -- "
+    "sh examples/next_ticket.sh": "it must fail, as the test of that example sees",
     "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
     "python -m pytest examples/test_my_settings.py": "the test of that example runs it",
 }
@@ -150,7 +160,10 @@ def execute(command: str, folder: Path) -> str:
     line, _, file = command.partition(" > ")
     program, *words = shlex.split(line)
     module = {"sqlstress": ["-m", "sqlstress"], "python": []}[program]
-    printed = run([*module, *words, *shlex.split(ADDED.get(command, ""))], folder).stdout
+    # Behind -- stands a command of the user's own.
+    place = words.index("--") if "--" in words else len(words)
+    words[place:place] = shlex.split(ADDED.get(command, ""))
+    printed = run([*module, *words], folder).stdout
     if file:
         (folder / file).write_text(printed, encoding="utf-8")
     return printed

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -26,6 +27,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "kv": {"repeat": 1, "duration": "100ms", "warmup": "200ms", "key-space": 2000, "concurrency": 2},
     "methods": {"scale": 20, "concurrency": [1, 2], "repeat": 1},
     "keys": {"users": 40, "picks": 20, "items": 100, "concurrency": 2},
+    "exec": {"ops": 3, "concurrency": 2, "repeat": 1},
     "cycles": {"cycles": 5, "concurrency": 2, "repeat": 1},
 }
 """What makes the cases of a workload take less than a second."""
@@ -381,3 +383,30 @@ def test_test_my_settings_fails_where_the_settings_do_not_hold_what_is_promised(
     )
     for complaint in ("TPS together", "a process starves", "the p99 of writes is", "is skipped"):
         assert complaint in said
+
+
+@pytest.fixture
+def tickets(tmp_path: Path) -> Path:
+    """Return a folder with the examples, in which the `sqlite3` program is used."""
+    if not shutil.which("sqlite3"):
+        pytest.skip("the sqlite3 program is not installed")
+    shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+@pytest.mark.thorough
+def test_tickets_gives_each_number_once(tickets: Path) -> None:
+    command, nothing = runs_of("tickets.toml", tickets)
+    assert [one["trials"][0]["transactions"] for one in (command, nothing)] == [6, 6]
+    names = {check["name"] for check in checks(command)}
+    assert {"checks under load", "checks after the load"} <= names
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform == "win32", reason="it is a POSIX shell's")
+def test_next_ticket_gives_a_number_twice(tickets: Path) -> None:
+    data = ["--setup", "examples/tickets.sql", "--check", "examples/tickets_checks.sql"]
+    words = ["exec", "--alone", "-c", "4", "--repeat", "1", *data, "--", "sh", "examples/next_ticket.sh"]
+    failed = run(["-m", "sqlstress", *words], tickets, expected=1)
+    assert "no number twice: (" in failed.stdout
+    assert "did not exit with 0" not in failed.stdout

@@ -10,6 +10,7 @@ from sqlstress.analysis.finding import UNPROVED, WRONG, parts, progress
 from sqlstress.analysis.limit import answered, is_whole
 from sqlstress.analysis.wording import percent, place, plural
 from sqlstress.errors import Interrupted
+from sqlstress.experiment import face_of
 from sqlstress.report import LimitSearch, Report, Run
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
 
@@ -96,8 +97,8 @@ def failed_too_many(run: Run) -> str:
     """Return how many of a run's operations failed, where those are more than its case lets."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return (
-        f"{share} of the operations failed at {place(run.case)}: the database was locked for longer than "
-        f"--busy-timeout. At most {most} may (--max-failed)."
+        f"{share} of the operations failed at {place(run.case)}: {face_of(run.case).too_late}. "
+        f"At most {most} may (--max-failed)."
     )
 
 

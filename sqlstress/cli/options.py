@@ -28,8 +28,19 @@ class HeadedOption(click.Option):
         self.heading = option.group
 
 
+class HeadedArgument(click.Argument):
+    """What stands behind all options of ours: from its first word on, nothing is an option of ours."""
+
+    def __init__(self, option: Option) -> None:
+        super().__init__([option.name], nargs=-1, type=click.UNPROCESSED, metavar=option.metavar)
+        self.heading, self.text = option.group, option.help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        return self.metavar or "", self.text
+
+
 class GroupedCommand(click.Command):
-    """Takes options only, and shows them under the headings that they belong to."""
+    """Shows its options under the headings that they belong to; takes nothing else but a HeadedArgument."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # A command's name behind an option comes here: what begins with an option is the default command.
@@ -44,7 +55,7 @@ class GroupedCommand(click.Command):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record:
-                heading = param.heading if isinstance(param, HeadedOption) else "Running"
+                heading = param.heading if isinstance(param, HeadedOption | HeadedArgument) else "Running"
                 sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
@@ -65,7 +76,8 @@ def with_options(options: Iterable[Option]) -> Callable[[C], C]:
     """Put options before those that a command has already."""
 
     def add(command: C) -> C:
-        command.params[:0] = click_options(options)
+        command.params[:0] = own = click_options(options)
+        command.allow_interspersed_args = not any(isinstance(one, HeadedArgument) for one in own)
         return command
 
     return add
@@ -73,7 +85,7 @@ def with_options(options: Iterable[Option]) -> Callable[[C], C]:
 
 def click_options(options: Iterable[Option]) -> list[click.Parameter]:
     """Return options as click has them."""
-    return [HeadedOption(option) for option in options]
+    return [HeadedArgument(option) if option.argument else HeadedOption(option) for option in options]
 
 
 def _names(option: Option) -> list[str]:

@@ -45,6 +45,8 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
     """Return what a commit waits for, once for each way in which the settings were read back."""
     if stores_nothing(group.case.driver):
         return ("The dry driver stores nothing: these figures are the harness's own ceiling.",)
+    if not face_of(group.case).connects:
+        return ("What a commit waits for, and how long for a lock, is up to what opens the database.",)
     read_back = [trial.effective for run in group.runs for trial in run.trials if trial.effective]
     told = [describe_durability(effective, environment.sync) for effective in read_back]
     return tuple(dict.fromkeys(told or (_asked(run.case) for run in group.runs)))
@@ -108,7 +110,8 @@ def _due(arrivals: Arrivals) -> str:
 
 def _settings(group: Group) -> Iterator[str]:
     """Yield how locks are waited for, and the settings that were chosen for all runs alike."""
-    yield listing(list(dict.fromkeys(busy_policy(run.case.settings) for run in group.runs)), "or")
+    if face_of(group.case).connects:
+        yield listing(list(dict.fromkeys(busy_policy(run.case.settings) for run in group.runs)), "or")
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
@@ -117,6 +120,8 @@ def _settings(group: Group) -> Iterator[str]:
 
 
 def _libraries(group: Group, environment: Environment) -> Iterator[str]:
+    if not face_of(group.case).connects:
+        return
     for name in dict.fromkeys(run.case.driver for run in group.runs):
         build = next((build for build in environment.builds if build.driver == name), None)
         version = build.version if build and build.version else "unknown"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqlstress.engine.pool import Ended
+from sqlstress.experiment import face_of
 from sqlstress.report import Check, Verdict
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.place import MEANWHILE, Disturbance, Place
@@ -29,7 +30,8 @@ class Guard:
         for findings in told:
             if findings.broken_seal:
                 return Disturbance(f"{findings.broken_seal} {MEANWHILE}")
-        if self._before and not self._redefines and (changed := self._before.changed(self._pulse)):
+        changes_alone = face_of(self._place.case).connects and not self._redefines
+        if changes_alone and self._before and (changed := self._before.changed(self._pulse)):
             return changed
         for findings in told:
             for name, asked, answer in self._place.differences(findings.effective):

@@ -114,6 +114,8 @@ class Findings(SimpleNamespace):
     """What went on, as name, unit and values of a Series."""
     latency: dict[str, tuple[dict[int, int], int]]
     """What it timed itself within its operations, in the window: name → (histogram, longest in ns)."""
+    answers: list[tuple[str, str, int, str]]
+    """What the operations answered, as the fields of an Answer."""
     broken_seal: str | None
     """Which of the files that the worker held open was another one when it had done; None: none."""
 
@@ -122,7 +124,7 @@ class Findings(SimpleNamespace):
         self.effective = {}
         self.bad_read_examples, self.torn_examples, self.series = [], [], []
         self.latency = {}
-        self.broken_seal = None
+        self.answers, self.broken_seal = [], None
         vars(self).update(known)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from sqlstress.engine.pool import Ended, clause
 from sqlstress.engine.protocols import DONE, OUTCOMES
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiment import face_of
-from sqlstress.report import Arrived, Latency, Trial, Verdict, WorkerResult
+from sqlstress.report import Answer, Arrived, Latency, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case
+from sqlstress.report.results import MOST_ANSWERS
 from sqlstress.statistics import histogram
 from sqlstress.statistics import shares as statistics
 from sqlstress.statistics.series import Series
@@ -97,6 +99,7 @@ def summarise(
         note=next((one.note for one in findings if one.note), ""),
         series=told_series(ended),
         arrived=arrived(ended, seconds),
+        answers=merged_answers(ended),
     )
 
 
@@ -164,6 +167,18 @@ def told_series(ended: Sequence[Ended]) -> tuple[Series, ...]:
         if one.done
         for name, unit, values in one.done.findings.series
     )
+
+
+def merged_answers(ended: Sequence[Ended]) -> tuple[Answer, ...]:
+    """Add up what the workers' operations answered, the commonest first of each kind."""
+    found: dict[tuple[str, str], Answer] = {}
+    for one in ended:
+        for what, kind, count, example in one.done.findings.answers if one.done else ():
+            known = found.get((what, kind), Answer(what, kind, 0, example))
+            found[what, kind] = replace(known, count=known.count + count)
+    order = list(dict.fromkeys(what for what, _ in found))
+    ranked = sorted(found.values(), key=lambda one: (order.index(one.what), -one.count))
+    return tuple(ranked[:MOST_ANSWERS])
 
 
 def trouble(workers: Sequence[WorkerResult]) -> str | None:

@@ -35,6 +35,8 @@ class Option:
     multiple: bool = False
     flag: bool = False
     """Whether naming it on the command line means yes."""
+    argument: bool = False
+    """Whether it is what stands behind all options on the command line, without a name."""
     varies: bool = False
     """Whether it is read as several values, of which each case has one."""
     meaning: str = ""
@@ -62,6 +64,7 @@ def option(
     metavar: str = "N",
     multiple: bool = False,
     flag: bool = False,
+    argument: bool = False,
     varies: bool = False,
     meaning: str = "",
     required: bool = False,
@@ -74,7 +77,7 @@ def option(
     means that does not have it.
     """
     made = Option(
-        name, parse, default, group, help, short, metavar, multiple, flag, varies=varies, meaning=meaning
+        name, parse, default, group, help, short, metavar, multiple, flag, argument, varies, meaning
     )
     if required:
         return field(metadata={_KEY: made})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, cast
 
 from sqlstress.options.option import options_of
@@ -29,5 +30,7 @@ def words(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):
+        if isinstance(value[0], str):
+            return shlex.join(value)
         return ", ".join("=".join(map(str, one)) for one in value)
     return str(value)

@@ -12,6 +12,8 @@ import pickle
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import connection, parent_process
 from typing import Any
 
@@ -53,9 +55,20 @@ def begin_child() -> None:
         raise EnvironmentFailure(f"{error} (close other programs)") from error
 
 
+_last_acts: list[Callable[[], None]] = []
+
+
+def when_orphaned(act: Callable[[], None]) -> None:
+    """Have something done before this process ends because its parent did: on another thread, at once."""
+    _last_acts.append(act)
+
+
 def _end_with_parent() -> None:
     # daemon=True does not survive the parent's SIGKILL; its sentinel does.
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel, *LIFELINES])
+        for act in _last_acts:
+            with suppress(Exception):
+                act()
         os._exit(1)

@@ -1,0 +1,126 @@
+"""The experiment with commands: for each number of processes the command, and one that does nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from sqlstress.errors import UsageError
+from sqlstress.experiments.exec.spec import Command, Extra
+from sqlstress.experiments.exec.template import parsed
+from sqlstress.options.option import chosen, either, options_of
+from sqlstress.options.parsing import choice
+from sqlstress.own import data as own_data
+from sqlstress.own.face import SEED, check_together, own, settings_of
+from sqlstress.plan.ask import Ask
+from sqlstress.report.case import Case, common, otherwise
+from sqlstress.statistics.units import format_duration
+
+_KEPT_MODES = ("wal", "delete")
+"""Those that a database keeps; the others are of a connection."""
+GUESS_S = 0.3
+"""What making the database and looking at it takes, about."""
+
+Asked = Ask[Command, Extra]
+
+
+def cases(asked: Asked) -> Iterator[Case]:
+    """Yield the command and one that does nothing for each number of processes. Raises UsageError."""
+    _check(asked.spec)
+    data = own_data.read(asked.extra)
+    settings = replace(settings_of(asked, data), synchronous=None)
+    case = replace(check_together(asked, data), spec=replace(asked.spec, data=data), settings=settings)
+    if case.ops is not None:
+        case = replace(case, warmup_s=0.0)
+    for concurrency in asked.some("concurrency"):
+        yield (own_case := replace(case, concurrency=concurrency))
+        if not asked.extra.alone:
+            yield replace(own_case, spec=replace(case.spec, command=(), stdin=None))
+
+
+def _check(spec: Command) -> None:
+    """Raise UsageError for a command that can't be started."""
+    if not spec.command or not spec.command[0]:
+        raise UsageError("no command is given: sqlstress exec [OPTIONS] -- PROGRAM WORD...")
+    (first, *_), program = parsed(spec.command), spec.command[0]
+    if not all(isinstance(part, str) for part in first):
+        hint = " Write its words apart, not as one." if " " in program.strip() else ""
+        raise UsageError(f"{program!r:.200} is to be one program: nothing in it can stand for a value.{hint}")
+    if not shutil.which(program):
+        hint = " Write its words apart, not as one." if " " in program.strip() else ""
+        raise UsageError(f"there is no program {program!r:.200} that can be run.{hint}")
+    if spec.stdin is not None and not Path(spec.stdin).is_file():
+        raise UsageError(f"--stdin {spec.stdin!r:.200}: there is no such file.")
+
+
+def traits(case: Case) -> dict[str, str]:
+    """Return a case in words, by option."""
+    spec, settings = case.spec, case.settings
+    return {
+        "command": spec.called,
+        "timeout": format_duration(spec.timeout_s),
+        "setup": f"{spec.data.setup} {spec.data.setup_digest}",
+        "database": spec.data.database,
+        "checks": str(spec.data.checks),
+        "journal-mode": settings.journal_mode,
+        "page-size": str(settings.page_size),
+    }
+
+
+def _same_work(case: Case) -> Case:
+    return replace(case, spec=replace(case.spec, timeout_s=0.0))
+
+
+EXEC = own(
+    name="exec",
+    spec=Command,
+    key="exec",
+    command="exec",
+    summary="Any command, N at once on a copy of your database.",
+    help=(
+        "Run a command over and over, N at once, each a fresh process, on one database.\n\n"
+        "Each trial gets a copy of --database, or what --setup makes: {db} in a word is where it lies, "
+        "and so is the variable SQLSTRESS_DB. What must hold of it (--check) is looked at before, "
+        "during and after. A command that does nothing is measured in turns with it."
+    ),
+    example='sqlstress exec -c 4 -- sqlite3 -cmd ".timeout 5000" {db} "PRAGMA user_version={n}"',
+    options=(
+        otherwise("concurrency", default="1,2,4,8"),
+        otherwise("duration", default="1s"),
+        *common("warmup"),
+        otherwise("ops", help="Commands for each worker, instead of a window."),
+        *common("repeat"),
+        *chosen(options_of(Extra), "alone"),
+        *own_data.DATA,
+        *chosen(options_of(Command), "command", "stdin", "timeout"),
+        otherwise(
+            "journal-mode",
+            parse=choice(*_KEPT_MODES),
+            help=f"PRAGMA journal_mode of the database: {either(_KEPT_MODES)}, which it keeps. Other "
+            "settings are those of the commands.",
+        ),
+        otherwise("page-size", help="PRAGMA page_size of the database."),
+        *own_data.CHECKS,
+        *common("verify"),
+        otherwise(
+            "max-failed",
+            help="Share of the commands that may fail: exit with another code than 0, or take too long; "
+            "more exits 1.",
+        ),
+        *SEED,
+    ),
+    extra=Extra,
+    cases=cases,
+    traits=traits,
+    same_work=_same_work,
+    unit="command",
+    connects=False,
+    too_late="the commands exited with another code than 0, or took longer than --timeout",
+    guess_s=lambda case: case.duration_s + case.warmup_s + GUESS_S,
+    timeout_s=lambda case: case.spec.timeout_s,
+    work="sqlstress.experiments.exec.work:ExecWork",
+    worker="sqlstress.experiments.exec.worker:ExecSource",
+    shown="sqlstress.experiments.exec.shown:ExecShown",
+)

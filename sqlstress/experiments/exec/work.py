@@ -1,0 +1,64 @@
+"""The parent's half of the experiment with commands."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.experiments.exec.answers import ENDED, ESCAPED
+from sqlstress.experiments.exec.worker import TRIAL
+from sqlstress.own.work import OwnWork
+from sqlstress.report import Answer
+from sqlstress.statistics.units import format_duration
+from sqlstress.system.marked import end_marked
+
+if TYPE_CHECKING:
+    from sqlstress.engine.protocols import Outcome
+    from sqlstress.report import Trial, Verdict
+    from sqlstress.report.case import Case
+    from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.place import Place
+
+
+class ExecWork(OwnWork):
+    """One trial. No process that a command started outlives it."""
+
+    def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
+        super().__init__(case, place, salt, carry)
+        self._place: Place = place
+        self._trial = secrets.token_hex(16)
+        self.shared = (*self.shared, self._trial)
+        self._escaped = 0
+        self._began = False
+
+    def prepare(self, pulse: Pulse) -> None:
+        super().prepare(pulse)
+        # Commands may make tables of their own.
+        self._created = ()
+
+    def connected(self) -> None:
+        self._began = True
+
+    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
+        self._end_all()
+        return super().verify(outcomes, pulse)
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        if self._escaped:
+            trial = replace(trial, answers=(*trial.answers, Answer(ENDED, ESCAPED, self._escaped)))
+        if trial.error or trial.transactions or trial.failed:
+            return trial
+        why = f"no command ended within the window of {format_duration(self.case.duration_s)}"
+        return replace(trial, error=f"{why}: give a longer --duration, or --ops")
+
+    def discard(self) -> None:
+        self._end_all()
+        super().discard()
+
+    def _end_all(self) -> None:
+        """End what the workers could not: what left its process group, or whose worker was killed."""
+        if self._place.stores and self._began:
+            self._escaped += end_marked(TRIAL, self._trial)
+            self._began = False

@@ -1,0 +1,261 @@
+"""Commands as a user runs them: real programs on a real database, of which the original stays as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import psutil
+import pytest
+
+from sqlstress.engine.folder import remove_abandoned
+from sqlstress.experiments.exec.worker import TRIAL
+from sqlstress.render import FORMATS
+from sqlstress.report import Answer, Report, Run, from_json
+from sqlstress.report.schema import schema_text
+from tests.cli.conftest import Cli, Said
+from tests.pages import ROOT
+
+PYTHON = (sys.executable, "-S", "-E", "-c")
+ADD = """
+import os, sqlite3, sys
+with sqlite3.connect(os.environ["SQLSTRESS_DB"]) as db:
+    assert os.path.samefile(os.environ["SQLSTRESS_DB"], sys.argv[3])
+    db.execute("INSERT INTO log (number, worker) VALUES (?, ?)", sys.argv[1:3])
+"""
+ADDING = (*PYTHON, ADD, "{n}", "{worker}", "{db}")
+posix = pytest.mark.skipif(sys.platform == "win32", reason="it uses a POSIX shell")
+
+
+def exec_(cli: Cli, *words: str, options: tuple[str, ...] = ("--alone",)) -> Said:
+    window = () if "--ops" in options else ("--duration", "300ms", "--repeat", "1")
+    return cli("exec", *window, "-c", "2", "-o", "report.json", *options, "--", *words)
+
+
+def runs() -> tuple[Run, ...]:
+    document: Any = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(json.loads(schema_text())).validate(document)
+    return report().runs
+
+
+def report() -> Report:
+    return from_json(Path("report.json").read_text(encoding="utf-8"))
+
+
+def answers(what: str) -> list[Answer]:
+    (run,) = runs()
+    return [one for trial in run.trials for one in trial.answers if one.what == what]
+
+
+def database(name: str) -> Path:
+    with closing(sqlite3.connect(name)) as connection, connection:
+        connection.execute("PRAGMA journal_mode=wal")
+        connection.execute("CREATE TABLE log (number INTEGER, worker INTEGER)")
+    return Path(name)
+
+
+def marked() -> list[psutil.Process]:
+    """Return the commands that run; those of other tests are not children of this process."""
+    return [one for one in psutil.Process().children(recursive=True) if TRIAL in environment_of(one)]
+
+
+def environment_of(process: psutil.Process) -> dict[str, str]:
+    try:
+        return process.environ()
+    except psutil.Error:
+        return {}
+
+
+def test_commands_work_on_a_copy_each_with_a_number_of_its_own(cli: Cli) -> None:
+    original = database("app.db")
+    before = original.read_bytes(), original.stat().st_mtime_ns
+    Path("checks.sql").write_text(
+        "-- numbers\nSELECT number FROM log GROUP BY number HAVING count(*) > 1;\n"
+        "-- workers\nSELECT worker FROM log WHERE worker NOT IN (1, 2);\n"
+    )
+    data = ("--database", "app.db", "--check", "checks.sql", "--keep", "--repeat", "1")
+    said = exec_(cli, *ADDING, options=(*data, "--ops", "5"))
+    assert (said.code, said.err) == (0, ""), said
+    assert (original.read_bytes(), original.stat().st_mtime_ns) == before
+    assert [path.name for path in Path().glob("app.db*")] == ["app.db"]
+    command, nothing = runs()
+    assert {run.verdict.status for run in (command, nothing)} == {"ok"}
+    assert [run.trials[0].transactions for run in (command, nothing)] == [10, 10]
+    assert nothing.case.spec.command == ()
+    (kept,) = Path().glob("sqlstress-*/case-1-*/kv.db")
+    with closing(sqlite3.connect(kept)) as connection:
+        numbers = connection.execute("SELECT number, worker FROM log ORDER BY number").fetchall()
+    assert numbers == [(number, 2 - number % 2) for number in range(1, 11)]
+    assert "does nothing" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+
+
+def test_exit_codes_and_messages_are_counted_and_too_many_of_them_exit_1(cli: Cli) -> None:
+    code = (
+        "import os, sys; print('no', os.getpid(), 'in /tmp/%d' % os.getpid(), file=sys.stderr); sys.exit(3)"
+    )
+    said = exec_(cli, *PYTHON, code)
+    assert said.code == 1
+    assert "the commands exited with another code than 0, or took longer than --timeout" in said.err
+    (codes,), (messages,) = answers("exit code"), answers("standard error")
+    assert (codes.kind, messages.kind) == ("3", "no N in PATH")
+    assert codes.count == messages.count > 0
+    assert messages.example.startswith("no ") and "/tmp/" in messages.example
+    text = " ".join(said.out.split())
+    assert f"did not exit with 0 but with 3 ({codes.count})" in text
+    assert f'"{messages.example}" ({codes.count})' in text
+
+
+def test_a_check_that_breaks_under_load_exits_1_with_its_rows(cli: Cli) -> None:
+    database("app.db")
+    Path("checks.sql").write_text("-- none\nSELECT number FROM log LIMIT 1;\n")
+    said = exec_(cli, *ADDING, options=("--alone", "--database", "app.db", "--check", "checks.sql"))
+    assert said.code == 1
+    assert "none: (" in said.err
+
+
+def test_commands_that_make_tables_of_their_own_are_measured(cli: Cli) -> None:
+    code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], 30).execute('CREATE TABLE IF NOT EXISTS t (x)')"
+    said = exec_(cli, *PYTHON, code, "{db}")
+    assert (said.code, said.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "no command is given"),
+        (("no-such-program",), "there is no program 'no-such-program' that can be run."),
+        (("./tool add {n}",), "Write its words apart, not as one."),
+        ((sys.executable, "{who}"), "'{who}' stands for nothing: there are {n}, {worker}, {db} and"),
+    ],
+)
+def test_what_can_not_be_run_is_told_in_a_line(cli: Cli, words: tuple[str, ...], told: str) -> None:
+    said = exec_(cli, *words)
+    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+    assert told in said.err
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--stdin", "nowhere"), "--stdin 'nowhere': there is no such file."),
+        (("--database", "nowhere"), "--database 'nowhere': there is no such file."),
+        (("--check-timeout", "1s"), "--check-timeout is of checks"),
+        (("--timeout", "0s"), "--timeout: "),
+    ],
+)
+def test_options_that_can_not_be_carried_out_are_told_in_a_line(
+    cli: Cli, options: tuple[str, ...], told: str
+) -> None:
+    said = exec_(cli, sys.executable, options=options)
+    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+    assert told in said.err
+
+
+def test_a_window_in_which_no_command_ended_is_no_measurement(cli: Cli) -> None:
+    said = exec_(cli, *PYTHON, "import time; time.sleep(1)")
+    assert said.code == 4
+    assert "no command ended within the window of 300ms: give a longer --duration, or --ops" in said.err
+
+
+@posix
+def test_a_command_that_takes_too_long_has_failed_and_is_told(cli: Cli) -> None:
+    said = exec_(cli, "sh", "-c", "sleep 1000", options=("--alone", "--timeout", "100ms"))
+    assert said.code == 1
+    assert answers("exit code") == []
+    (one,) = answers("ended")
+    assert (one.kind, one.count > 1) == ("--timeout", True)
+    assert "commands took longer than 0.1 s and were ended" in " ".join(said.out.split())
+
+
+@posix
+def test_what_escapes_from_its_group_is_ended_after_the_trial(cli: Cli) -> None:
+    code = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(1000)"
+    said = exec_(cli, *PYTHON, code, options=("--alone", "--ops", "2", "--repeat", "1"))
+    assert said.code == 0, said
+    assert [(one.kind, one.count) for one in answers("ended")] == [("out of reach", 4)]
+    assert "4 processes that no worker could reach any more" in " ".join(said.out.split())
+
+
+@pytest.mark.thorough
+@posix
+def test_a_command_that_writes_without_end_takes_no_memory_and_no_disk(cli: Cli) -> None:
+    flood = "while :; do echo 'no room 1' >&2; echo out; done"
+    said = exec_(cli, "sh", "-c", flood, options=("--alone", "--timeout", "2s", "--duration", "5s"))
+    assert said.code == 1
+    (run,) = runs()
+    assert all((one.peak_memory_bytes or 0) < 100 << 20 for one in run.trials[0].workers)
+    (messages,) = answers("standard error")
+    assert messages.kind == "no room N"
+
+
+@pytest.mark.thorough
+def test_a_report_of_commands_is_shown_in_every_format_and_compared(cli: Cli) -> None:
+    said = exec_(cli, *ADDING, options=("--setup", "schema.sql"))
+    assert said.code == 2
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);")
+    said = exec_(cli, *ADDING, options=("--setup", "schema.sql", "--max-failed", "100%"))
+    assert said.code == 0
+    for form in FORMATS:
+        assert cli("report", "report.json", "-o", f"{form}:shown").code == 0
+        assert Path("shown").stat().st_size > 0
+    Path("other.json").write_bytes(Path("report.json").read_bytes())
+    compared = cli("compare", "report.json", "other.json")
+    assert compared.code == 0
+    assert "does nothing" in compared.out
+
+
+@pytest.mark.thorough
+def test_a_plan_and_python_measure_commands_too(cli: Cli) -> None:
+    Path("plan.toml").write_text(
+        f"seed = 1\n[[case]]\nworkload = 'exec'\nrepeat = 1\nconcurrency = 2\nops = 3\nalone = true\n"
+        f"command = {json.dumps([*PYTHON, 'pass'])}\n"
+    )
+    assert cli("run", "plan.toml").code == 0
+    import sqlstress
+
+    measured = sqlstress.measure(
+        "exec", command=[*PYTHON, "pass"], concurrency=2, ops=3, repeat=1, alone=True
+    )
+    assert measured.ok, measured.problems
+    assert [figure.label for figure in measured.figures] == ["exec, 2 processes"]
+
+
+@pytest.mark.thorough
+@posix
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM"])
+def test_a_stopped_program_leaves_no_command(tmp_path: Path, name: str) -> None:
+    words = ("exec", "--alone", "--duration", "60s", "-c", "3", "--timeout", "60s", "--", "sleep", "1000")
+    program = subprocess.Popen(
+        [sys.executable, "-m", "sqlstress", *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until = time.monotonic() + 60
+        while len(commands := marked()) < 3 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert len(commands) == 3
+        program.send_signal(signal.Signals[name])
+        program.wait(60)
+        _, alive = psutil.wait_procs(commands, 10)
+        assert alive == []
+        if name != "SIGKILL":
+            assert program.returncode == 130
+            assert list(tmp_path.iterdir()) == []
+    finally:
+        program.kill()
+        program.wait()
+        remove_abandoned(tmp_path)
