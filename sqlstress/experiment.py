@@ -33,6 +33,7 @@ EXPERIMENTS: dict[str, str] = {
     "crash": "sqlstress.experiments.crash.face:CRASH",
     "power-loss": "sqlstress.experiments.power_loss.face:POWER_LOSS",
     "classic": "sqlstress.experiments.kv.face:CLASSIC",
+    "app": "sqlstress.experiments.app.face:APP",
 }
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 
@@ -73,6 +74,8 @@ class Experiment:
     """Fields of it that stand there all the same."""
     command: str | None = None
     """The command that measures it; several may share one. None: the cases of another one lead to it."""
+    argument: str = ""
+    """Which of its options the command takes without its name; "": none."""
     chosen_by: tuple[str, ...] = ()
     """Options of which any leads to it, where the command is another one's."""
     noun: str = ""
@@ -121,6 +124,10 @@ class Experiment:
     """Whether its cases are layouts with numbers of processes: then tables and places say it so."""
     windowed: bool = False
     """Whether what completes within a window is counted, unless a number of operations is given."""
+    connects: bool = True
+    """Whether its workers' connections are ours, with the settings of the case."""
+    why_failed: str = "the database was locked for longer than --busy-timeout"
+    """Why its operations fail."""
     whole_script: bool = False
     """Whether the files serve a whole sweep, and time counts from the first process's start."""
     writes: Callable[[Case], bool] = lambda case: True

@@ -9,6 +9,7 @@ from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.finding import UNPROVED, WRONG, parts, progress
 from sqlstress.analysis.wording import percent, place, plural
 from sqlstress.errors import Interrupted
+from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
 
@@ -83,8 +84,8 @@ def failed_too_many(run: Run) -> str:
     """Return how many of a run's operations failed, where those are more than its case lets."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return (
-        f"{share} of the operations failed at {place(run.case)}: the database was locked for longer than "
-        f"--busy-timeout. At most {most} may (--max-failed)."
+        f"{share} of the operations failed at {place(run.case)}: {face_of(run.case).why_failed}. At most "
+        f"{most} may (--max-failed)."
     )
 
 

@@ -23,7 +23,7 @@ def command(name: str) -> click.Command:
     """Return the command of a name, with the options of every experiment that it can measure."""
     experiment = commands()[name]
 
-    @with_options(options_of_command(name))
+    @with_options(options_of_command(name), experiment.argument)
     @click.command(name, cls=GroupedCommand, help=experiment.help, epilog=f"Example: {experiment.example}")
     @(result_options if experiment.result else run_options)
     def measure(**given: Any) -> int:

@@ -58,14 +58,17 @@ def _place(word: str, ctx: click.Context) -> str:
     near = difflib.get_close_matches(word, commands, n=1)
     if near:
         return f"A command comes first: sqlstress {near[0]} and then its options."
-    return f"{ctx.info_name} takes options only."
+    named = [param.make_metavar(ctx) for param in ctx.command.params if isinstance(param, click.Argument)]
+    return f"{ctx.info_name} takes {f'one {named[0]} and ' if named else ''}options{'' if named else ' only'}."
 
 
-def with_options(options: Iterable[Option]) -> Callable[[C], C]:
-    """Put options before those that a command has already."""
+def with_options(options: Iterable[Option], argument: str = "") -> Callable[[C], C]:
+    """Put options before those that a command has already; `argument` is one that is written without name."""
 
     def add(command: C) -> C:
-        command.params[:0] = click_options(options)
+        command.params[:0] = [
+            _argument(one) if one.name == argument else HeadedOption(one) for one in options
+        ]
         return command
 
     return add
@@ -74,6 +77,12 @@ def with_options(options: Iterable[Option]) -> Callable[[C], C]:
 def click_options(options: Iterable[Option]) -> list[click.Parameter]:
     """Return options as click has them."""
     return [HeadedOption(option) for option in options]
+
+
+def _argument(option: Option) -> click.Argument:
+    return click.Argument(
+        [option.name], metavar=option.metavar, required=False, nargs=-1 if option.multiple else 1
+    )
 
 
 def _names(option: Option) -> list[str]:

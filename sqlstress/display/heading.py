@@ -84,7 +84,8 @@ def _method(group: Group) -> Iterator[str]:
         yield amount(case)
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} passes"
-    if case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver):
+    known = case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver)
+    if known and face_of(case).connects:
         yield from _settings(group)
 
 
@@ -112,6 +113,8 @@ def _seed(group: Group) -> str:
 
 def _asked(case: Case) -> str:
     synchronous = case.settings.synchronous or "as the library has it"
+    if not face_of(case).connects:
+        return "Durability unknown: no connection was seen."
     return (
         f"Durability unknown: asked for were a {case.settings.journal_mode} journal and synchronous "
         f"{synchronous}; nothing was read back."

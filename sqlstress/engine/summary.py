@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
+from typing import Any
 
 from sqlstress.engine.pool import Ended, clause
 from sqlstress.engine.protocols import DONE, OUTCOMES
@@ -11,6 +13,8 @@ from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case
+from sqlstress.report.sighting import MOST as MOST_SIGHTINGS
+from sqlstress.report.sighting import Sighting
 from sqlstress.statistics import histogram
 from sqlstress.statistics import shares as statistics
 from sqlstress.statistics.series import Series
@@ -96,6 +100,7 @@ def summarise(
         outcome=max(findings, key=lambda one: OUTCOMES.index(one.outcome)).outcome if findings else DONE,
         note=next((one.note for one in findings if one.note), ""),
         series=told_series(ended),
+        sightings=merged_sightings(ended),
     )
 
 
@@ -136,6 +141,17 @@ def told_series(ended: Sequence[Ended]) -> tuple[Series, ...]:
         if one.done
         for name, unit, values in one.done.findings.series
     )
+
+
+def merged_sightings(ended: Sequence[Ended]) -> tuple[Sighting, ...]:
+    """Return what the workers met, of all of them together, each kind once."""
+    found: dict[Any, Sighting] = {}
+    for one in ended:
+        for topic, what, count, example, traits in one.done.findings.sightings if one.done else ():
+            key = (topic, what, *traits.items())
+            before = found.get(key, Sighting(topic, what, 0, example, traits))
+            found[key] = replace(before, count=before.count + count)
+    return tuple(found.values())[:MOST_SIGHTINGS]
 
 
 def trouble(workers: Sequence[WorkerResult]) -> str | None:

@@ -9,6 +9,7 @@ from statistics import median
 
 from sqlstress.report.case import Case
 from sqlstress.report.environment import Warning
+from sqlstress.report.sighting import Sighting
 from sqlstress.report.space import Space
 from sqlstress.report.verdict import Verdict
 from sqlstress.statistics import histogram
@@ -152,6 +153,8 @@ class Trial:
     """What happened instead of "done", in a line."""
     series: tuple[Series, ...] = ()
     """What was observed as it went on."""
+    sightings: tuple[Sighting, ...] = ()
+    """What the workers met, such as connections and exceptions, each kind once."""
     space: Space | None = None
     """What the database takes when the trial is over; None where it was not measured."""
     error: str | None = None

@@ -44,12 +44,13 @@ def begin_child() -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        threading.Thread(target=_end_with_parent, daemon=True).start()
+        threading.Thread(target=end_with_parent, daemon=True).start()
     except RuntimeError as error:
         raise EnvironmentFailure(f"{error} (close other programs)") from error
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Wait until the process that spawned this one has ended, and end too."""
     # daemon=True does not survive the parent's SIGKILL; its sentinel does.
     parent = parent_process()
     if parent is not None:
