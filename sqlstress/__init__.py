@@ -20,12 +20,12 @@ _OFFERED = {
     "SqlstressError": "sqlstress.errors",
     "Trial": "sqlstress.report.results",
     "UsageError": "sqlstress.errors",
-    "check": "sqlstress.experiments.app.declare",
-    "connect": "sqlstress.experiments.app.declare",
+    "check": "sqlstress.own.declare",
+    "connect": "sqlstress.own.declare",
     "measure": "sqlstress.api",
     "read": "sqlstress.api",
-    "setup": "sqlstress.experiments.app.declare",
-    "transaction": "sqlstress.experiments.app.declare",
+    "setup": "sqlstress.own.declare",
+    "transaction": "sqlstress.own.declare",
 }
 """Name → the module that has it."""
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sqlstress.api import Figure, Report, measure, read
     from sqlstress.engine.observer import Progress
     from sqlstress.errors import SqlstressError, UsageError
-    from sqlstress.experiments.app.declare import check, connect, setup, transaction
+    from sqlstress.own.declare import check, connect, setup, transaction
     from sqlstress.report.case import Case
     from sqlstress.report.results import Run, Trial
 

@@ -52,7 +52,7 @@ class Figure:
     """Why it could not be measured, or not wholly; None when it could."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What was measured, and what it says."""
 
@@ -110,6 +110,10 @@ class Report:
     def figures(self) -> tuple[Figure, ...]:
         """The figures of each case, in the order in which they were measured."""
         return tuple(map(_figure, self.runs))
+
+    def __repr__(self) -> str:
+        """Say what is wrong, if anything is: a test that fails shows this."""
+        return f"<sqlstress report: {'; '.join(self.problems) or ('ok' if self.ok else 'not ok')}>"
 
     def text(self) -> str:
         """Return what the command line prints, in lines of 80 columns."""

@@ -56,10 +56,6 @@ def _one_table(case: Case) -> Case:
     return replace(case, concurrency=1, buckets=1, seed=0)
 
 
-def _itself(case: Case) -> Case:
-    return case
-
-
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """What the rest of the program asks of an experiment."""
@@ -102,11 +98,11 @@ class Experiment:
     """A case without what may differ within a table."""
     traits: Callable[[Case], Mapping[str, str]] = lambda case: {}
     """A case in words, by option: cases that differ in one of them only share a table. None: they don't."""
-    same_work: Callable[[Case], Case] = _itself
+    same_work: Callable[[Case], Case] = lambda case: case
     """A case without what says nothing of the work that was done."""
     may_be_unknown: Mapping[str, tuple[str, Callable[[Case], int | None]]] = field(default_factory=dict)
     """Figures that are 0 where they are not known, of published reports: name → (in words, of a case)."""
-    forget: Callable[[Case], Case] = _itself
+    forget: Callable[[Case], Case] = lambda case: case
     """A case without those figures."""
     does: str = ""
     """What its processes do, to tell it from others that stand in the same tables."""
@@ -124,10 +120,6 @@ class Experiment:
     """Whether its cases are layouts with numbers of processes: then tables and places say it so."""
     windowed: bool = False
     """Whether what completes within a window is counted, unless a number of operations is given."""
-    connects: bool = True
-    """Whether its workers' connections are ours, with the settings of the case."""
-    why_failed: str = "the database was locked for longer than --busy-timeout"
-    """Why its operations fail."""
     whole_script: bool = False
     """Whether the files serve a whole sweep, and time counts from the first process's start."""
     writes: Callable[[Case], bool] = lambda case: True

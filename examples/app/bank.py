@@ -1,6 +1,6 @@
 """A bank, written with the standard library: money moves between accounts, and none appears or is lost.
 
-    sqlstress app examples/app/bank.py
+sqlstress app examples/app/bank.py
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlstress import check, connect, setup, transaction
 
-ACCOUNTS = 100
+ACCOUNTS = 10
 MONEY = 1000
 
 

@@ -1,6 +1,6 @@
 """The bank with Django: each transfer is atomic, and begins IMMEDIATE (Django 5.1 and later).
 
-    sqlstress app examples/app/bank_django.py
+sqlstress app examples/app/bank_django.py
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ django.setup()
 from django.db import connection, models  # noqa: E402
 from django.db.transaction import atomic  # noqa: E402
 
-ACCOUNTS, MONEY = 100, 1000
+ACCOUNTS, MONEY = 10, 1000
 
 
 class Account(models.Model):

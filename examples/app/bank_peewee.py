@@ -1,6 +1,6 @@
 """The bank with Peewee: each transfer is atomic, and begins IMMEDIATE.
 
-    sqlstress app examples/app/bank_peewee.py
+sqlstress app examples/app/bank_peewee.py
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from peewee import IntegerField, Model, SqliteDatabase
 
 from sqlstress import check, connect, setup, transaction
 
-ACCOUNTS, MONEY = 100, 1000
-bank = SqliteDatabase(None, timeout=30, pragmas={"journal_mode": "wal"})
+ACCOUNTS, MONEY = 10, 1000
+bank = SqliteDatabase(None)
 
 
 class Account(Model):
@@ -26,7 +26,7 @@ class Account(Model):
 
 @connect
 def open_bank(database: str) -> SqliteDatabase:
-    bank.init(database)
+    bank.init(database, timeout=30, pragmas={"journal_mode": "wal"})
     bank.connect(reuse_if_open=True)
     return bank
 

@@ -1,6 +1,6 @@
 """The bank with SQLAlchemy: it writes BEGIN IMMEDIATE itself, as its manual says for SQLite.
 
-    sqlstress app examples/app/bank_sqlalchemy.py
+sqlstress app examples/app/bank_sqlalchemy.py
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from sqlstress import check, connect, setup, transaction
 
-ACCOUNTS, MONEY = 100, 1000
+ACCOUNTS, MONEY = 10, 1000
 
 
 class Base(DeclarativeBase):

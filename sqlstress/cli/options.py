@@ -59,7 +59,9 @@ def _place(word: str, ctx: click.Context) -> str:
     if near:
         return f"A command comes first: sqlstress {near[0]} and then its options."
     named = [param.make_metavar(ctx) for param in ctx.command.params if isinstance(param, click.Argument)]
-    return f"{ctx.info_name} takes {f'one {named[0]} and ' if named else ''}options{'' if named else ' only'}."
+    return (
+        f"{ctx.info_name} takes {f'one {named[0]} and ' if named else ''}options{'' if named else ' only'}."
+    )
 
 
 def with_options(options: Iterable[Option], argument: str = "") -> Callable[[C], C]:

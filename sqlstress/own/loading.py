@@ -22,17 +22,17 @@ class Unloadable(UsageError):
 def load(file: str) -> ModuleType:
     """Import a file as `python file` would: its folder is searched first. Raises Unloadable."""
     path = Path(file).absolute()
-    if path.stem in sys.modules:
-        if getattr(sys.modules[path.stem], "__file__", None) == str(path):
-            return sys.modules[path.stem]
-        raise Unloadable(f"{file} has the name of a module that is in use: give it another one.")
+    name = path.stem if path.stem not in sys.modules else f"{path.stem} in {path.parent}"
+    for known in (path.stem, name):
+        if getattr(sys.modules.get(known), "__file__", None) == str(path):
+            return sys.modules[known]
     sys.path.insert(0, str(path.parent))
     try:
-        spec = spec_from_file_location(path.stem, path)
+        spec = spec_from_file_location(name, path)
         assert spec and spec.loader
         module = module_from_spec(spec)
         # Before it runs: dataclasses, pickles and the models of mappers look their module up.
-        sys.modules[path.stem] = module
+        sys.modules[name] = module
         spec.loader.exec_module(module)
     except SystemExit as error:
         raise Unloadable(f"{file} exits when it is imported (exit code {error.code}).") from error

@@ -54,7 +54,7 @@ def set_up(file: str, database: Path, original: str, seed: str, pulse: Pulse) ->
 
 
 def set_up_apart(file: str, database: Path, original: str, seed: str) -> None:
-    """Do so in this process, and connect once: what that makes or sets is not to be taken for a stranger's."""
+    """Do so in this process, and connect once: what that sets is no stranger's work."""
     from sqlstress.experiments.app.watch import protect
 
     end_forks_with_us()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 from typing import Any, NamedTuple
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.app.declare import CHECK, CONNECT, MARK, SETUP, TRANSACTION, Role
+from sqlstress.own.declare import CHECK, CONNECT, MARK, SETUP, TRANSACTION, Role
 from sqlstress.own.files import MOST_WEIGHT
 from sqlstress.own.loading import load
 from sqlstress.own.source import MOST_KINDS
@@ -38,7 +38,7 @@ def declared(file: str) -> Declared:
                 f"{file}: the {role.name} {name} does nothing when it is called, it is async or a generator: "
                 "wrap it in a function that runs it to its end."
             )
-        if not isinstance(role.weight, int) or not 1 <= role.weight <= MOST_WEIGHT:
+        if role.weight not in range(1, MOST_WEIGHT + 1):
             raise UsageError(f"{file}: the weight of {name} is no whole number from 1 to {MOST_WEIGHT:,}.")
     transactions = {name: value for name, value, role in marked if role.name == TRANSACTION}
     if not transactions:
@@ -65,7 +65,9 @@ def _only(file: str, what: str, marked: list[tuple[str, Any, Role]]) -> Function
 
 
 def called(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a call of a function: with what is given, if it takes anything."""
-    code = getattr(function, "__code__", None)
-    takes = code is None or code.co_argcount > bool(getattr(function, "__self__", None)) or code.co_flags & 4
-    return (lambda: function(given)) if takes else function
+    """Return a call of a function: with what is given, if it needs anything."""
+    try:
+        signature(function).bind()
+    except (TypeError, ValueError):
+        return lambda: function(given)
+    return function

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.app import apart
 from sqlstress.experiments.app.spec import App, Extra, Weighted
 from sqlstress.options.option import chosen, options_of
 from sqlstress.own.data import CHECKS, DATA, MOST_INVARIANTS, Data, Invariant, read
 from sqlstress.own.face import SEED, SWEPT, check_together, own
 from sqlstress.own.files import digest, text_of
-from sqlstress.own.original import journal_mode
 from sqlstress.plan.ask import Ask
 from sqlstress.report.case import KEPT, Case, Settings, common, otherwise
 
@@ -24,6 +22,10 @@ Asked = Ask[App, Extra]
 
 def cases(asked: Asked) -> Iterator[Case]:
     """Yield the cases, one for each number of processes. Raises UsageError."""
+    # Here, because help and the reading of old reports need neither processes nor SQLite.
+    from sqlstress.experiments.app import apart
+    from sqlstress.own.original import journal_mode
+
     file, data = asked.extra.file, read(asked.extra.data)
     if file is None:
         raise UsageError("app needs a Python file: sqlstress app bank.py.")
@@ -92,8 +94,6 @@ APP = own(
     one_table=_one_table,
     work_of=named,
     in_label=frozenset(("file",)),
-    connects=False,
-    why_failed="they raised, as the report says",
     work="sqlstress.experiments.app.work:AppWork",
     worker="sqlstress.experiments.app.worker:AppSource",
     shown="sqlstress.experiments.app.shown:AppShown",

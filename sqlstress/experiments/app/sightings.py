@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from sqlstress.experiments.app.errors import Errors
@@ -55,7 +55,7 @@ def database_of(name: str, file: str) -> str:
     if not name:
         return ":memory:"
     try:
-        return HERE if os.path.samefile(name, file) else name
+        return HERE if Path(name).samefile(file) else name
     except OSError:
         return name
 
@@ -64,6 +64,8 @@ def effective(watch: Watch, file: str) -> dict[str, str]:
     """Return the settings of the connections to the database; where they differ, all answers."""
     own = [traits_of(one, file) for one in watch.seen if one.answers]
     own = [traits for traits in own if traits["database"] == HERE]
+    # A commit is a writer's: what those run with that only read says nothing of it.
+    own = [traits for traits in own if traits["writes_begin"]] or own
     names = ("journal_mode", "synchronous", "busy_timeout") if own else ()
     return {name: " / ".join(dict.fromkeys(traits[name] for traits in own)) for name in names}
 

@@ -8,6 +8,8 @@ from typing import Any
 from sqlstress.options.option import LOAD, option
 from sqlstress.own.data import Data, DataOptions, name
 
+NO_DATA, NO_OPTIONS = Data(), DataOptions()
+
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
@@ -37,7 +39,7 @@ class App:
     """The SHA-256 of that file; what it imports is not in it."""
     transactions: tuple[Weighted, ...] = ()
     """Its transactions."""
-    data: Data = Data()
+    data: Data = NO_DATA
     """The database that they find, and what must hold of it."""
 
 
@@ -48,4 +50,4 @@ class Extra:
     file: str | None = option(
         app_file, None, LOAD, "A Python file that declares transactions: see docs/app.md.", metavar="FILE"
     )
-    data: DataOptions = DataOptions()
+    data: DataOptions = NO_OPTIONS

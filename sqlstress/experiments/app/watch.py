@@ -126,7 +126,7 @@ def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
 def _look(connection: sqlite3.Connection, seen: Seen) -> None:
     """Look at a connection that works."""
     seen.isolation = _isolation(connection)
-    seen.file = str(sqlite3.Connection.execute(connection, "PRAGMA database_list").fetchone()[2] or "")
+    seen.file = str(_ask(connection, "SELECT file FROM pragma_database_list WHERE name = 'main'") or "")
     seen.answers = {name: str(_ask(connection, f"PRAGMA {name}")).lower() for name in READ}
     if seen.answers["foreign_keys"] == "0":
         seen.has_keys = _ask(connection, _HAS_KEYS) is not None

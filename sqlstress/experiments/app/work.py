@@ -40,7 +40,9 @@ class AppWork(OwnWork):
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
         """Say whether it was this database that the application worked on: else all checks hold idly."""
         told = [one.findings.sightings for one in outcomes if one.findings]
-        yield used([traits["database"] for each in told for topic, _, _, _, traits in each if topic == CONNECTION])
+        yield used(
+            [traits["database"] for each in told for topic, _, _, _, traits in each if topic == CONNECTION]
+        )
 
 
 def used(databases: Sequence[str]) -> Check:
@@ -48,5 +50,7 @@ def used(databases: Sequence[str]) -> Check:
     if not databases:
         return Check(NAME, "unknown", note="no connection of Python's sqlite3 was seen at work")
     if HERE not in databases:
-        return Check(NAME, "failed", len(databases), len(databases), (f"the app used {databases[0]} instead",))
+        return Check(
+            NAME, "failed", len(databases), len(databases), (f"the app used {databases[0]} instead",)
+        )
     return Check(NAME, "ok", len(databases))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.group import Group
@@ -13,7 +14,7 @@ from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.figures import share_cell
 from sqlstress.display.measures import RATIO, SPREAD, TPS, Measure, of_trial, shape_cell
 from sqlstress.display.plot import Plot
-from sqlstress.display.shown import Shown, Value
+from sqlstress.display.shown import Shown, Topic, Value
 from sqlstress.own.shown.table import build, latencies, legend
 from sqlstress.own.shown.waiting import waiting
 from sqlstress.report import Run
@@ -23,7 +24,7 @@ from sqlstress.report.case import Case
 class OwnShown(Shown):
     """An experiment inherits from it, and says what its processes do."""
 
-    topics = (throughput, waiting, partial_proofs, trust)
+    topics: ClassVar[tuple[Topic, ...]] = (throughput, waiting, partial_proofs, trust)
     together = 3
     measures = (
         (TPS, RATIO),

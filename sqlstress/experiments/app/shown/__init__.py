@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
@@ -10,6 +11,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.waits import starvation
 from sqlstress.display.blocks import Block, Paragraph
+from sqlstress.display.shown import Topic
 from sqlstress.experiments.app.shown.connections import described, unwise
 from sqlstress.experiments.app.shown.exceptions import raised
 from sqlstress.own.shown import OwnShown
@@ -25,7 +27,9 @@ def waits(group: Group) -> Iterator[Finding]:
 class AppShown(OwnShown):
     """The figures of an application."""
 
-    topics = (raised, unwise, throughput, waits, partial_proofs, trust)
+    connects = False
+    why_failed = "they raised, as the report says"
+    topics: ClassVar[tuple[Topic, ...]] = (raised, unwise, throughput, waits, partial_proofs, trust)
 
     def work(self, case: Case) -> str:
         """Return what the processes of a case do, as the beginning of a sentence."""

@@ -40,8 +40,8 @@ def described(group: Group) -> Iterator[str]:
         yield f"{lead}{_line(dict(key))} ({plural(count, 'connection')})."
     if unseen:
         yield (
-            f"{plural(unseen, 'connection')} more {'was' if unseen == 1 else 'were'} not looked at: each process "
-            "looks at its first 50, once they do anything."
+            f"{plural(unseen, 'connection')} more {'was' if unseen == 1 else 'were'} not looked at: each "
+            "process looks at its first 50, once they do anything."
         )
 
 
@@ -69,9 +69,10 @@ def unwise(group: Group) -> Iterator[Finding]:
         yield Finding(code, text)
     others = [name for key in kinds if (name := dict(key).get("database", HERE)) != HERE]
     if others:
+        names = list(dict.fromkeys(others))[:3]
         yield Finding(
             "other-database",
-            f"The app opened other databases too: {listing(list(dict.fromkeys(others))[:3])}. No check looks there.",
+            f"The app opened other databases too, where no check looks: {listing(names)}.",
         )
 
 
@@ -83,20 +84,20 @@ def _unwise(own: list[dict[str, str]]) -> Iterator[tuple[str, str]]:
         yield (
             "deferred-upgrade",
             "Transactions begin DEFERRED, read, and then write: when another process wrote meanwhile, SQLite "
-            'answers "database is locked" at once, whatever the time-out is. Begin those with BEGIN IMMEDIATE.',
+            'answers "database is locked" at once, whatever the time-out is. Begin with BEGIN IMMEDIATE.',
         )
     modes = {one.get("journal_mode") for one in own}
     if modes & {"off", "memory"}:
         yield (
             "journal-mode",
-            "There is no journal on disk (journal_mode OFF or MEMORY): a process that dies amid a transaction "
-            "can corrupt the database. Use WAL.",
+            "There is no journal on disk (journal_mode OFF or MEMORY): a process that dies amid a "
+            "transaction can corrupt the database. Use WAL.",
         )
     elif modes & {"delete", "truncate", "persist"}:
         yield (
             "journal-mode",
-            "The journal is a rollback journal: who reads keeps others from committing, and who commits keeps "
-            "others from reading. PRAGMA journal_mode=WAL, once, lets both go on.",
+            "The journal is a rollback journal: who reads keeps others from committing, and who commits "
+            "keeps others from reading. PRAGMA journal_mode=WAL, once, lets both go on.",
         )
     if any(one.get("synchronous") == "off" for one in own):
         yield (
@@ -108,9 +109,14 @@ def _unwise(own: list[dict[str, str]]) -> Iterator[tuple[str, str]]:
             "foreign-keys",
             "Tables declare foreign keys, and they are off: PRAGMA foreign_keys=ON, in each connection.",
         )
-    settings = {tuple(one.get(name) for name in ("journal_mode", "synchronous", "busy_timeout")) for one in own}
+    settings = {
+        tuple(one.get(name) for name in ("journal_mode", "synchronous", "busy_timeout")) for one in own
+    }
     if len(settings) > 1:
-        yield "settings-differ", f"The connections differ: {whole(len(settings))} kinds of settings were seen."
+        yield (
+            "settings-differ",
+            f"The connections differ: {whole(len(settings))} kinds of settings were seen.",
+        )
 
 
 def _short(own: list[dict[str, str]], least: int) -> str:
@@ -123,8 +129,8 @@ def _short(own: list[dict[str, str]], least: int) -> str:
             '"database is locked" at once. Give it seconds: timeout=5, or PRAGMA busy_timeout.'
         )
     return (
-        f"The busy time-out of connections is {_time(str(least))}{changed}: a checkpoint or a larger transaction "
-        "can take longer. Give it seconds."
+        f"The busy time-out of connections is {_time(str(least))}{changed}: a checkpoint or a larger "
+        "transaction can take longer. Give it seconds."
     )
 
 

@@ -13,7 +13,9 @@ SHOWN = 5
 """Kinds of exceptions that are told; the JSON report has them all."""
 _MEANINGS = {
     "SQLITE_BUSY": "a lock was not free, at once or after the time-out",
-    "SQLITE_BUSY_SNAPSHOT": "what it had read was out of date when it wrote: no time-out helps, BEGIN IMMEDIATE does",
+    "SQLITE_BUSY_SNAPSHOT": (
+        "what it had read was out of date when it wrote: no time-out helps, BEGIN IMMEDIATE does"
+    ),
     "SQLITE_LOCKED": "another connection of the same process holds a lock",
 }
 
@@ -33,7 +35,9 @@ def raised(group: Group) -> Iterator[Finding]:
     for key, count in ranked[:SHOWN]:
         yield Finding("raised", f"{_told(*key)}, {whole(count)} times{_example(examples[key], key[0])}")
     if len(ranked) > SHOWN:
-        yield Finding("raised", f"And {whole(len(ranked) - SHOWN)} kinds of exceptions more: see the JSON report.")
+        yield Finding(
+            "raised", f"And {whole(len(ranked) - SHOWN)} kinds of exceptions more: see the JSON report."
+        )
 
 
 def _told(what: str, kind: str, transaction: str) -> str:
