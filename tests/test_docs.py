@@ -84,6 +84,7 @@ ADDED = {
     "sqlstress crash --matrix": "--images 100",
     "sqlstress crash --power --disk spoiling --psow off": "--images 100",
     "sqlstress crash --power --journal-mode wal --synchronous full": "--images 100",
+    "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1",
     "sqlstress methods": "--repeat 1 --phase insert --scale 20 --driver sqlite3",
     "sqlstress methods --phase insert": "--repeat 1 --scale 100",
     "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--repeat 1 --scale 20 --driver sqlite3",
@@ -113,6 +114,7 @@ ELSEWHERE = {
     ".ci/run": "it runs the tests",
     "sqlstress crash --rounds 100 --journal-mode off --cache-size 10": "it must fail, as a test sees",
     "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
+    "sqlstress app examples/app/bank_wrong.py -c 4": "it must fail, as a test sees",
     "python -m pytest examples/test_my_settings.py": "the test of that example runs it",
 }
 """Commands that no test runs, and why."""

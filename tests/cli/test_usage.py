@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sqlstress.cli.group import summaries
+from sqlstress.experiment import faces
 from tests.cli.conftest import Cli, FakeSession, Said
 from tests.commands import MEASURING, by_name
 
@@ -255,7 +256,7 @@ def test_a_wrong_command_line_is_told_what_is_wrong_and_what_to_do(
 
 def test_every_option_of_a_case_has_a_wrong_value_above() -> None:
     tried = " ".join(line for line, _, _ in WRONG)
-    words = {one.argument for one in MEASURING}
+    words = {one.argument for one in faces()}
     options = [name for own in MEASURING for name in by_name(own) if name not in words]
     assert [name for name in options if f"--{name}" not in tried] == []
 

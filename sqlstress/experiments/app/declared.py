@@ -27,10 +27,12 @@ class Declared(NamedTuple):
 
 def declared(file: str) -> Declared:
     """Import a file and return what it declares. Raises UsageError."""
+    # A function may have two names.
+    functions = {id(value): (name, value) for name, value in reversed(vars(load(file)).items())}
     marked = [
         (name, value, role)
-        for name, value in vars(load(file)).items()
-        if isinstance(role := getattr(value, MARK, None), Role) and callable(value)
+        for name, value in reversed(functions.values())
+        if isinstance(role := getattr(value, MARK, None), Role)
     ]
     for name, value, role in marked:
         if iscoroutinefunction(value) or isgeneratorfunction(value) or isasyncgenfunction(value):
