@@ -168,8 +168,8 @@ def measure(
     """Measure an experiment, or a plan, and return its report.
 
     `what` is an experiment's name (kv, app, methods, keys, cycles, crash), or the path of a TOML plan.
-    `options` are those of the command line, with underscores for dashes: `measure(concurrency="1-8", buckets=[1, 20],
-    duration="500ms")`. The databases go into a fresh folder below `directory`, and are removed unless `keep`.
+    `options` are those of the command line, with underscores for dashes: `measure(concurrency="1-8",
+    buckets=[1, 20], duration="500ms")`. The databases go into a fresh folder below `directory`, and are removed unless `keep`.
     `save` names a JSON file, written after every case; where that can't be, it warns. `progress` is called
     often. A duration is a text with its unit; a few seconds may be a number.
 

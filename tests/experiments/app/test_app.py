@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,10 @@ def opened(path): return sqlite3.connect(path, timeout=30, isolation_level=None)
     assert left(tmp_path) == ["app.db"]
 
 
+posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no signals and no forks there")
+
+
+@posix
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "said"),
@@ -205,6 +210,7 @@ def test_a_transaction_that_ends_its_process_is_told(text: str, said: str, tmp_p
     assert left(tmp_path) == []
 
 
+@posix
 @pytest.mark.thorough
 def test_what_a_transaction_forks_does_not_come_back(tmp_path: Path) -> None:
     text = """

@@ -33,7 +33,7 @@ def by_sqlalchemy(path: Path) -> None:
 def by_peewee(path: Path) -> None:
     database = peewee.SqliteDatabase(str(path), timeout=0)
     try:
-        database.execute_sql("INSERT INTO t VALUES (1)")
+        database.execute_sql("INSERT INTO t VALUES (1)")  # type: ignore[no-untyped-call]
     finally:
         database.close()
 

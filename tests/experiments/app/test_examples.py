@@ -1,4 +1,4 @@
-"""The examples: one that is right and one that is wrong for each library. Only the wrong one's check fails."""
+"""The examples: a right one and a wrong one for each library. Only the check of the wrong one fails."""
 
 from __future__ import annotations
 
