@@ -20,8 +20,12 @@ _OFFERED = {
     "SqlstressError": "sqlstress.errors",
     "Trial": "sqlstress.report.results",
     "UsageError": "sqlstress.errors",
+    "check": "sqlstress.own.declare",
+    "connect": "sqlstress.own.declare",
     "measure": "sqlstress.api",
     "read": "sqlstress.api",
+    "setup": "sqlstress.own.declare",
+    "transaction": "sqlstress.own.declare",
 }
 """Name → the module that has it."""
 
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from sqlstress.api import Figure, Report, measure, read
     from sqlstress.engine.observer import Progress
     from sqlstress.errors import SqlstressError, UsageError
+    from sqlstress.own.declare import check, connect, setup, transaction
     from sqlstress.report.case import Case
     from sqlstress.report.results import Run, Trial
 
@@ -45,8 +50,12 @@ __all__ = [
     "Trial",
     "UsageError",
     "__version__",
+    "check",
+    "connect",
     "measure",
     "read",
+    "setup",
+    "transaction",
 ]
 
 

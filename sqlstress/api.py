@@ -52,7 +52,7 @@ class Figure:
     """Why it could not be measured, or not wholly; None when it could."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What was measured, and what it says."""
 
@@ -111,6 +111,10 @@ class Report:
         """The figures of each case, in the order in which they were measured."""
         return tuple(map(_figure, self.runs))
 
+    def __repr__(self) -> str:
+        """Say what is wrong, if anything is: a test that fails shows this."""
+        return f"<sqlstress report: {'; '.join(self.problems) or ('ok' if self.ok else 'not ok')}>"
+
     def text(self) -> str:
         """Return what the command line prints, in lines of 80 columns."""
         from sqlstress.render.text import report_text
@@ -163,9 +167,10 @@ def measure(
 ) -> Report:
     """Measure an experiment, or a plan, and return its report.
 
-    `what` is an experiment's name (kv, methods, keys, cycles, crash), or the path of a TOML plan. `options`
-    are those of the command line, with underscores for dashes: `measure(concurrency="1-8", buckets=[1, 20],
-    duration="500ms")`. The databases go into a fresh folder below `directory`, and are removed unless `keep`.
+    `what` is an experiment's name (kv, sql, app, exec, methods, keys, cycles, crash), or the path of a TOML
+    plan. `options` are those of the command line, with underscores for dashes: `measure(concurrency="1-8",
+    buckets=[1, 20], duration="500ms")`. The databases go into a fresh folder below
+    `directory`, and are removed unless `keep`.
     `save` names a JSON file, written after every case; where that can't be, it warns. `progress` is called
     often. A duration is a text with its unit; a few seconds may be a number.
 

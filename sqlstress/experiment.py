@@ -35,6 +35,7 @@ EXPERIMENTS: dict[str, str] = {
     "sql": "sqlstress.experiments.sql.face:SQL",
     "classic": "sqlstress.experiments.kv.face:CLASSIC",
     "exec": "sqlstress.experiments.exec.face:EXEC",
+    "app": "sqlstress.experiments.app.face:APP",
 }
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 
@@ -77,8 +78,6 @@ class Experiment:
     """The command in a few sentences."""
     example: str = ""
     """A command line that works."""
-    words: str = ""
-    """The option whose values may stand without its name; "": there is none."""
     main_options: tuple[str, ...] = ()
     """Those of its options that the list of all commands shows, if it is the one that needs no name."""
     options: tuple[Option, ...] = ()
@@ -126,8 +125,6 @@ class Experiment:
     connects: bool = True
     """Whether its workers open the database with the settings of the case; else nothing is known of how it is
     opened, and what is defined in it is not ours alone to change."""
-    too_late: str = "the database was locked for longer than --busy-timeout"
-    """Why an operation of it fails."""
     writes: Callable[[Case], bool] = lambda case: True
     """Whether the workers of a case write at all."""
     guess_s: Callable[[Case], float] = lambda case: case.duration_s + case.warmup_s

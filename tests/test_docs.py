@@ -94,6 +94,7 @@ ADDED = {
     face("exec").example: "--repeat 1",
     "sqlstress crash --power --disk spoiling --psow off": "--images 100",
     "sqlstress crash --power --journal-mode wal --synchronous full": "--images 100",
+    "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1",
     "sqlstress methods": "--repeat 1 --phase insert --scale 20 --driver sqlite3",
     "sqlstress methods --phase insert": "--repeat 1 --scale 100",
     "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--repeat 1 --scale 20 --driver sqlite3",
@@ -125,6 +126,7 @@ ELSEWHERE = {
     "sqlstress exec -c 4 --setup examples/tickets.sql --check examples/tickets_checks.sql -- "
     "sh examples/next_ticket.sh": "it must fail, as the test of that example sees",
     "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
+    "sqlstress app examples/app/bank_wrong.py -c 4": "it must fail, as a test sees",
     "python -m pytest examples/test_my_settings.py": "the test of that example runs it",
 }
 """Commands that no test runs, and why."""

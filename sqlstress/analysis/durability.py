@@ -79,7 +79,7 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
     """
     found = durability_of(effective, sync)
     if found is None:
-        return _UNKNOWN
+        return _differing(effective) or _UNKNOWN
     caveats = "".join(f"; {text}" for text in _caveats(found) if text)
     return f"{_waited(found, sync)}{caveats}."
 
@@ -91,6 +91,13 @@ def describe_waits(effective: Mapping[str, str], sync: SyncCost | None) -> str:
 
 
 _UNKNOWN = "What a commit waits for is not known: journal_mode and synchronous were not read back."
+
+
+def _differing(effective: Mapping[str, str]) -> str | None:
+    """Return what it depends on where connections to the same database differ; None where they don't."""
+    answers = {name: effective.get(name, "") for name in ("journal_mode", "synchronous")}
+    told = [f"{name} is {value.replace(' / ', ' or ')}" for name, value in answers.items() if " / " in value]
+    return f"What a commit waits for depends on the connection: {' and '.join(told)}." if told else None
 
 
 def _waited(found: Durability, sync: SyncCost | None) -> str:

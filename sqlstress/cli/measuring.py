@@ -18,9 +18,6 @@ from sqlstress.cli.options import (
 from sqlstress.experiment import commands
 from sqlstress.plan import options_of_command
 
-WORDS = "words"
-"""What is called so holds the words without a dash."""
-
 
 def command(name: str) -> click.Command:
     """Return the command of a name, with the options of every experiment that it can measure."""
@@ -30,12 +27,8 @@ def command(name: str) -> click.Command:
     @click.command(name, cls=GroupedCommand, help=experiment.help, epilog=f"Example: {experiment.example}")
     @(result_options if experiment.result else run_options)
     def measure(**given: Any) -> int:
-        if experiment.words:
-            given[experiment.words] += given.pop(WORDS)
         return run_experiment(name, given)
 
-    if experiment.words:
-        measure.params.append(click.Argument([WORDS], nargs=-1, metavar=f"[{experiment.words.upper()}]..."))
     return measure
 
 

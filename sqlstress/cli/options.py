@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sqlstress.experiment import Experiment
-from sqlstress.options.option import Option
+from sqlstress.options.option import ONE, REST, Option
 from sqlstress.render import DOCUMENTS, FORMATS, SUFFIXES
 
 if TYPE_CHECKING:
@@ -29,10 +29,13 @@ class HeadedOption(click.Option):
 
 
 class HeadedArgument(click.Argument):
-    """What stands behind all options of ours: from its first word on, nothing is an option of ours."""
+    """What stands without a name. Of all the rest nothing is an option of ours from its first word on."""
 
     def __init__(self, option: Option) -> None:
-        super().__init__([option.name], nargs=-1, type=click.UNPROCESSED, metavar=option.metavar)
+        count = 1 if option.argument == ONE else -1
+        super().__init__(
+            [option.name], required=False, nargs=count, type=click.UNPROCESSED, metavar=option.metavar
+        )
         self.heading, self.text = option.group, option.help
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
@@ -69,15 +72,19 @@ def _place(word: str, ctx: click.Context) -> str:
     near = difflib.get_close_matches(word, commands, n=1)
     if near:
         return f"A command comes first: sqlstress {near[0]} and then its options."
-    return f"{ctx.info_name} takes options only."
+    named = [param.make_metavar(ctx) for param in ctx.command.params if isinstance(param, click.Argument)]
+    return (
+        f"{ctx.info_name} takes {f'one {named[0]} and ' if named else ''}options{'' if named else ' only'}."
+    )
 
 
 def with_options(options: Iterable[Option]) -> Callable[[C], C]:
     """Put options before those that a command has already."""
 
     def add(command: C) -> C:
-        command.params[:0] = own = click_options(options)
-        command.allow_interspersed_args = not any(isinstance(one, HeadedArgument) for one in own)
+        own = list(options)
+        command.params[:0] = click_options(own)
+        command.allow_interspersed_args = not any(one.argument == REST for one in own)
         return command
 
     return add

@@ -90,7 +90,8 @@ def _method(group: Group) -> Iterator[str]:
         yield _due(case.arrivals)
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} passes"
-    if case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver):
+    known = case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver)
+    if known and face_of(case).connects:
         yield from _settings(group)
 
 
@@ -110,8 +111,7 @@ def _due(arrivals: Arrivals) -> str:
 
 def _settings(group: Group) -> Iterator[str]:
     """Yield how locks are waited for, and the settings that were chosen for all runs alike."""
-    if face_of(group.case).connects:
-        yield listing(list(dict.fromkeys(busy_policy(run.case.settings) for run in group.runs)), "or")
+    yield listing(list(dict.fromkeys(busy_policy(run.case.settings) for run in group.runs)), "or")
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
@@ -135,6 +135,8 @@ def _seed(group: Group) -> str:
 
 def _asked(case: Case) -> str:
     synchronous = case.settings.synchronous or "as the library has it"
+    if not face_of(case).connects:
+        return "Durability unknown: no connection was seen."
     return (
         f"Durability unknown: asked for were a {case.settings.journal_mode} journal and synchronous "
         f"{synchronous}; nothing was read back."

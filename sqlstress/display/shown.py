@@ -57,6 +57,8 @@ class Shown:
     """What there is to say of a group, beside what is wrong or missing."""
     measures: ClassVar[Measures] = ((ROWS_PER_S, RATIO), (SPREAD,), (TIME,))
     """The figures that a comparison shows."""
+    why_failed: ClassVar[str] = "the database was locked for longer than --busy-timeout"
+    """Why operations fail."""
     together: ClassVar[int] = 1
     """How many reports stand beside the first one in 80 columns; one where a case has a long name."""
 

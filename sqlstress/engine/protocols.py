@@ -114,17 +114,17 @@ class Findings(SimpleNamespace):
     """What went on, as name, unit and values of a Series."""
     latency: dict[str, tuple[dict[int, int], int]]
     """What it timed itself within its operations, in the window: name → (histogram, longest in ns)."""
-    answers: list[tuple[str, str, int, str]]
-    """What the operations answered, as the fields of an Answer."""
+    sightings: list[tuple[str, str, int, str, dict[str, str]]]
+    """What it met, as topic, kind, count, example and traits of a Sighting."""
     broken_seal: str | None
     """Which of the files that the worker held open was another one when it had done; None: none."""
 
     def __init__(self, **known: Any) -> None:
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
         self.effective = {}
-        self.bad_read_examples, self.torn_examples, self.series = [], [], []
+        self.bad_read_examples, self.torn_examples, self.series, self.sightings = [], [], [], []
         self.latency = {}
-        self.answers, self.broken_seal = [], None
+        self.broken_seal = None
         vars(self).update(known)
 
 

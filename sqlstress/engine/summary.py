@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
+from typing import Any
 
 from sqlstress.engine.pool import Ended, clause
 from sqlstress.engine.protocols import DONE, OUTCOMES
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiment import face_of
-from sqlstress.report import Answer, Arrived, Latency, Trial, Verdict, WorkerResult
+from sqlstress.report import Arrived, Latency, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case
-from sqlstress.report.results import MOST_ANSWERS
+from sqlstress.report.sighting import MOST as MOST_SIGHTINGS
+from sqlstress.report.sighting import Sighting
 from sqlstress.statistics import histogram
 from sqlstress.statistics import shares as statistics
 from sqlstress.statistics.series import Series
@@ -99,7 +101,7 @@ def summarise(
         note=next((one.note for one in findings if one.note), ""),
         series=told_series(ended),
         arrived=arrived(ended, seconds),
-        answers=merged_answers(ended),
+        sightings=merged_sightings(ended),
     )
 
 
@@ -169,16 +171,17 @@ def told_series(ended: Sequence[Ended]) -> tuple[Series, ...]:
     )
 
 
-def merged_answers(ended: Sequence[Ended]) -> tuple[Answer, ...]:
-    """Add up what the workers' operations answered, the commonest first of each kind."""
-    found: dict[tuple[str, str], Answer] = {}
+def merged_sightings(ended: Sequence[Ended]) -> tuple[Sighting, ...]:
+    """Return what all workers met, each kind once, the commonest of a topic first."""
+    found: dict[Any, Sighting] = {}
     for one in ended:
-        for what, kind, count, example in one.done.findings.answers if one.done else ():
-            known = found.get((what, kind), Answer(what, kind, 0, example))
-            found[what, kind] = replace(known, count=known.count + count)
-    order = list(dict.fromkeys(what for what, _ in found))
-    ranked = sorted(found.values(), key=lambda one: (order.index(one.what), -one.count))
-    return tuple(ranked[:MOST_ANSWERS])
+        for topic, what, count, example, traits in one.done.findings.sightings if one.done else ():
+            key = (topic, what, *traits.items())
+            before = found.get(key, Sighting(topic, what, 0, example, traits))
+            found[key] = replace(before, count=before.count + count)
+    topics = list(dict.fromkeys(one.topic for one in found.values()))
+    ranked = sorted(found.values(), key=lambda one: (topics.index(one.topic), -one.count))
+    return tuple(ranked[:MOST_SIGHTINGS])
 
 
 def trouble(workers: Sequence[WorkerResult]) -> str | None:

@@ -18,6 +18,9 @@ SWEEP, LOAD, SQLITE, TRUST = "What is swept", "The load", "SQLite", "Trust"
 _KEY = "option"
 
 
+ONE, MANY, REST = "one", "many", "rest"
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One option of a case."""
@@ -35,8 +38,8 @@ class Option:
     multiple: bool = False
     flag: bool = False
     """Whether naming it on the command line means yes."""
-    argument: bool = False
-    """Whether it is what stands behind all options on the command line, without a name."""
+    argument: str = ""
+    """What it is on the command line, without its name: ONE word, MANY, all the REST; "": an option."""
     varies: bool = False
     """Whether it is read as several values, of which each case has one."""
     meaning: str = ""
@@ -64,7 +67,7 @@ def option(
     metavar: str = "N",
     multiple: bool = False,
     flag: bool = False,
-    argument: bool = False,
+    argument: str = "",
     varies: bool = False,
     meaning: str = "",
     required: bool = False,

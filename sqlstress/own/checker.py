@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.own.board import Board
 from sqlstress.own.checking import Broken, Checks, Unchecked
+from sqlstress.own.loading import prepare_process
 from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.drivers.codes import is_busy
 
@@ -30,6 +31,8 @@ class Checker:
         self._board = Board(shared[0])
         self._client = place.client(0)
         data, driver = case.spec.data, load_driver(case.driver)
+        if not all(one.sql for one in data.checks):
+            prepare_process(place.paths[0], str(case.seed))
         self._result_code = driver.result_code
         self._checks = Checks(data.checks, data.check_timeout_s, driver, self._client.connect(0))
         self._rounds = self._failed = 0

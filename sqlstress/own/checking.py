@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError, plainly, said
+from sqlstress.own.loading import Unloadable, load
 from sqlstress.targets.sqlite.drivers import codes
 
 if TYPE_CHECKING:
@@ -112,13 +111,9 @@ def function_of(where: str) -> Callable[[Query], object]:
     """Return a function by its file and name, "checks.py:money". Raises Unchecked."""
     file, _, name = where.rpartition(":")
     try:
-        spec = spec_from_file_location(f"sqlstress_check_{Path(file).stem}", file)
-        assert spec and spec.loader
-        module = module_from_spec(spec)
-        spec.loader.exec_module(module)
-        found: Callable[[Query], object] = getattr(module, name)
-    except (Exception, SystemExit) as error:
-        raise Unchecked(f"the check {where} can't be loaded: {plainly(error)}.") from error
+        found: Callable[[Query], object] = getattr(load(file), name)
+    except (Unloadable, AttributeError) as error:
+        raise Unchecked(f"the check {where} can't be loaded: {said(error).removesuffix('.')}.") from error
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlstress.own.checking import Broken, Checks, Unchecked
+from sqlstress.own.loading import prepare_process
 from sqlstress.system.plain import plain
 from sqlstress.system.processes import call_apart
 from sqlstress.targets import open_place
@@ -44,6 +45,7 @@ def broken(place: SqlitePlace, pulse: Pulse) -> list[Broken]:
 def broken_apart(case: Case, where: Path) -> list[Broken]:
     """Do the same in a process of its own."""
     place: SqlitePlace = open_place(case, where)  # type: ignore[assignment]
+    prepare_process(place.paths[0], str(case.seed))
     with opened(case, place.paths[0]) as connection:
         return _broken(case, connection)
 

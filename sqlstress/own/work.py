@@ -47,6 +47,10 @@ class OwnWork(ProvenWork):
         """Return SQL of ours that is run after the user's setup."""
         return ()
 
+    def build(self, pulse: Pulse) -> None:
+        """Make the database that the options ask for."""
+        database.make(self.place, self.data, self.made(), pulse)
+
     def ready(self, pulse: Pulse) -> None:
         """Do what is to be done when the database is there."""
 
@@ -56,7 +60,7 @@ class OwnWork(ProvenWork):
 
     def create(self, pulse: Pulse) -> None:
         """Make the database, and see that all checks hold before anybody works."""
-        database.make(self.place, self.data, self.made(), pulse)
+        self.build(pulse)
         self.ready(pulse)
         if self._is_checked and (found := look.broken(self.place, pulse)):
             raise BrokenBefore(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
     from sqlstress.report.latency import Latency
     from sqlstress.report.limit import LimitSearch, Promise
-    from sqlstress.report.results import Answer, Run, Trial, WorkerResult
+    from sqlstress.report.results import Run, Trial, WorkerResult
     from sqlstress.report.saving import write_atomically
     from sqlstress.report.space import Portion, Space, TreeSpace
     from sqlstress.report.verdict import Check, Verdict
@@ -25,7 +25,7 @@ _PLACES = {
     "environment": ("Environment", "FileSystem", "Host", "SqliteBuild", "SyncCost", "Warning"),
     "latency": ("Latency",),
     "limit": ("LimitSearch", "Promise"),
-    "results": ("Answer", "Run", "Trial", "WorkerResult"),
+    "results": ("Run", "Trial", "WorkerResult"),
     "saving": ("write_atomically",),
     "space": ("Portion", "Space", "TreeSpace"),
     "verdict": ("Check", "Verdict"),
@@ -43,7 +43,6 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "FORMAT_VERSION",
     "AbTest",
-    "Answer",
     "Arm",
     "Arrived",
     "Check",

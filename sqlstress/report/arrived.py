@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sqlstress.report.latency import MOST_KINDS, Latency, merged
+from sqlstress.report.latency import Latency, merged
+from sqlstress.statistics.histogram import MOST_KINDS
 
 QUEUED = "queued"
 """Beside the kinds of operations: what was still waiting, or under way, when the window closed."""

@@ -27,6 +27,8 @@ from sqlstress.report.arrivals import Arrivals
 from sqlstress.target import usual
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
+KEPT = "kept"
+"""Instead of one of them: none is set, the file has the mode that its own program gave it."""
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 BEGINS = ("deferred", "immediate")
 BUSY_POLICIES = ("default", "fair")

@@ -14,7 +14,8 @@ Format history (the major number changes when a reader of the old one would be m
      when it would have ended.
 1.4  a key-value load says which `loop` drove it; where it does not, that was Python's. An open loop:
       `arrivals` of a case say at which rate, and `arrived` of a trial what became of what was due. `limit`:
-      a search for the highest rate, whose runs are those that were tried.
+      a search for the highest rate, whose runs are those that were tried. The user's own work: `sql`, `app`
+      and `command` of a case, what a trial's workers met, `sightings`, and a journal mode that is `kept`.
 """
 
 from __future__ import annotations

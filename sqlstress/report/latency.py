@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from sqlstress.statistics import histogram
 
-MOST_KINDS = 20
-"""Kinds of operations of a trial, several times as many as any workload has."""
 NO_P999_UNDER = 10_000
 """Fewer samples than this say nothing about the 99.9th percentile."""
 

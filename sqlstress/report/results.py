@@ -10,27 +10,12 @@ from statistics import median
 from sqlstress.report.arrived import Arrived
 from sqlstress.report.case import Case
 from sqlstress.report.environment import Warning
-from sqlstress.report.latency import MOST_KINDS, Latency, merged
+from sqlstress.report.latency import Latency, merged
+from sqlstress.report.sighting import Sighting
 from sqlstress.report.space import Space
 from sqlstress.report.verdict import Verdict
+from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.statistics.series import Series
-
-MOST_ANSWERS = 100
-"""Answers of a trial that are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Something that operations answered, and how often."""
-
-    what: str
-    """What kind of answer: exit code, standard error, ended."""
-    kind: str
-    """What it was; of a text what such texts have in common."""
-    count: int
-    """How often it came, the warm-up included."""
-    example: str = ""
-    """The first text of the kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +106,12 @@ class Trial:
     """What happened instead of "done", in a line."""
     series: tuple[Series, ...] = ()
     """What was observed as it went on."""
+    sightings: tuple[Sighting, ...] = ()
+    """What the workers met, such as connections and exceptions, each kind once."""
     space: Space | None = None
     """What the database takes when the trial is over; None where it was not measured."""
     arrived: Arrived | None = None
     """What became of operations that were due at a rate; None in a closed loop."""
-    answers: tuple[Answer, ...] = ()
-    """What the operations answered, of programs that are not ours."""
     error: str | None = None
     """Why the trial is not valid; None when it is."""
 

@@ -22,7 +22,7 @@ from sqlstress.experiment import DEFAULT, Experiment, faces, with_results
 from sqlstress.options.option import Option, has_default, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report.ab import ARMS, ORDERS
-from sqlstress.report.case import Case
+from sqlstress.report.case import JOURNAL_MODES, KEPT, Case
 from sqlstress.report.document import FORMAT_VERSION, Report
 from sqlstress.report.saving import write_atomically
 from sqlstress.report.verdict import CHECK_STATUSES
@@ -36,6 +36,7 @@ _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", Non
 _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Case.concurrency": {"minimum": 0},
     "Case.buckets": {"minimum": 1},
+    "Settings.journal_mode": {"enum": [*JOURNAL_MODES, KEPT]},
     "Check.status": {"enum": [*CHECK_STATUSES]},
     "AbTest.metric": {"enum": [*METRICS]},
     "AbTest.first": {"enum": [*ARMS]},

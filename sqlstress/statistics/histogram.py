@@ -12,6 +12,8 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+MOST_KINDS = 20
+"""Kinds of operations of a trial, with a histogram each: several times as many as any workload has."""
 _FOLD_AT = 20_000
 _INFINITE = 0x7F7F
 """The last bucket of finite numbers: its end is none."""

@@ -50,7 +50,7 @@ def begin_child() -> None:
     if sys.platform == "win32":
         signal.signal(signal.SIGBREAK, signal.SIG_IGN)  # Ctrl-Break goes to all of a console, too
     try:
-        threading.Thread(target=_end_with_parent, daemon=True).start()
+        threading.Thread(target=end_with_parent, daemon=True).start()
     except RuntimeError as error:
         raise EnvironmentFailure(f"{error} (close other programs)") from error
 
@@ -63,7 +63,8 @@ def when_orphaned(act: Callable[[], None]) -> None:
     _last_acts.append(act)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Wait until the process that started this one has ended, and end too."""
     # daemon=True does not survive the parent's SIGKILL; its sentinel does.
     parent = parent_process()
     if parent is not None:

@@ -28,6 +28,10 @@ GROUP = 60
 """So many pipes are waited for at once: Windows waits for at most 63 things."""
 
 
+class Died(EnvironmentFailure):
+    """A process ended without an answer."""
+
+
 class Inbox:
     """Where one message after the other comes in."""
 
@@ -160,7 +164,7 @@ def call_apart(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: 
                 pulse()
         except (EOFError, ConnectionError) as error:
             process.join(GRACE_S)
-            raise EnvironmentFailure(f"a process of ours {death(process.exitcode)}. Try again.") from error
+            raise Died(f"a process of ours {death(process.exitcode)}. Try again.") from error
         finally:
             process.kill()
             process.join()

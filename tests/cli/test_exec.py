@@ -20,8 +20,9 @@ import pytest
 from sqlstress.engine.folder import remove_abandoned
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.render import FORMATS
-from sqlstress.report import Answer, Report, Run, from_json
+from sqlstress.report import Report, Run, from_json
 from sqlstress.report.schema import schema_text
+from sqlstress.report.sighting import Sighting
 from tests.cli.conftest import Cli, Said
 from tests.pages import ROOT
 
@@ -51,9 +52,9 @@ def report() -> Report:
     return from_json(Path("report.json").read_text(encoding="utf-8"))
 
 
-def answers(what: str) -> list[Answer]:
+def answers(topic: str) -> list[Sighting]:
     (run,) = runs()
-    return [one for trial in run.trials for one in trial.answers if one.what == what]
+    return [one for trial in run.trials for one in trial.sightings if one.topic == topic]
 
 
 def database(name: str) -> Path:
@@ -107,7 +108,7 @@ def test_exit_codes_and_messages_are_counted_and_too_many_of_them_exit_1(cli: Cl
     assert said.code == 1
     assert "the commands exited with another code than 0, or took longer than --timeout" in said.err
     (codes,), (messages,) = answers("exit code"), answers("standard error")
-    assert (codes.kind, messages.kind) == ("3", "no N in PATH")
+    assert (codes.what, messages.what) == ("3", "no N in PATH")
     assert codes.count == messages.count > 0
     assert messages.example.startswith("no ") and "/tmp/" in messages.example
     text = " ".join(said.out.split())
@@ -174,7 +175,7 @@ def test_a_command_that_takes_too_long_has_failed_and_is_told(cli: Cli) -> None:
     assert said.code == 1
     assert answers("exit code") == []
     (one,) = answers("ended")
-    assert (one.kind, one.count > 1) == ("--timeout", True)
+    assert (one.what, one.count > 1) == ("--timeout", True)
     assert "commands took longer than 0.1 s and were ended" in " ".join(said.out.split())
 
 
@@ -183,7 +184,7 @@ def test_what_escapes_from_its_group_is_ended_after_the_trial(cli: Cli) -> None:
     code = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(1000)"
     said = exec_(cli, *PYTHON, code, options=("--alone", "--ops", "2", "--repeat", "1"))
     assert said.code == 0, said
-    assert [(one.kind, one.count) for one in answers("ended")] == [("out of reach", 4)]
+    assert [(one.what, one.count) for one in answers("ended")] == [("out of reach", 4)]
     assert "4 processes that no worker could reach any more" in " ".join(said.out.split())
 
 
@@ -196,7 +197,7 @@ def test_a_command_that_writes_without_end_takes_no_memory_and_no_disk(cli: Cli)
     (run,) = runs()
     assert all((one.peak_memory_bytes or 0) < 100 << 20 for one in run.trials[0].workers)
     (messages,) = answers("standard error")
-    assert messages.kind == "no room N"
+    assert messages.what == "no room N"
 
 
 @pytest.mark.thorough

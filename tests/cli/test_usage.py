@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("session")
 
 WRONG = [
     ("sql", "nothing to run", "sqlstress sql transfer.sql"),
-    ("sql --script gone.sql", "cannot read 'gone.sql'", "No such file"),
+    ("sql gone.sql", "cannot read 'gone.sql'", "No such file"),
     ("sql gone.sql@3", "cannot read 'gone.sql'", "No such file"),
     ("sql --builtin bnak", "--builtin 'bnak'", "Did you mean bank?"),
     ("sql -b bank --setup gone.sql", "cannot read 'gone.sql'", "No such file"),
@@ -236,6 +236,14 @@ WRONG = [
     ("doctor --synchronous 5", "--synchronous: '5'", "off, normal, full, extra"),
     ("doctor here", "here", "sqlstress doctor --help"),
     ("schema --json", "--json", "sqlstress schema --help"),
+    ("app", "app needs a Python file", "sqlstress app bank.py"),
+    ("app nope.py", "cannot read 'nope.py'", "No such file"),
+    ("app file.txt", "file.txt", "its name ends with .py"),
+    ("app a.py b.py", "b.py", "one FILE and options"),
+    ("app a.py --setup nope.sql", "cannot read 'nope.sql'", "No such file"),
+    ("app file.py --database nope.db", "nope.db", "there is no such file"),
+    ("app a.py --check nope.sql", "cannot read 'nope.sql'", "No such file"),
+    ("app a.py --check-timeout 0s", "--check-timeout: '0s'", "from 0.01 s"),
 ]
 if sys.platform != "win32":
     WRONG.append((f"-o {'x' * 300}.json", "-o 'xxxxxx", "too long. Choose another file"))
@@ -246,6 +254,7 @@ def around(cli: Cli) -> Cli:
     """A folder that holds a file, a folder named like a report, and plans."""
     Path("folder.json").mkdir()
     Path("file.txt").write_text("this is not TOML\n", encoding="utf-8")
+    Path("file.py").touch()
     Path("empty.toml").write_text('workload = "kv"\n', encoding="utf-8")
     Path("typo.toml").write_text('[[case]]\nworkload = "kv"\nconcurency = 4\n', encoding="utf-8")
     return cli
@@ -273,7 +282,8 @@ def test_a_wrong_command_line_is_told_what_is_wrong_and_what_to_do(
 
 def test_every_option_of_a_case_has_a_wrong_value_above() -> None:
     tried = " ".join(line for line, _, _ in WRONG)
-    assert [name for own in MEASURING for name in by_name(own) if f"--{name}" not in tried] == []
+    options = [name for own in MEASURING for name, option in by_name(own).items() if not option.argument]
+    assert [name for name in options if f"--{name}" not in tried] == []
 
 
 def test_a_driver_that_is_not_installed_says_what_to_install(

@@ -117,7 +117,6 @@ EXEC = own(
     same_work=_same_work,
     unit="command",
     connects=False,
-    too_late="the commands exited with another code than 0, or took longer than --timeout",
     guess_s=lambda case: case.duration_s + case.warmup_s + GUESS_S,
     timeout_s=lambda case: case.spec.timeout_s,
     work="sqlstress.experiments.exec.work:ExecWork",

@@ -27,11 +27,12 @@ from sqlstress.display.case_table import (
 from sqlstress.display.case_table import TOTAL as TPS
 from sqlstress.display.figures import VERIFIED, Figure, table_of, verified_legend
 from sqlstress.display.shown import Value
-from sqlstress.experiments.exec.answers import ENDED, ESCAPED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
 from sqlstress.experiments.exec.spec import NOTHING
+from sqlstress.experiments.exec.topics import ENDED, ESCAPED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
 from sqlstress.own.shown import CASE, OwnShown
-from sqlstress.report import Answer, Latency, Run
+from sqlstress.report import Latency, Run
 from sqlstress.report.case import Case
+from sqlstress.report.sighting import Sighting
 
 MOST_KINDS = 5
 """Kinds of messages that are told."""
@@ -96,7 +97,7 @@ def said(group: Group) -> Iterator[Finding]:
     counts = _counts(group, STDERR)
     if not counts:
         return
-    examples = {one.kind: one.example for one in _answers(group, STDERR)}
+    examples = {one.what: one.example for one in _seen(group, STDERR)}
     told = [f'"{examples[kind]}" ({whole(count)})' for kind, count in [*counts.items()][:MOST_KINDS]]
     more = len(counts) - MOST_KINDS
     rest = f"; and {more} kinds more, which the JSON report has" if more > 0 else ""
@@ -122,24 +123,28 @@ def cut_short(group: Group) -> Iterator[Finding]:
             )
 
 
-def _answers(group: Group, what: str) -> Iterator[Answer]:
-    return (one for run in group.runs for trial in run.trials for one in trial.answers if one.what == what)
+def _seen(group: Group, topic: str) -> Iterator[Sighting]:
+    return (
+        one for run in group.runs for trial in run.trials for one in trial.sightings if one.topic == topic
+    )
 
 
-def _counts(group: Group, what: str) -> dict[str, int]:
+def _counts(group: Group, topic: str) -> dict[str, int]:
     """Return how often each kind came in all trials, the commonest first."""
     found: dict[str, int] = {}
-    for one in _answers(group, what):
-        found[one.kind] = found.get(one.kind, 0) + one.count
+    for one in _seen(group, topic):
+        found[one.what] = found.get(one.what, 0) + one.count
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _has(run: Run, kind: str) -> bool:
-    return any(one.kind == kind for trial in run.trials for one in trial.answers)
+    return any(one.what == kind for trial in run.trials for one in trial.sightings)
 
 
 class ExecShown(OwnShown):
     """How they are shown."""
+
+    why_failed = "the commands exited with another code than 0, or took longer than --timeout"
 
     topics = (scaling, ended, said, cut_short, partial_proofs, trust)
 

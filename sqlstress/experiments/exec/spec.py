@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlstress.options.option import LOAD, SWEEP, option
+from sqlstress.options.option import LOAD, REST, SWEEP, option
 from sqlstress.options.parsing import duration, shown, switch
 from sqlstress.own.data import Data, DataOptions, name
 
@@ -39,7 +39,7 @@ class Command:
         "The program and its words, behind --: {n}, {worker}, {db} and {random:1:1000} stand for values, {{ "
         "for a brace.",
         metavar="COMMAND...",
-        argument=True,
+        argument=REST,
         meaning="The program and its words, with what stands for values; none: one that does nothing.",
     )
     stdin: str | None = option(

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.experiments.exec.answers import ENDED, ESCAPED
+from sqlstress.experiments.exec.topics import ENDED, ESCAPED
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.own.work import OwnWork
-from sqlstress.report import Answer
+from sqlstress.report.sighting import Sighting
 from sqlstress.statistics.units import format_duration
 from sqlstress.system.marked import end_marked
 
@@ -47,7 +47,7 @@ class ExecWork(OwnWork):
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         if self._escaped:
-            trial = replace(trial, answers=(*trial.answers, Answer(ENDED, ESCAPED, self._escaped)))
+            trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
         if trial.error or trial.transactions or trial.failed:
             return trial
         why = f"no command ended within the window of {format_duration(self.case.duration_s)}"

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.experiments.exec.answers import ENDED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
 from sqlstress.experiments.exec.ear import Ear
 from sqlstress.experiments.exec.messages import Messages
 from sqlstress.experiments.exec.nothing import does_nothing
 from sqlstress.experiments.exec.starter import Ended, Starter
 from sqlstress.experiments.exec.template import Given, filled, parsed
+from sqlstress.experiments.exec.topics import ENDED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
 from sqlstress.own.source import OwnSource
 from sqlstress.system.child import when_orphaned
 
@@ -67,7 +67,7 @@ class ExecSource(OwnSource):
     def findings(self) -> Findings:
         if self._commands:
             self._commands.close()
-            self.seen.answers = self._commands.answers()
+            self.seen.sightings = self._commands.sightings()
         return super().findings()
 
     def close(self) -> None:
@@ -101,14 +101,14 @@ class Commands:
         else:
             self._codes[ended.code] += 1
 
-    def answers(self) -> list[tuple[str, str, int, str]]:
-        """Return what is known of all commands, as the fields of Answers."""
+    def sightings(self) -> list[tuple[str, str, int, str, dict[str, str]]]:
+        """Return what is known of all commands, as the fields of Sightings."""
         ends = ((TOO_LATE, self._too_late), (LEFT_BEHIND, self._left_behind))
         return [
-            *((EXIT_CODE, named(code), count, "") for code, count in sorted(self._codes.items())),
-            *((ENDED, why, count, "") for why, count in ends if count),
+            *((EXIT_CODE, named(code), count, "", {}) for code, count in sorted(self._codes.items())),
+            *((ENDED, why, count, "", {}) for why, count in ends if count),
             *(
-                (STDERR, kind, count, self._messages.examples[kind])
+                (STDERR, kind, count, self._messages.examples[kind], {})
                 for kind, count in self._messages.counts.items()
             ),
         ]

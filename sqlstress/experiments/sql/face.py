@@ -19,8 +19,8 @@ from sqlstress.own.files import text_of, weighted
 from sqlstress.plan import suggestion
 from sqlstress.plan.ask import Ask
 from sqlstress.report.case import Case
-from sqlstress.report.latency import MOST_KINDS
 from sqlstress.report.traits import traits
+from sqlstress.statistics.histogram import MOST_KINDS
 
 MOST_TEXT = 64 << 10
 """Bytes of all scripts together: they stand in every case of a report."""
@@ -162,7 +162,6 @@ SQL = face.own(
     spec=Scripts,
     key="sql",
     command="sql",
-    words="script",
     summary="Your own SQL: scripts in pgbench's dialect, run by N processes.",
     help=(
         "Measure scripts of your own: files of SQL in the dialect of pgbench, each a transaction.\n\n"

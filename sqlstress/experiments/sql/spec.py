@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from sqlstress.options.option import LOAD, TRUST, option
+from sqlstress.options.option import LOAD, MANY, TRUST, option
 from sqlstress.options.parsing import switch, whole
 from sqlstress.own.data import NO_DATA, NO_OPTIONS, Data, DataOptions, names
 
@@ -94,10 +94,9 @@ class Extra:
         names,
         (),
         LOAD,
-        "A script, with its weight: transfer.sql@3; may be repeated. Files without the option's name are "
-        "scripts too.",
-        metavar="FILE[@N]",
-        multiple=True,
+        "Scripts, each with its weight: transfer.sql@3.",
+        metavar="[SCRIPT[@N]]...",
+        argument=MANY,
     )
     builtin: tuple[str, ...] = option(
         names,

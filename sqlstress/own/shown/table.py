@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
+from types import MappingProxyType
 
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import NAME, Block, Column, Table
@@ -34,6 +35,7 @@ from sqlstress.display.figures import (
 from sqlstress.report import Latency, Run, Trial
 
 _LONGEST_KIND = 34
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def kinds_of(run: Run) -> list[str]:
@@ -104,10 +106,10 @@ def build(group: Group) -> Table:
     return table_of(rows_of(group), (*apart(group), *FIGURES), _LEAVING)
 
 
-def legend(group: Group, table: Table) -> str:
-    """Explain the columns that the table has."""
+def legend(group: Group, table: Table, own: Mapping[str, str] = NOTHING) -> str:
+    """Explain the columns that the table has; `own` are those that mean something else here."""
     told = ["TPS: transactions a second", *spread_legend(group)]
-    told += [text for name, text in _MEANINGS.items() if name in table.headers]
+    told += [own.get(name, text) for name, text in _MEANINGS.items() if name in table.headers]
     return f"{'; '.join((*told, *verified_legend(group, PROVED)))}."
 
 

@@ -30,6 +30,7 @@ _NUMBERED = {
     "auto_vacuum": ("none", "full", "incremental"),
     "secure_delete": ("off", "on", "fast"),
 }
+KEPT = "kept"  # as in sqlstress.report.case
 _SHAPE_THE_FILE = ("auto_vacuum",)
 _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
 
@@ -43,7 +44,8 @@ def wanted(settings: Settings) -> Iterator[tuple[str, str]]:
     yield from (pragma for pragma in settings.pragmas if pragma[0] in _SHAPE_THE_FILE)
     if settings.page_size is not None:
         yield "page_size", str(settings.page_size)
-    yield "journal_mode", settings.journal_mode
+    if settings.journal_mode != KEPT:
+        yield "journal_mode", settings.journal_mode
     if settings.synchronous is not None:
         yield "synchronous", settings.synchronous
     if settings.fullfsync is not None:

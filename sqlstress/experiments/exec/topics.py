@@ -1,6 +1,6 @@
-"""What is counted of how commands answered, by the names that an Answer of the report has."""
+"""How commands ended and what they said: the topics of their Sightings in the report."""
 
 EXIT_CODE, STDERR, ENDED = "exit code", "standard error", "ended"
-"""What kinds of answers there are."""
+"""The topics."""
 TOO_LATE, LEFT_BEHIND, ESCAPED = "--timeout", "left behind", "out of reach"
 """Why something was ended: a command took too long; processes outlived it; no worker could reach them."""

@@ -1,0 +1,95 @@
+"""The experiment with an application of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlstress.errors import UsageError
+from sqlstress.experiments.app.spec import App, Extra, Weighted
+from sqlstress.options.option import chosen, options_of
+from sqlstress.own.data import CHECKS, DATA, MOST_INVARIANTS, Data, Invariant, read
+from sqlstress.own.face import SEED, SWEPT, check_together, own
+from sqlstress.own.files import digest, text_of
+from sqlstress.plan.ask import Ask
+from sqlstress.report.case import KEPT, Case, Settings, common, otherwise
+
+MOST = 4 << 20
+"""Bytes of a Python file."""
+
+Asked = Ask[App, Extra]
+
+
+def cases(asked: Asked) -> Iterator[Case]:
+    """Yield the cases, one for each number of processes. Raises UsageError."""
+    # Here, because help and the reading of old reports need neither processes nor SQLite.
+    from sqlstress.experiments.app import apart
+    from sqlstress.own.header import journal_mode
+
+    file, data = asked.extra.file, read(asked.extra.data)
+    if file is None:
+        raise UsageError("app needs a Python file: sqlstress app bank.py.")
+    text = text_of(file, MOST)
+    if data.database:
+        journal_mode(data.database)  # which says what is no database
+    seen = apart.look(file)
+    app = App(
+        file,
+        digest(text),
+        tuple(Weighted(name, weight) for name, weight in seen.weights.items()),
+        _checked(data, file, seen.checks),
+    )
+    case = check_together(replace(asked, case=replace(asked.case, settings=_kept(asked), spec=app)), app.data)
+    for concurrency in asked.some("concurrency"):
+        yield replace(case, concurrency=concurrency)
+
+
+def _kept(asked: Asked) -> Settings:
+    """Return the settings of our own connections: what the application has set is left alone."""
+    return asked.with_settings(journal_mode=KEPT, synchronous=None)
+
+
+def _checked(data: Data, file: str, names: tuple[str, ...]) -> Data:
+    """Return what must hold, the checks of the file before the others."""
+    checks = (*(Invariant(name, f"{file}:{name}") for name in names), *data.checks)
+    if len(checks) > MOST_INVARIANTS:
+        raise UsageError(f"these are more than {MOST_INVARIANTS} checks.")
+    return replace(data, checks=checks)
+
+
+def named(case: Case) -> str:
+    """Return which application a case runs."""
+    return str(case.spec.file)
+
+
+APP = own(
+    name="app",
+    connects=False,
+    spec=App,
+    key="app",
+    command="app",
+    summary="Your application: the transactions of a Python file, by N processes at once.",
+    help=(
+        "Measure the transactions that a Python file declares, by N processes at once, with your own "
+        "library.\n\n"
+        "The file says how a database is set up, what the transactions are, how often each comes, and what "
+        "must hold of the data. What your connections really run with is shown beside the figures."
+    ),
+    example="sqlstress app examples/app/bank.py",
+    options=(
+        *chosen(options_of(Extra), "file"),
+        *DATA,
+        *SWEPT,
+        *CHECKS,
+        *common("verify"),
+        otherwise("max-failed", default="0%"),
+        *SEED,
+    ),
+    extra=Extra,
+    cases=cases,
+    work_of=named,
+    in_label=frozenset(("file",)),
+    work="sqlstress.experiments.app.work:AppWork",
+    worker="sqlstress.experiments.app.worker:AppSource",
+    shown="sqlstress.experiments.app.shown:AppShown",
+)

@@ -1,0 +1,104 @@
+"""A worker's half: it imports the user's file, and calls its transactions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.engine.protocols import FAILED, Chunk, Findings
+from sqlstress.errors import EnvironmentFailure, plainly
+from sqlstress.experiments.app.errors import Errors
+from sqlstress.own.source import OwnSource
+
+if TYPE_CHECKING:
+    from sqlstress.experiments.app.watch import Watch
+    from sqlstress.report.case import Case
+    from sqlstress.targets.dry.place import DryPlace
+    from sqlstress.targets.sqlite.place import SqlitePlace
+
+
+class AppSource(OwnSource):
+    """Calls transactions. One that raises has failed, whatever it raises, and the next one is called."""
+
+    def __init__(
+        self,
+        case: Case,
+        place: SqlitePlace | DryPlace,
+        worker: int,
+        salt: int,
+        shared: tuple[Any, ...],
+    ) -> None:
+        transactions = case.spec.transactions
+        names = [one.name for one in transactions]
+        super().__init__(case, worker, salt, names, [one.weight for one in transactions])
+        self._errors = Errors()
+        self._folder = Path.cwd()
+        self._watch: Watch | None = None
+        self._file = ""
+        self.calls: Sequence[Callable[[Any], Any]] = [_nothing] * len(names)
+        if place.stores:
+            self._file = str(place.paths[0].absolute())
+            self.calls = self._loaded(names, f"{case.seed}:{salt}:{worker}")
+
+    def _loaded(self, names: Sequence[str], seed: str) -> list[Callable[[Any], Any]]:
+        """Import the user's file and connect; return what each transaction calls."""
+        # Here, because the parent reckons the harness's own cost without them.
+        from sqlstress.experiments.app.declared import called, declared
+        from sqlstress.experiments.app.forks import end_forks_with_us
+        from sqlstress.experiments.app.watch import Watch, protect
+        from sqlstress.own.loading import prepare_process
+
+        spec = self.case.spec
+        end_forks_with_us()
+        prepare_process(Path(self._file), seed)
+        protect(spec.data.database)
+        self._watch = Watch()
+        found = declared(spec.file)
+        if list(found.transactions) != list(names):
+            raise EnvironmentFailure(f"{spec.file} changed while it was measured: measure again.")
+        given: Any = self._file
+        try:
+            if found.connect:
+                given = called(found.connect, self._file)()
+        except (Exception, SystemExit) as error:
+            raise EnvironmentFailure(f"{spec.file}: its connect failed: {plainly(error)[:300]}.") from error
+        return [_guarded(called(function, given)) for function in found.transactions.values()]
+
+    def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
+        self._errors.add(self.kinds[chunk.kinds[index]], error)
+        chunk.kinds[index] = FAILED
+
+    def busy_counts(self) -> tuple[int, int]:
+        return self._errors.busy, self._errors.busy_snapshot
+
+    def findings(self) -> Findings:
+        from sqlstress.experiments.app.sightings import effective, sightings
+
+        # The user's code may have gone elsewhere, and our paths are relative.
+        os.chdir(self._folder)
+        if self._watch:
+            self.seen.sightings = sightings(self._watch, self._errors, self._file)
+            self.seen.effective = effective(self._watch, self._file)
+        return self.seen
+
+    def close(self) -> None:
+        """The user's connections end with this process."""
+
+
+def _guarded(call: Callable[[], Any]) -> Callable[[Any], Any]:
+    from sqlstress.experiments.app.forks import is_fork, leave
+
+    def guarded(_: Any) -> None:
+        try:
+            call()
+        finally:
+            if is_fork():
+                leave()
+
+    return guarded
+
+
+def _nothing(_: Any) -> None:
+    """Stand for a transaction where nothing is stored."""

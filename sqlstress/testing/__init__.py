@@ -1,0 +1,1 @@
+"""What pytest finds by itself: the fixture `sqlstress`."""

@@ -1,0 +1,267 @@
+"""An application from its file to its report: right ones, wrong ones, and those that misbehave."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import sqlstress
+from sqlstress.api import Report
+from sqlstress.cli.run_command import run
+from sqlstress.errors import SqlstressError
+from sqlstress.experiments.app.work import NAME
+from sqlstress.plan import from_toml
+from sqlstress.report import from_json, to_json
+from sqlstress.report.schema import report_schema
+from tests.pages import ROOT
+
+BANK = ROOT / "examples" / "app" / "bank.py"
+SHORT: dict[str, Any] = {"duration": "200ms", "warmup": "50ms", "repeat": 1, "concurrency": 2}
+HEAD = """
+import os, random, signal, sqlite3, sys, time
+from sqlstress import check, connect, setup, transaction
+@setup
+def made(path):
+    c = sqlite3.connect(path)
+    c.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x); INSERT INTO t VALUES (0)")
+    c.close()
+@connect
+def opened(path):
+    return sqlite3.connect(path, timeout=30, isolation_level=None)
+"""
+WRITES = """
+@transaction
+def add(c):
+    c.execute("UPDATE t SET x = x + 1")
+"""
+
+
+def measured(folder: Path, text: str, **options: Any) -> Report:
+    (folder / "own.py").write_text(HEAD + text, encoding="utf-8")
+    return sqlstress.measure("app", file=str(folder / "own.py"), directory=folder, **{**SHORT, **options})
+
+
+def codes(report: Report) -> set[str]:
+    return {one.code for one in report.findings}
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name not in ("own.py", "__pycache__"))
+
+
+def test_the_bank_is_measured_checked_saved_and_shown_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [
+        "app",
+        str(BANK),
+        "-c1,2",
+        "--repeat=1",
+        "--duration=200ms",
+        "--no-progress",
+        "-oa.json",
+        "-oa.csv",
+    ]
+    assert run([*words, "-oa.md", "-oa.html", "-oa.xml", "-obmf:a.bmf"]) == 0
+    shown = capsys.readouterr().out
+    said = " ".join(shown.split())
+    assert "bank.py: transfer 75%, balance 25%; 1 check before, during and after" in said
+    assert "journal_mode=wal, synchronous=full, busy time-out 30s, foreign keys off" in said
+    assert "writes begin IMMEDIATE (3 connections)" in said
+    text = Path("a.json").read_text(encoding="utf-8")
+    report = from_json(text)
+    assert to_json(report) == text
+    Draft202012Validator(report_schema()).validate(json.loads(text))
+    for one in report.runs:
+        (trial,) = one.trials
+        assert set(trial.latency) == {"transfer", "balance"} and one.verdict.status == "ok"
+        assert trial.effective == {"journal_mode": "wal", "synchronous": "full", "busy_timeout": "30000"}
+        assert {check.name for check in one.verdict.checks} >= {
+            NAME,
+            "checks under load",
+            "checks after the load",
+        }
+    assert run(["report", "a.json"]) == 0
+    assert capsys.readouterr().out == shown.removesuffix("\n")
+    Path("b.json").write_text(text, encoding="utf-8")
+    assert run(["compare", "a.json", "b.json"]) == 0
+    assert left(tmp_path) == ["a.bmf", "a.csv", "a.html", "a.json", "a.md", "a.xml", "b.json"]
+
+
+def test_a_plan_can_name_a_file(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f"[[case]]\nworkload = 'app'\nfile = '{BANK}'\nconcurrency = '1,3'\n", encoding="utf-8")
+    cases = from_toml(plan)
+    assert [case.concurrency for case in cases] == [1, 3]
+    assert [one.name for one in cases[0].spec.transactions] == ["transfer", "balance"]
+    assert [one.name for one in cases[0].spec.data.checks] == ["no_money_appears"]
+
+
+def test_a_lost_update_breaks_the_check(tmp_path: Path) -> None:
+    report = sqlstress.measure(
+        "app", file=str(BANK.with_name("bank_wrong.py")), directory=tmp_path, **{**SHORT, "concurrency": 4}
+    )
+    assert report.exit_code == 1
+    assert "no_money_appears: there are" in repr(report)
+
+
+@pytest.mark.thorough
+def test_what_is_raised_is_counted_by_what_sqlite_said(tmp_path: Path) -> None:
+    text = """
+@transaction
+def upgrade(c):
+    c.execute("BEGIN")
+    try:
+        c.execute("SELECT * FROM t").fetchall()
+        time.sleep(0.002)
+        c.execute("UPDATE t SET x = x + 1")
+        c.execute("COMMIT")
+    except BaseException:
+        c.execute("ROLLBACK")
+        raise
+@transaction
+def odd(c):
+    print("x" * 10**6, flush=True)
+    os.chdir("/")
+    raise ValueError("mine")
+"""
+    report = measured(tmp_path, text, concurrency=4)
+    (trial,) = report.runs[0].trials
+    raised = {one.what: one for one in trial.sightings if one.topic == "exception"}
+    assert raised["ValueError"].example == "mine" and raised["ValueError"].traits["transaction"] == "odd"
+    assert set(raised) <= {"ValueError", "SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT"} and len(raised) > 1
+    assert trial.failed and (trial.busy or 0) + (trial.busy_snapshot or 0) > 0
+    assert {"raised", "deferred-upgrade"} <= codes(report)
+    assert report.exit_code == 1 and "they raised, as the report says" in report.problems[0]
+
+
+@pytest.mark.thorough
+def test_what_is_unwise_about_connections_is_said(tmp_path: Path) -> None:
+    text = """
+@transaction
+def work(c):
+    own = sqlite3.connect(os.environ["SQLSTRESS_DATABASE"], timeout=5)
+    own.execute("PRAGMA busy_timeout=0")
+    own.execute("PRAGMA synchronous=OFF")
+    own.execute("INSERT INTO t VALUES (1)")
+    own.commit()
+    own.close()
+"""
+    report = measured(tmp_path, text, concurrency=1)
+    found = {one.code: one.text for one in report.findings}
+    assert "is 0, though it was opened with 5s" in found["busy-timeout"]
+    assert "synchronous is OFF" in found["synchronous-off"]
+
+
+@pytest.mark.thorough
+def test_a_copy_is_stressed_and_the_original_stays_as_it_is(tmp_path: Path) -> None:
+    original = tmp_path / "app.db"
+    with closing(sqlite3.connect(original)) as connection, connection:
+        connection.execute("CREATE TABLE t (x)")
+        connection.execute("INSERT INTO t VALUES (0)")
+    before = original.read_bytes()
+    text = f"""
+import sqlite3
+from sqlstress import connect, transaction
+@connect
+def opened(path): return sqlite3.connect(path, timeout=30, isolation_level=None)
+{WRITES}"""
+    (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    report = sqlstress.measure(
+        "app", file=str(tmp_path / "own.py"), database=str(original), directory=tmp_path, **SHORT
+    )
+    assert report.ok and (report.figures[0].tps or 0) > 0
+    assert report.runs[0].trials[0].effective["journal_mode"] == "delete"
+    assert "journal-mode" in codes(report)
+    (tmp_path / "own.py").write_text(text.replace("connect(path,", f"connect({str(original)!r},"))
+    with pytest.raises(SqlstressError, match="its connect failed: the app opens the original"):
+        sqlstress.measure(
+            "app", file=str(tmp_path / "own.py"), database=str(original), directory=tmp_path, **SHORT
+        )
+    assert original.read_bytes() == before
+    assert left(tmp_path) == ["app.db"]
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no signals and no forks there")
+
+
+@posix
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (WRITES.replace("c.execute", "os._exit(5) or c.execute"), "ended with exit code 5 and no result"),
+        (WRITES.replace("c.execute", "sys.exit(6) or c.execute"), "ended with exit code 6 and no result"),
+        (WRITES.replace("c.execute", "os.kill(os.getpid(), 9) or c.execute"), "was killed by SIGKILL"),
+    ],
+)
+def test_a_transaction_that_ends_its_process_is_told(text: str, said: str, tmp_path: Path) -> None:
+    report = measured(tmp_path, text)
+    assert report.exit_code == 4
+    assert said in report.problems[0]
+    assert left(tmp_path) == []
+
+
+@posix
+@pytest.mark.thorough
+def test_what_a_transaction_forks_does_not_come_back(tmp_path: Path) -> None:
+    text = """
+@transaction
+def forks(c):
+    if random.random() < 0.1 and not os.fork():
+        return  # the child, into what would be our loop
+    c.execute("UPDATE t SET x = x + 1")
+    if random.random() < 0.01 and not os.fork():
+        time.sleep(600)
+"""
+    assert measured(tmp_path, text).figures[0].verified == "ok"
+    assert left(tmp_path) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (WRITES + "@check\ndef odd(query): raise KeyError('a')", "before any load, odd: KeyError: 'a'"),
+        (WRITES + "@check\ndef odd(query): query('SELECT')", r"the check odd \(.*own.py:odd\) can't be run"),
+        (WRITES + "def odd(p): sys.exit(3)\nopened = connect(odd)", "its connect failed: SystemExit: 3"),
+        (WRITES + "@setup\ndef made(p): pass", "its setup made nothing in the database that it was given"),
+        (WRITES + "@setup\ndef made(p): 1 / 0", "its setup failed: ZeroDivisionError: division by zero"),
+        (WRITES + "@setup\ndef made(p): os._exit(2)", "the setup of .* ends its process: .* exit code 2"),
+    ],
+)
+def test_what_fails_before_the_load_is_told_in_a_line(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(SqlstressError, match=said) as caught:
+        measured(tmp_path, text)
+    assert "\n" not in str(caught.value)
+    assert left(tmp_path) == []
+
+
+@pytest.mark.thorough
+def test_an_application_that_works_elsewhere_has_not_passed(tmp_path: Path) -> None:
+    text = f"""
+@transaction
+def add(c):
+    own = sqlite3.connect({str(tmp_path / "other.db")!r}, timeout=30)
+    own.execute("CREATE TABLE IF NOT EXISTS t (x)")
+    own.close()
+"""
+    report = measured(tmp_path, text)
+    assert report.exit_code == 1
+    assert "other.db instead" in report.problems[0]
+    (tmp_path / "other.db").unlink()
+
+
+@pytest.mark.thorough
+def test_an_application_whose_library_can_not_be_watched_is_undecided(tmp_path: Path) -> None:
+    report = measured(tmp_path, "@transaction\ndef nothing(c): pass\n")
+    assert [check.status for check in report.runs[0].verdict.checks if check.name == NAME] == ["unknown"]
+    assert report.exit_code == 0 and "proof-unknown" in codes(report)

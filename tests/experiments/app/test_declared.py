@@ -1,0 +1,92 @@
+"""What a file declares; and what is said of one that can't be used, whatever it does when it is imported."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import sqlstress
+from sqlstress.errors import UsageError
+from sqlstress.experiments.app import apart
+from sqlstress.experiments.app.declared import called
+
+HEAD = "import os, sys, time\nfrom sqlstress import check, connect, setup, transaction\n"
+
+
+def written(folder: Path, text: str) -> str:
+    (folder / "bank.py").write_text(HEAD + text, encoding="utf-8")
+    return str(folder / "bank.py")
+
+
+def test_a_file_is_looked_at_in_a_process_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "shared.py").write_text(
+        "from sqlstress import transaction\n@transaction\ndef audit(c): pass\n", encoding="utf-8"
+    )
+    text = """
+from shared import audit
+print("x" * 10**6)
+os.chdir("/")
+assert os.environ["SQLSTRESS_DATABASE"]
+@setup
+def make(path): pass
+@transaction(weight=3)
+def transfer(c): pass
+@check
+def sum_holds(query): pass
+"""
+    before = set(sys.modules)
+    assert apart.look(written(tmp_path, text)) == ({"audit": 1, "transfer": 3}, ("sum_holds",))
+    assert not {"bank", "shared"} & (set(sys.modules) - before)
+
+
+T = "@transaction\ndef t(c): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "declares no transaction: put @transaction before a function"),
+        ("def t(:", "bank.py:3 can't be imported: SyntaxError"),
+        ("\nimport nowhere", "bank.py:4 can't be imported: ModuleNotFoundError: No module named 'nowhere'"),
+        (T + "1 / 0", "bank.py:5 can't be imported: ZeroDivisionError"),
+        (T + "sys.exit(3)", "exits when it is imported (exit code 3)"),
+        (T + "os._exit(3)", "ends the process that imports it: a process of ours ended with exit code 3"),
+        (T + "input()", "can't be imported: EOFError"),
+        ("@transaction(weight=0)\ndef t(c): pass", "the weight of t is no whole number from 1 to 1,000,000"),
+        ("@transaction(weight='a')\ndef t(c): pass", "the weight of t is no whole number"),
+        ("@transaction\nasync def t(c): pass", "the transaction t does nothing when it is called"),
+        (T + "@check\ndef c(query): yield 1", "the check c does nothing when it is called"),
+        (T + "@setup\ndef a(p): pass\n@setup\ndef b(p): pass", "two functions with @setup, a and b"),
+        (
+            "\n".join(f"@transaction\ndef t{n}(c): pass" for n in range(21)),
+            "declares more than 20 transactions",
+        ),
+    ],
+)
+def test_a_file_that_can_not_be_used_is_told_in_a_line(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        apart.look(written(tmp_path, text))
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_import_that_has_no_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "IMPORT_S", 1.0)
+    with pytest.raises(UsageError, match="takes longer than 1 s to import: does it wait for something"):
+        apart.look(written(tmp_path, "time.sleep(600)"))
+
+
+def test_a_marked_function_works_as_before() -> None:
+    @sqlstress.transaction(weight=3)
+    def double(number: int) -> int:
+        return 2 * number
+
+    assert (double(2), double.__name__) == (4, "double")
+
+
+def test_a_function_is_given_something_if_it_needs_it() -> None:
+    assert called(lambda given: given, 7)() == 7
+    assert called(lambda: 3, 7)() == 3
+    assert called(lambda given=1: given, 7)() == 1
+    assert called([7, 7].count, 7)() == 2

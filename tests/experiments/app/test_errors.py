@@ -1,0 +1,115 @@
+"""Exceptions are told by what SQLite said, below what wraps it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import peewee
+import pytest
+import sqlalchemy
+from sqlalchemy import create_engine, text
+
+from sqlstress.experiments.app.errors import MOST, Errors, code_of, name_of
+from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT
+
+
+def by_sqlite(path: Path) -> None:
+    with closing(sqlite3.connect(path, timeout=0)) as connection:
+        connection.execute("INSERT INTO t VALUES (1)")
+
+
+def by_sqlalchemy(path: Path) -> None:
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 0})
+    try:
+        with engine.begin() as connection:
+            connection.execute(text("INSERT INTO t VALUES (1)"))
+    finally:
+        engine.dispose()
+
+
+def by_peewee(path: Path) -> None:
+    database = peewee.SqliteDatabase(str(path), timeout=0)
+    try:
+        database.execute_sql("INSERT INTO t VALUES (1)")  # type: ignore[no-untyped-call]
+    finally:
+        database.close()
+
+
+@pytest.mark.parametrize("write", [by_sqlite, by_sqlalchemy, by_peewee])
+def test_a_lock_is_told_whatever_wraps_it(write: Callable[[Path], None], tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("CREATE TABLE t (x)")
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Exception) as caught:
+            write(path)
+    assert (code_of(caught.value), name_of(caught.value)) == (BUSY, "SQLITE_BUSY")
+
+
+def test_apsw_is_understood_too(tmp_path: Path) -> None:
+    apsw = pytest.importorskip("apsw")
+    path = str(tmp_path / "app.db")
+    with closing(apsw.Connection(path)) as holder, closing(apsw.Connection(path)) as other:
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(apsw.BusyError) as caught:
+            other.execute("BEGIN IMMEDIATE")
+    assert (code_of(caught.value), name_of(caught.value)) == (BUSY, "SQLITE_BUSY")
+
+
+def snapshot(path: Path) -> sqlite3.OperationalError:
+    """Return what SQLite says to one who writes after it read what is out of date."""
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as one,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
+        one.execute("PRAGMA journal_mode=WAL")
+        one.execute("CREATE TABLE t (x)")
+        one.execute("BEGIN")
+        one.execute("SELECT * FROM t").fetchall()
+        other.execute("INSERT INTO t VALUES (1)")
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            one.execute("INSERT INTO t VALUES (2)")
+        return caught.value
+
+
+def test_busy_and_busy_snapshot_are_counted_apart_and_others_by_their_class(tmp_path: Path) -> None:
+    errors = Errors()
+    inner = snapshot(tmp_path / "app.db")
+    wrapped = RuntimeError("Django's")
+    wrapped.__cause__ = inner
+    for error in (inner, wrapped, wrapped, ValueError("first\nof two"), ValueError("second")):
+        errors.add("transfer", error)
+    assert (errors.busy, errors.busy_snapshot) == (0, 3)
+    assert code_of(wrapped) == BUSY_SNAPSHOT
+    assert [(kind.said, kind.raised, count, example) for kind, count, example in errors.counted()] == [
+        ("SQLITE_BUSY_SNAPSHOT", "sqlite3.OperationalError", 1, "database is locked"),
+        ("SQLITE_BUSY_SNAPSHOT", "RuntimeError", 2, "Django's"),
+        ("ValueError", "ValueError", 2, "first of two"),
+    ]
+
+
+class Odd(Exception):
+    def __str__(self) -> str:
+        raise TypeError
+
+
+def test_whatever_is_raised_is_told_and_takes_little_room() -> None:
+    errors = Errors()
+    errors.add("odd", Odd())
+    errors.add("long", ValueError("x" * 10**6))
+    circle = ValueError("circle")
+    circle.__context__ = circle
+    errors.add("circle", circle)
+    for number in range(100):
+        errors.add(f"transaction {number}", KeyError(number))
+    found = list(errors.counted())
+    assert len(found) == MOST + 1 and sum(count for _, count, _ in found) == 103
+    assert max(len(example) for _, _, example in found) == 160
+    assert found[0][2] == "(it can't be written)"
+
+
+def test_sqlalchemy_keeps_what_it_wraps_where_it_is_looked_for() -> None:
+    assert hasattr(sqlalchemy.exc.DBAPIError("", {}, ValueError()), "orig")

@@ -1,0 +1,50 @@
+"""The examples: a right one and a wrong one for each library. Only the check of the wrong one fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sqlstress
+from tests.pages import ROOT, blocks
+from tests.rows import mostly_thorough
+
+FOLDER = ROOT / "examples" / "app"
+NAMES = sorted(path.name for path in FOLDER.glob("*.py"))
+PAGE = ROOT / "docs" / "app.md"
+
+
+def failed(name: str, folder: Path, seconds: float) -> list[str]:
+    """Run an example by four processes; return the checks that failed, after seeing that it did something."""
+    report = sqlstress.measure(
+        "app", file=str(FOLDER / name), directory=folder, concurrency=4, duration=seconds, warmup=0, repeat=1
+    )
+    (run,) = report.runs
+    (trial,) = run.trials
+    assert trial.error is None and trial.transactions > 0 and not trial.failed
+    return [check.name for check in run.verdict.checks if check.status == "failed"]
+
+
+@pytest.mark.parametrize("name", mostly_thorough(NAMES, []))
+def test_a_wrong_example_breaks_its_check_and_a_right_one_does_not(name: str, tmp_path: Path) -> None:
+    assert bool(failed(name, tmp_path, 0.4)) == ("wrong" in name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_they_do_so_every_time(name: str, tmp_path: Path) -> None:
+    wrong = "wrong" in name
+    assert [bool(failed(name, tmp_path, 1.0)) for _ in range(20 if wrong else 100)] == [wrong] * (
+        20 if wrong else 100
+    )
+
+
+def test_the_page_shows_the_first_one_as_it_is() -> None:
+    python = [text for language, text in blocks(PAGE) if language == "python"]
+    assert python[0] == (FOLDER / "bank.py").read_text(encoding="utf-8")
+
+
+def test_the_page_names_every_example() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert [name for name in NAMES if f"(../examples/app/{name})" not in text] == []

@@ -1,0 +1,133 @@
+"""What is seen of connections, without touching the code that opens them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.pages import ROOT
+
+WATCH = """
+import json, os, sqlite3, sys, threading
+from sqlstress.experiments.app.errors import Errors
+from sqlstress.experiments.app.sightings import sightings
+from sqlstress.experiments.app.watch import Watch, protect
+made = sqlite3.connect("app.db")
+made.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x REFERENCES t(x))")
+made.close()
+watch = Watch()
+exec(sys.argv[1])
+print(json.dumps(sightings(watch, Errors(), "app.db")))
+"""
+
+
+def seen(code: str, folder: Path) -> Any:
+    """Run code in a process whose connections are watched; return what was seen. A hook stays for good."""
+    done = subprocess.run(
+        [sys.executable, "-c", WATCH, code],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_connection_is_seen_as_it_works(tmp_path: Path) -> None:
+    code = """
+def app():
+    before = sys.getprofile()
+    c = sqlite3.connect("app.db", timeout=5)
+    c.row_factory = lambda cursor, row: "mine"
+    c.execute("PRAGMA busy_timeout=0")
+    c.execute("PRAGMA synchronous=OFF")
+    assert c.execute("SELECT * FROM t").fetchall() == []
+    c.execute("INSERT INTO t VALUES (NULL)")
+    c.commit()
+    c.close()
+    assert sys.getprofile() is before
+app()
+"""
+    ((topic, what, count, _, traits),) = seen(code, tmp_path)
+    assert (topic, what, count) == ("connection", "sqlite3", 1)
+    assert traits == {
+        "database": "this",
+        "journal_mode": "wal",
+        "synchronous": "off",
+        "busy_timeout": "0",
+        "opened_with": "5000",
+        "foreign_keys": "off, declared",
+        "python": "isolation_level=''",
+        "writes_begin": "DEFERRED",
+        "upgrades": "no",
+    }
+
+
+def test_other_databases_other_threads_and_subclasses_are_seen(tmp_path: Path) -> None:
+    code = """
+class Own(sqlite3.Connection):
+    def __init__(self, *given, **named):
+        super().__init__(*given, **named)
+        self.execute("PRAGMA foreign_keys=ON")
+def apart():
+    c = sqlite3.connect("other.db", isolation_level=None)
+    c.execute("BEGIN IMMEDIATE")
+    c.execute("CREATE TABLE t (x)")
+    c.execute("INSERT INTO t VALUES (1)")
+    c.execute("COMMIT")
+    c.close()
+thread = threading.Thread(target=apart)
+thread.start()
+thread.join()
+own = sqlite3.connect("app.db", factory=Own)
+own.execute("SELECT 1").fetchall()
+memory = sqlite3.connect(":memory:")
+memory.execute("SELECT 1").fetchall()
+idle = sqlite3.connect("app.db")
+"""
+    found = seen(code, tmp_path)
+    told = {one[4]["database"]: one[4] for one in found if one[0] == "connection"}
+    assert set(told) == {"this", ":memory:", str(tmp_path / "other.db")}
+    assert told["this"]["foreign_keys"] == "on"
+    assert told[str(tmp_path / "other.db")]["writes_begin"] == "IMMEDIATE"
+    assert [one[:3] for one in found if one[0] != "connection"] == [
+        ["connections not looked at", "sqlite3", 1]
+    ]
+
+
+def test_so_many_are_looked_at_and_the_others_counted(tmp_path: Path) -> None:
+    code = """
+for _ in range(60):
+    c = sqlite3.connect("app.db")
+    for _ in range(300):
+        c.execute("SELECT * FROM t").fetchall()
+    c.close()
+"""
+    found = seen(code, tmp_path)
+    assert [(one[0], one[2]) for one in found] == [("connection", 50), ("connections not looked at", 10)]
+
+
+def test_the_original_can_not_be_connected_to(tmp_path: Path) -> None:
+    code = """
+protect("app.db")
+from pathlib import Path
+for name in ("app.db", Path("app.db").absolute(), "./app.db", os.fsencode("app.db")):
+    try:
+        sqlite3.connect(name)
+    except Exception as error:
+        assert "the app opens the original, app.db" in str(error), error
+    else:
+        raise AssertionError(name)
+try:
+    sqlite3.connect("file:app.db?mode=rw", uri=True)
+except Exception as error:
+    assert "the app opens the original" in str(error), error
+else:
+    raise AssertionError("uri")
+sqlite3.connect("copy.db").close()
+"""
+    seen(code, tmp_path)

@@ -1,0 +1,61 @@
+"""The pytest fixture: found without being asked for, cheap, and a failure shows what was measured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pages import ROOT
+
+TESTS = """
+def test_right(sqlstress):
+    report = sqlstress.app("bank.py", processes=2, seconds=0.2)
+    assert report.ok, report
+
+def test_wrong(sqlstress):
+    report = sqlstress.app("bank_wrong.py", processes=4, seconds=0.3)
+    assert report.ok, report
+
+def test_misspelt(sqlstress):
+    sqlstress.ap("bank.py")
+"""
+
+
+def pytest_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-q", *words]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False
+    )
+
+
+@pytest.mark.thorough
+def test_a_test_that_fails_shows_what_was_measured(tmp_path: Path) -> None:
+    for name in ("bank.py", "bank_wrong.py"):
+        text = (ROOT / "examples" / "app" / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "test_bank.py").write_text(TESTS, encoding="utf-8")
+    done = pytest_in(tmp_path, "test_bank.py")
+    assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "AssertionError: <sqlstress report: the data is not what the workers were told" in done.stdout
+    assert "what sqlstress measured" in done.stdout
+    assert "FAILED at 4 processes" in done.stdout and "Your connections ran with" in done.stdout
+    assert "sqlstress has no command 'ap': the commands are kv, " in done.stdout
+    names = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}
+    assert names == {"bank.py", "bank_wrong.py", "test_bank.py"}
+
+
+def test_who_does_not_use_it_imports_nothing_for_it() -> None:
+    code = "import sys; import pytest; before = set(sys.modules); import sqlstress.testing.plugin; "
+    code += "print(*sorted(name for name in set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["sqlstress", "sqlstress.testing", "sqlstress.testing.plugin"]
+
+
+def test_it_is_registered() -> None:
+    listed = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    assert "pytest11 =\n    sqlstress = sqlstress.testing.plugin\n" in listed
