@@ -169,9 +169,9 @@ def measure(
 
     `what` is an experiment's name (kv, app, methods, keys, cycles, crash), or the path of a TOML plan.
     `options` are those of the command line, with underscores for dashes: `measure(concurrency="1-8",
-    buckets=[1, 20], duration="500ms")`. The databases go into a fresh folder below `directory`, and are removed unless `keep`.
-    `save` names a JSON file, written after every case; where that can't be, it warns. `progress` is called
-    often. A duration is a text with its unit; a few seconds may be a number.
+    buckets=[1, 20], duration="500ms")`. The databases go into a fresh folder below `directory`, and are
+    removed unless `keep`. `save` names a JSON file, written after every case; where that can't be, it warns.
+    `progress` is called often. A duration is a text with its unit; a few seconds may be a number.
 
     Raises UsageError for options that can't be carried out, SqlstressError when nothing could be measured at
     all. A case that fails is part of the report. Ctrl-C ends it: what was measured by then is returned.
