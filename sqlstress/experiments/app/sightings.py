@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.experiments.app.errors import Errors
+from sqlstress.experiments.app.topics import CONNECTION, DECLARED, EXCEPTION, HERE, UNSEEN
 from sqlstress.experiments.app.watch import Seen, Watch
 
-CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
-HERE = "this"
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 MOST = 20
 """Kinds of connections that are kept apart."""
@@ -43,7 +42,7 @@ def traits_of(seen: Seen, file: str) -> dict[str, str]:
         "synchronous": _level(seen.answers["synchronous"]),
         "busy_timeout": seen.answers["busy_timeout"],
         "opened_with": str(seen.opened_timeout_ms),
-        "foreign_keys": f"{keys}, declared" if seen.has_keys else keys,
+        "foreign_keys": DECLARED if seen.has_keys else keys,
         "python": seen.isolation or "",
         "writes_begin": ", ".join(seen.begins.ways),
         "upgrades": "yes" if seen.begins.upgrades else "no",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.experiments.app import apart
-from sqlstress.experiments.app.sightings import CONNECTION, HERE
+from sqlstress.experiments.app.topics import CONNECTION, HERE
 from sqlstress.own import database
 from sqlstress.own.work import OwnWork
 from sqlstress.report import Check

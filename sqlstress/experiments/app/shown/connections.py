@@ -7,11 +7,17 @@ from collections.abc import Iterator, Mapping
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import listing, plural, whole
+from sqlstress.display.clean import shortened
+from sqlstress.experiments.app.topics import CONNECTION, DECLARED, HERE, UNSEEN
 from sqlstress.statistics.units import format_duration
 
-CONNECTION, UNSEEN, HERE = "connection", "connections not looked at", "this"
 SHORT_MS = 1000
 """A busy time-out under this gives up while a checkpoint or a larger transaction of others goes on."""
+
+MOST_LINES = 5
+"""Kinds of connections that are described; the JSON report has them all."""
+_SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
+_LONGEST = 200
 
 Traits = Mapping[str, str]
 Counts = dict[tuple[tuple[str, str], ...], int]
@@ -35,9 +41,20 @@ def counted(group: Group) -> tuple[Counts, int]:
 def described(group: Group) -> Iterator[str]:
     """Yield a line for each kind of connection."""
     kinds, unseen = counted(group)
-    for number, (key, count) in enumerate(kinds.items()):
+    # Two that differ in what was seen of their transactions only are told as one.
+    counts: dict[tuple[str, ...], int] = {}
+    begins: dict[tuple[str, ...], dict[str, None]] = {}
+    for traits, count in kinds.items():
+        known = dict(traits)
+        settings = tuple(known.get(name, "") for name in _SETTINGS)
+        counts[settings] = counts.get(settings, 0) + count
+        begins.setdefault(settings, {}).update(dict.fromkeys(filter(None, [known.get("writes_begin")])))
+    for number, (settings, count) in enumerate(list(counts.items())[:MOST_LINES]):
         lead = "Your connections ran with (as SQLite answers): " if not number else "Others: "
-        yield f"{lead}{_line(dict(key))} ({plural(count, 'connection')})."
+        line = _line(dict(zip(_SETTINGS, settings, strict=True)), list(begins[settings]))
+        yield f"{lead}{line} ({plural(count, 'connection')})."
+    if len(counts) > MOST_LINES:
+        yield f"And {whole(len(counts) - MOST_LINES)} kinds of connections more: see the JSON report."
     if unseen:
         yield (
             f"{plural(unseen, 'connection')} more {'was' if unseen == 1 else 'were'} not looked at: each "
@@ -45,20 +62,18 @@ def described(group: Group) -> Iterator[str]:
         )
 
 
-def _line(traits: Traits) -> str:
-    get = traits.get
-    timeout = get("busy_timeout", "")
+def _line(settings: Traits, begins: list[str]) -> str:
     parts = [
-        f"journal_mode={get('journal_mode')}",
-        f"synchronous={get('synchronous')}",
-        f"busy time-out {_time(timeout)}",
-        f"foreign keys {get('foreign_keys', '').partition(',')[0]}",
-        get("python", ""),
-        f"writes begin {begin}" if (begin := get("writes_begin")) else "no writes seen",
+        f"journal_mode={settings['journal_mode']}",
+        f"synchronous={settings['synchronous']}",
+        f"busy time-out {_time(settings['busy_timeout'])}",
+        f"foreign keys {settings['foreign_keys'].partition(',')[0]}",
+        settings["python"],
+        f"writes begin {listing(begins)}" if begins else "no writes seen",
     ]
-    if get("database") != HERE:
-        parts.append(f"database {get('database')}")
-    return ", ".join(filter(None, parts))
+    if settings["database"] != HERE:
+        parts.append(f"database {settings['database']}")
+    return shortened(", ".join(filter(None, parts)), _LONGEST)
 
 
 def unwise(group: Group) -> Iterator[Finding]:
@@ -69,7 +84,7 @@ def unwise(group: Group) -> Iterator[Finding]:
         yield Finding(code, text)
     others = [name for key in kinds if (name := dict(key).get("database", HERE)) != HERE]
     if others:
-        names = list(dict.fromkeys(others))[:3]
+        names = [shortened(name, 80) for name in dict.fromkeys(others)][:3]
         yield Finding(
             "other-database",
             f"The app opened other databases too, where no check looks: {listing(names)}.",
@@ -77,7 +92,7 @@ def unwise(group: Group) -> Iterator[Finding]:
 
 
 def _unwise(own: list[dict[str, str]]) -> Iterator[tuple[str, str]]:
-    timeouts = [int(one["busy_timeout"]) for one in own if one.get("busy_timeout", "").isdecimal()]
+    timeouts = [found for one in own if (found := _whole(one.get("busy_timeout", ""))) is not None]
     if timeouts and min(timeouts) < SHORT_MS:
         yield "busy-timeout", _short(own, min(timeouts))
     if any(one.get("upgrades") == "yes" for one in own):
@@ -104,7 +119,7 @@ def _unwise(own: list[dict[str, str]]) -> Iterator[tuple[str, str]]:
             "synchronous-off",
             "synchronous is OFF: a power failure can corrupt the database. With WAL, NORMAL keeps it sound.",
         )
-    if any(one.get("foreign_keys") == "off, declared" for one in own):
+    if any(one.get("foreign_keys") == DECLARED for one in own):
         yield (
             "foreign-keys",
             "Tables declare foreign keys, and they are off: PRAGMA foreign_keys=ON, in each connection.",
@@ -134,5 +149,11 @@ def _short(own: list[dict[str, str]], least: int) -> str:
     )
 
 
-def _time(milliseconds: str) -> str:
-    return format_duration(int(milliseconds) / 1000) if milliseconds.isdecimal() else milliseconds
+def _whole(text: str) -> int | None:
+    """Return a number of milliseconds that SQLite can have answered; None for anything else."""
+    return int(text) if text.isdecimal() and len(text) <= 10 else None
+
+
+def _time(text: str) -> str:
+    found = _whole(text)
+    return text if found is None else format_duration(found / 1000)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import whole
+from sqlstress.analysis.wording import plural, whole
+from sqlstress.experiments.app.topics import EXCEPTION
 
-EXCEPTION = "exception"
 SHOWN = 5
 """Kinds of exceptions that are told; the JSON report has them all."""
 _MEANINGS = {
@@ -33,7 +33,7 @@ def raised(group: Group) -> Iterator[Finding]:
                     examples.setdefault(key, one.example)
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     for key, count in ranked[:SHOWN]:
-        yield Finding("raised", f"{_told(*key)}, {whole(count)} times{_example(examples[key], key[0])}")
+        yield Finding("raised", f"{_told(*key)}, {plural(count, 'time')}{_example(examples[key], key[0])}")
     if len(ranked) > SHOWN:
         yield Finding(
             "raised", f"And {whole(len(ranked) - SHOWN)} kinds of exceptions more: see the JSON report."
