@@ -51,10 +51,6 @@ class Unknown:
         return {name: json.dumps(value) for name, value in json.loads(self.keys).items()}
 
 
-def _one_table(case: Case) -> Case:
-    return replace(case, concurrency=1, buckets=1, seed=0)
-
-
 def _itself(case: Case) -> Case:
     return case
 
@@ -95,7 +91,7 @@ class Experiment:
     """Whether a plan can name it."""
     table: str = ""
     """Experiments of which this is the same are shown and compared in the same tables; "": its name."""
-    one_table: Callable[[Case], Case] = _one_table
+    one_table: Callable[[Case], Case] = lambda case: replace(case, concurrency=1, buckets=1, seed=0)
     """A case without what may differ within a table."""
     traits: Callable[[Case], Mapping[str, str]] = lambda case: {}
     """A case in words, by option: cases that differ in one of them only share a table. None: they don't."""
