@@ -104,7 +104,7 @@ class Crew:
 
     def slice(self) -> list[Done]:
         """Measure one window, and return what each worker did."""
-        t0 = time.perf_counter_ns() + 10_000_000 + 5_000_000 * len(self._workers)
+        t0 = time.perf_counter_ns() + 30_000_000 + 5_000_000 * len(self._workers)
         for worker in self._workers:
             assert worker.stdin is not None
             with suppress(OSError):  # it has ended: its missing answer says so

@@ -185,8 +185,9 @@ def python_loop(facts: Facts) -> Iterator[Warning]:
     for reason in facts.not_native:
         yield Warning(
             "python-loop",
-            f"The loop in Python drives the load, for {reason}. What it measures is Python's binding as much "
-            "as SQLite, and compares with no figure of the native loop.",
+            f"The Python loop drives the load: {reason}. Its figures are of Python's binding too, and "
+            "compare with none of the native loop.",
+            True,
         )
 
 

@@ -229,3 +229,8 @@ def test_the_two_worst_surroundings_raise_every_warning_there_is() -> None:
         "sync-does-nothing",
         "tick-rounded-sleep",
     }
+
+
+def test_a_load_that_the_slower_loop_drives_for_want_of_the_other_one_is_serious() -> None:
+    assert codes(replace(SOUND, not_native=("nothing was built",))) == {"python-loop": True}
+    assert "nothing was built" in text(replace(SOUND, not_native=("nothing was built",)), "python-loop")

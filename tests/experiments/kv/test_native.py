@@ -75,6 +75,7 @@ def drawn_in_c(source: Any, sizes: list[int]) -> Iterator[list[Drawn]]:
             ("stores", "fair", "mean_wait_ns", "jitter", "opens", "closes", "bin_ns", "limit"), 0
         ),
         **dict.fromkeys(("progress", "stop"), array("q", [0])),
+        "largest_chunk": max(sizes),
         "connections": [],
         "sql": (),
     }

@@ -61,7 +61,13 @@ static PyObject *drawn(PyObject *module, PyObject *args) {
     PyObject *chunks = PyList_New(0);
     for (Py_ssize_t i = 0; chunks && i < PyList_Size(sizes); i++) {
         Loop *loop = &plan->loop;
-        chunk_draw(&loop->draws, &loop->chunk, (int)PyLong_AsLong(PyList_GetItem(sizes, i)));
+        long size = PyLong_AsLong(PyList_GetItem(sizes, i));
+        if (size < 1 || size > loop->largest_chunk) {
+            PyErr_SetString(PyExc_ValueError, "no chunk has this size");
+            Py_CLEAR(chunks);
+            break;
+        }
+        chunk_draw(&loop->draws, &loop->chunk, (int)size);
         Py_ssize_t count = loop->chunk.count;
         PyObject *one = Py_BuildValue("(y#y#y#)", (const char *)loop->chunk.kinds, count, (const char *)loop->chunk.buckets,
                                       count * (Py_ssize_t)sizeof *loop->chunk.buckets, (const char *)loop->chunk.numbers,

@@ -40,8 +40,11 @@ def extension() -> ModuleType:
     """Import the C extension. Raises NotToBeHad."""
     try:
         native = import_module("sqlstress.targets.sqlite.native._native")
+    except ModuleNotFoundError as error:
+        reason = "the C extension was not built (install sqlstress again where there is a C compiler)"
+        raise NotToBeHad(reason) from error
     except ImportError as error:
-        raise NotToBeHad(f"the C extension was not built ({error})") from error
+        raise NotToBeHad(f"the C extension is not for this Python ({error})") from error
     before = time.perf_counter_ns()
     now = native.now_ns()
     if not before <= now <= time.perf_counter_ns():

@@ -24,8 +24,9 @@ static int is_ours(const Values *values, int64_t header) { return header >> SALT
 /* Whether a write of this trial can have made it: its salt and its size; *header is who that was. */
 int value_read(const Values *values, const Sqlite *sqlite, sqlite3_stmt *stmt, int column, int64_t *header) {
     if (values->size == VALUE_HEADER) {
+        /* Nothing that is no integer becomes one of ours: to ask for its type would cost as much again. */
         *header = sqlite->column_int64(stmt, column);
-        return sqlite->column_type(stmt, column) == SQLITE_INTEGER && is_ours(values, *header);
+        return is_ours(values, *header);
     }
     const uint8_t *bytes = sqlite->column_blob(stmt, column);
     if (sqlite->column_type(stmt, column) != SQLITE_BLOB || sqlite->column_bytes(stmt, column) != values->size)
