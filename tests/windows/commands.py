@@ -55,7 +55,7 @@ COMMANDS = (
     Command(("report", "main.json", "-o", "again.html")),
     Command(("-c", "100", *SHORT), "ok"),
     Command(("-c", "2", "-b", "1000", *SHORT, "--key-space=2000"), "ok"),
-    Command(("-c", "2", "--driver", "apsw", *SHORT), "ok", short=True),
+    Command(("-c", "2", "--driver", "apsw", *SHORT), "ok"),
     Command(("-c", "4", "--driver", "apsw", "--busy", "fair", *SHORT), "ok"),
     Command(("-c", "4", "--update-ratio", "0.2", *SHORT), "ok"),
     Command(("-c", "2", "--batch", "10", *SHORT), "ok"),
