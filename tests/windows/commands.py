@@ -48,7 +48,7 @@ PHASES = ("preparing", "starting", "measuring", "verifying")
 
 COMMANDS = (
     Command(("doctor",), "FlushFileBuffers", short=True),
-    Command(("-c", "1-2", "-b", "1,3", *SHORT, "-o", "short.json"), "ok", short=True),
+    Command(("-c", "2", "-b", "3", *SHORT, "-o", "short.json"), "ok", short=True),
     Command(("-c", "1-8", "-b", "20"), "Best"),
     Command(("-c", "1-8", "-b", "1,20", "-o", "main.json", "-o", "main.html", "-o", "main.md"), "Best"),
     Command(("compare", LINUX, "main.json"), "Windows"),
@@ -63,7 +63,7 @@ COMMANDS = (
     Command(("methods", "--phase", "insert", "--scale", "20", "--repeat", "1"), "ok"),
     Command(("keys", "--users=20", "--picks=10", "--items=60", "--repeat=1"), "uuid"),
     Command(("cycles", "--cycles", "3", "--settings", "wal", "--repeat", "1"), "cycle"),
-    Command(("crash", "--rounds", "5", "--seed", "1"), "kills", short=True),
+    Command(("crash", "--rounds", "5", "--seed", "1"), "kills"),
     Command(("crash", "--power-loss", "--images", "20"), "images"),
     Command(("ab", "--a=--synchronous=full", "--b=--synchronous=off", "--max-pairs=10", "-c=2", *SHORT[1:])),
     Command(("ab", f"--python-a={PYTHON}", f"--python-b={PYTHON}", "--max-pairs=10", "-c=1", *SHORT[1:])),
