@@ -133,10 +133,10 @@ def places(cases: Iterable[Case]) -> str:
     every = list(cases)
     if not all(face_of(case).sweeps for case in every):
         return listing([place(case) for case in every])
-    where: dict[str, list[int]] = {}
+    where: dict[tuple[bool, str], list[int]] = {}
     for rate, own in _by_rate(every).items():
-        where.setdefault(_layouts_of(own), []).append(rate)
-    return listing([f"{layouts}{_rates(own)}" for layouts, own in where.items()])
+        where.setdefault((rate > 0, _layouts_of(own)), []).append(rate)
+    return listing([f"{layouts}{_rates(own)}" for (_, layouts), own in where.items()])
 
 
 def _by_rate(cases: Iterable[Case]) -> dict[int, list[Case]]:

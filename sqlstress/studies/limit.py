@@ -69,7 +69,10 @@ class LimitStudy:
         return replace(blank, runs=runs, planned=len(runs), limit=self.search)
 
     def steps(self, bench: Bench) -> Steps:
-        """Measure until both ends of the answer are known, time is over, or a window can't be measured."""
+        """Measure until both ends of the answer are known, time is over, or a window can't be measured.
+
+        A window is measured in any case.
+        """
         begun = self._clock()
         closed = replace(self.case, duration_s=self._duration_s or CLOSED_S)
         self._closed = self._measured(Run(closed), bench.runner)
@@ -82,7 +85,7 @@ class LimitStudy:
         case = replace(self.case, duration_s=self._duration_s or window_s(self.case, trial))
         while (rate := next_rate(self._windows(), first)) is not None:
             elapsed_s = self._clock() - begun
-            if self.search.max_time_s is not None and elapsed_s > self.search.max_time_s:
+            if self._runs and self.search.max_time_s is not None and elapsed_s > self.search.max_time_s:
                 self._end(f"{self.search.max_time_s:g} s were over (--max-time)")
                 return
             run = self._runs.get(rate) or Run(replace(case, arrivals=Arrivals(rate, self._spacing)))
