@@ -169,7 +169,10 @@ SQL = face.own(
         "Each process draws one script after the other by its weight (transfer.sql@3). The tables come from "
         "--setup, or from a copy of your database; --check names what must always hold."
     ),
-    example="sqlstress sql transfer.sql@3 report.sql --setup schema.sql --check invariants.sql",
+    example=(
+        "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
+        "--check examples/transfer/invariants.sql"
+    ),
     options=(
         *chosen(options_of(Extra)),
         *DATA,
