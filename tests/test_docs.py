@@ -68,7 +68,14 @@ TICKETS = (
     'sqlite3 -cmd ".timeout 5000" {db} '
     '"INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"'
 )
+RIGHT = (
+    "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
+    "--check examples/transfer/invariants.sql"
+)
 ADDED = {
+    RIGHT: "--concurrency 1,2 --repeat 1 --synchronous off",
+    "sqlstress sql -b tpcb-like@2 -b select-only": "--concurrency 1 --repeat 1",
+    "sqlstress sql -b bank -c 4 --ledger": "--repeat 1",
     MAIN_COMMAND: SHORT,
     "sqlstress -c 1-8 -b 1,20": SHORT,
     "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": SHORT,
@@ -107,6 +114,7 @@ ADDED = {
 Plans are shortened in the file.
 """
 ELSEWHERE = {
+    RIGHT.replace("right", "wrong"): "it must fail, as the test of the example sees",
     "python -m pip install .": ".ci/run and the workflow install the project",
     "python -m pip install '.[apsw]'": "the extra test brings apsw",
     "python -m benchmarks.picture": "it draws the README's picture, which a test compares",

@@ -121,6 +121,18 @@ def test_rates_measures_both_layouts_at_each_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(("script", "expected"), [("right.sql", 0), ("wrong.sql", 1)])
+def test_transfer_holds_when_it_is_right_and_not_when_it_is_wrong(
+    script: str, expected: int, tmp_path: Path
+) -> None:
+    folder = EXAMPLES / "transfer"
+    files = (f"--setup={folder / 'schema.sql'}", f"--check={folder / 'invariants.sql'}")
+    short = ("-c4", "--repeat=1", "--duration=1s", "--synchronous=off")
+    said = run(["-m", "sqlstress", "sql", str(folder / script), *files, *short], tmp_path, expected)
+    assert ("no money comes or goes: (" in said.stderr) == bool(expected)
+
+
+@pytest.mark.thorough
 def test_durability_measures_full_and_normal(tmp_path: Path) -> None:
     found = runs_of("durability.toml", tmp_path)
     assert [one["trials"][0]["effective"]["synchronous"] for one in found] == ["full", "normal"]

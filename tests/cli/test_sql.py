@@ -228,3 +228,20 @@ def test_other_scripts_are_not_the_same_work(cli: Cli) -> None:
     Path("report.json").rename("a.json")
     cli("sql", "-bsimple-update", "-c1", *ONCE)
     assert "select-only" in cli("compare", "a.json", "report.json").out
+
+
+def test_scripts_may_change_what_is_defined(cli: Cli) -> None:
+    Path("t.sql").write_text("CREATE TABLE t (x)")
+    Path("define.sql").write_text(
+        "\\set n random(1, 1000000)\nCREATE TABLE IF NOT EXISTS u (x); INSERT INTO u VALUES (:n);"
+    )
+    said = cli("sql", "define.sql", "--setup=t.sql", "-c2", *ONCE)
+    assert (said.code, said.err) == (0, "")
+    assert "schema" not in checks()
+
+
+def test_without_a_database_scripts_show_what_the_harness_costs(cli: Cli) -> None:
+    said = cli("sql", "-btpcb-like", "-c1", "--driver=dry", *ONCE)
+    assert (said.code, said.err) == (0, "") and "stores nothing" in said.out
+    bank = cli("sql", "-bbank", "-c1", "--driver=dry", *ONCE)
+    assert bank.code == 2 and "bank:5:1: the dry driver returns no row" in bank.lines[0]

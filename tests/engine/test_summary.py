@@ -149,3 +149,13 @@ def test_what_a_worker_tells_of_what_went_on_is_its_own_series() -> None:
     assert told.done is not None
     told.done.findings.series = [("statements", "ns", [5, 6])]
     assert trial_of(told, silent, dead(3)).series == (Series("statements", "ns", (5, 6), worker=1),)
+
+
+def test_what_workers_timed_themselves_stands_behind_their_operations() -> None:
+    one, other = done(1, gets=10), done(2, gets=10)
+    for ended, longest in ((one, 5000), (other, 7000)):
+        assert ended.done
+        ended.done.findings.latency = {"line 3": ({bucket_of(4000): 2, bucket_of(longest): 1}, longest)}
+    latency = trial_of(one, other).latency
+    assert [*latency][-1] == "line 3" and (latency["line 3"].count, latency["line 3"].max_ns) == (6, 7000)
+    assert trial_of(one, other).transactions == 20

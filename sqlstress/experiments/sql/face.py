@@ -21,6 +21,7 @@ from sqlstress.plan.ask import Ask
 from sqlstress.report.case import Case
 from sqlstress.report.traits import traits
 from sqlstress.statistics.histogram import MOST_KINDS
+from sqlstress.target import stores_nothing
 
 MOST_TEXT = 64 << 10
 """Bytes of all scripts together: they stand in every case of a report."""
@@ -42,6 +43,8 @@ def cases(asked: Asked) -> Iterator[Case]:
     data = replace(data, checks=(*checks(own, asked.spec.scale), *data.checks))
     spec = replace(asked.spec, scripts=scripts, data=data, builtin_setup=tables)
     _check(spec)
+    if stores_nothing(asked.case.driver):
+        _check_without_rows(spec)
     first = replace(_checked(asked, data), spec=spec, settings=face.settings_of(asked, data))
     for ledger in (False, True) if spec.ledger else (False,):
         for concurrency in asked.some("concurrency"):
@@ -93,6 +96,15 @@ def _check(spec: Scripts) -> None:
     if len(scripts) + timed > MOST_KINDS:
         what = "scripts and statements" if timed else "scripts"
         raise UsageError(f"these are more than {MOST_KINDS} {what}: measure fewer at once.")
+
+
+def _check_without_rows(spec: Scripts) -> None:
+    for script in read_scripts(spec):
+        for one in statements(script.commands):
+            if one.prefix is not None:
+                raise one.place.error(
+                    "the dry driver returns no row for \\gset to take values from: use another --driver"
+                )
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
@@ -168,7 +180,10 @@ SQL = face.own(
         "Each process draws one script after the other by its weight (transfer.sql@3). The tables come from "
         "--setup, or from a copy of your database; --check names what must always hold."
     ),
-    example="sqlstress sql transfer.sql@3 report.sql --setup schema.sql --check invariants.sql",
+    example=(
+        "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
+        "--check examples/transfer/invariants.sql"
+    ),
     options=(
         *chosen(options_of(Extra)),
         *DATA,
