@@ -7,13 +7,13 @@ that each is imported when it is asked for. Nothing else names an experiment.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlstress.options.option import Option
+from sqlstress.options.unknown import Unknown
 from sqlstress.system.importing import named
 
 if TYPE_CHECKING:
@@ -38,18 +38,6 @@ EXPERIMENTS: dict[str, str] = {
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 
 DEFAULT = next(iter(EXPERIMENTS))
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """What a case says that belongs to an experiment of another version: kept, and not understood."""
-
-    keys: str = "{}"
-    """The keys of the case that none of ours has, as JSON."""
-
-    def said(self) -> dict[str, str]:
-        """Return what each key says, as JSON."""
-        return {name: json.dumps(value) for name, value in json.loads(self.keys).items()}
 
 
 def _one_table(case: Case) -> Case:
@@ -125,8 +113,7 @@ class Experiment:
     whole_script: bool = False
     """Whether the files serve a whole sweep, and time counts from the first process's start."""
     connects: bool = True
-    """Whether its workers open the database with the settings of the case; else nothing is known of how it is
-    opened, and what is defined in it is not ours alone to change."""
+    """Whether its workers open the database as the case says; else who does is not known to us."""
     too_late: str = "the database was locked for longer than --busy-timeout"
     """Why an operation of it fails."""
     writes: Callable[[Case], bool] = lambda case: True

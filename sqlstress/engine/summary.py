@@ -11,8 +11,8 @@ from sqlstress.engine.protocols import DONE, OUTCOMES
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiment import face_of
 from sqlstress.report import Answer, Latency, Trial, Verdict, WorkerResult
+from sqlstress.report.answer import MOST_ANSWERS
 from sqlstress.report.case import Case
-from sqlstress.report.results import MOST_ANSWERS
 from sqlstress.statistics import histogram
 from sqlstress.statistics import shares as statistics
 from sqlstress.statistics.series import Series

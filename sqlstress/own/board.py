@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import pickle
 from typing import Any
 
 from sqlstress.system.sharing import shared_array
@@ -17,7 +17,7 @@ def shared_words() -> Any:
 
 
 class Board:
-    """What stands there, as JSON; one process writes."""
+    """What stands there, pickled; one process writes."""
 
     def __init__(self, words: Any) -> None:
         self._length = memoryview(words).cast("B").cast("q")[:1]
@@ -25,7 +25,7 @@ class Board:
 
     def write(self, told: Any) -> bool:
         """Write something in the place of what stands there; return whether there is room for it."""
-        data = json.dumps(told).encode()
+        data = pickle.dumps(told)
         if len(data) > _ROOM:
             return False
         # Whoever dies in between leaves nothing that could be taken for the whole.
@@ -37,4 +37,4 @@ class Board:
     def read(self) -> Any:
         """Return what stands there; None where nothing does."""
         length = self._length[0]
-        return json.loads(bytes(self._room[:length])) if length else None
+        return pickle.loads(bytes(self._room[:length])) if length else None

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sqlstress.report.ab import AbTest, Arm, Look
+    from sqlstress.report.answer import Answer
     from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json
     from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
-    from sqlstress.report.results import Answer, Latency, Run, Trial, WorkerResult
+    from sqlstress.report.results import Latency, Run, Trial, WorkerResult
     from sqlstress.report.saving import write_atomically
     from sqlstress.report.space import Portion, Space, TreeSpace
     from sqlstress.report.verdict import Check, Verdict
 
 _PLACES = {
     "ab": ("AbTest", "Arm", "Look"),
+    "answer": ("Answer",),
     "document": ("FORMAT_VERSION", "Report", "from_json", "read", "to_json"),
     "environment": ("Environment", "FileSystem", "Host", "SqliteBuild", "SyncCost", "Warning"),
-    "results": ("Answer", "Latency", "Run", "Trial", "WorkerResult"),
+    "results": ("Latency", "Run", "Trial", "WorkerResult"),
     "saving": ("write_atomically",),
     "space": ("Portion", "Space", "TreeSpace"),
     "verdict": ("Check", "Verdict"),

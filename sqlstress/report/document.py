@@ -11,7 +11,7 @@ Format history (the major number changes when a reader of the old one would be m
 1.2  a case says only what its experiment has: its spec stands where the experiment puts it, and keys of other
      experiments are left out; the cases of power cuts have a workload of their own.
 1.3  a look of an A/B test has a second bound and its time, the test says how its pairs were ordered, and
-     when it would have ended.
+     when it would have ended. Experiments with the user's own work: a trial has the answers of programs.
 """
 
 from __future__ import annotations

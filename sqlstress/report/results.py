@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
+from sqlstress.report.answer import Answer
 from sqlstress.report.case import Case
 from sqlstress.report.environment import Warning
 from sqlstress.report.space import Space
@@ -62,24 +63,6 @@ def _is_histogram(buckets: tuple[tuple[int, int], ...]) -> bool:
     """Say whether pairs, one or more, can be a histogram: by the least and the largest, as they are many."""
     indices, counts = zip(*buckets, strict=True)
     return min(counts) >= 0 and histogram.is_bucket(min(indices)) and histogram.is_bucket(max(indices))
-
-
-MOST_ANSWERS = 100
-"""Answers of a trial that are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Something that operations answered, and how often."""
-
-    what: str
-    """What kind of answer: exit code, standard error, ended."""
-    kind: str
-    """What it was; of a text what such texts have in common."""
-    count: int
-    """How often it came, the warm-up included."""
-    example: str = ""
-    """The first text of the kind."""
 
 
 @dataclass(frozen=True, slots=True)
