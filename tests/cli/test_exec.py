@@ -154,7 +154,11 @@ def test_a_command_that_takes_too_long_has_failed_and_is_told(cli: Cli) -> None:
 
 @posix
 def test_what_escapes_from_its_group_is_ended_after_the_trial(cli: Cli) -> None:
-    code = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(1000)"
+    code = (
+        "import os, time\nours, theirs = os.pipe()\n"
+        "if os.fork() == 0:\n    os.setsid()\n    os.close(theirs)\n    time.sleep(1000)\n"
+        "os.close(theirs)\nos.read(ours, 1)"
+    )
     said = exec_(cli, *PYTHON, code, options=("--alone", "--ops", "2", "--repeat", "1"))
     assert said.code == 0, said
     assert [(one.kind, one.count) for one in answers("ended")] == [("out of reach", 4)]
