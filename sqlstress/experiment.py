@@ -7,13 +7,13 @@ that each is imported when it is asked for. Nothing else names an experiment.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlstress.options.option import Option
+from sqlstress.options.unknown import Unknown
 from sqlstress.system.importing import named
 
 if TYPE_CHECKING:
@@ -40,18 +40,6 @@ EXPERIMENTS: dict[str, str] = {
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 
 DEFAULT = next(iter(EXPERIMENTS))
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """What a case says that belongs to an experiment of another version: kept, and not understood."""
-
-    keys: str = "{}"
-    """The keys of the case that none of ours has, as JSON."""
-
-    def said(self) -> dict[str, str]:
-        """Return what each key says, as JSON."""
-        return {name: json.dumps(value) for name, value in json.loads(self.keys).items()}
 
 
 @dataclass(frozen=True, slots=True)

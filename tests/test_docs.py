@@ -72,6 +72,11 @@ RIGHT = (
     "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
     "--check examples/transfer/invariants.sql"
 )
+TICKETS_BY_UTILS = (
+    "sqlstress exec -c 1,4 --ops 4 --timeout 60s --setup examples/tickets.sql --check "
+    "examples/tickets_checks.sql -- sqlite-utils query {db} "
+    '"INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"'
+)
 ADDED = {
     RIGHT: "--concurrency 1,2 --repeat 1 --synchronous off",
     "sqlstress sql -b tpcb-like@2 -b select-only": "--concurrency 1 --repeat 1",
@@ -99,6 +104,7 @@ ADDED = {
     "sqlstress crash --matrix": "--images 100",
     TICKETS: "--repeat 1",
     face("exec").example: "--repeat 1",
+    TICKETS_BY_UTILS: "--repeat 1 --ops 1",
     "sqlstress crash --power --disk spoiling --psow off": "--images 100",
     "sqlstress crash --power --journal-mode wal --synchronous full": "--images 100",
     "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1",
@@ -133,6 +139,8 @@ ELSEWHERE = {
     "sqlstress crash --rounds 100 --journal-mode off --cache-size 10": "it must fail, as a test sees",
     "sqlstress exec -c 4 --setup examples/tickets.sql --check examples/tickets_checks.sql -- "
     "sh examples/next_ticket.sh": "it must fail, as the test of that example sees",
+    "sqlstress exec -c 4 --ops 4 --timeout 60s --database bookmarks.db --check bookmarks_checks.sql -- "
+    'buku --nostdin --db {db} --offline --nc -a "https://example.org/{n}"': "it needs buku and its file",
     "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
     "sqlstress app examples/app/bank_wrong.py -c 4": "it must fail, as a test sees",
     "python -m pytest examples/test_my_settings.py": "the test of that example runs it",

@@ -18,7 +18,8 @@ from sqlstress.display.compared_plots import bar_plots, line_plots
 from sqlstress.display.figures import seconds_cell
 from sqlstress.display.measures import RATIO, ROWS_PER_S, SPREAD, Measure, Measures, of_trial
 from sqlstress.display.plot import Plot
-from sqlstress.experiment import Unknown, face_of
+from sqlstress.experiment import face_of
+from sqlstress.options.unknown import Unknown
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 

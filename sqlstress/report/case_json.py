@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, get_type_hints
 
-from sqlstress.experiment import DEFAULT, EXPERIMENTS, Experiment, Unknown, face
+from sqlstress.experiment import DEFAULT, EXPERIMENTS, Experiment, face
+from sqlstress.options.unknown import Unknown
 from sqlstress.report.case import Case
 from sqlstress.report.misfit import Misfit, member
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from sqlstress.analysis.wording import finite
 from sqlstress.display.clean import clean
-from sqlstress.experiment import Unknown, face_of
+from sqlstress.experiment import face_of
+from sqlstress.options.unknown import Unknown
 from sqlstress.report import Environment, Report, Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS
