@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlstress.report import FileSystem, Host, SqliteBuild, SyncCost
-from sqlstress.report.case import SYNCHRONOUS, Settings
+from sqlstress.report.case import KEPT, SYNCHRONOUS, Settings
 
 _ON = frozenset({"1", "on", "yes", "true"})
 # SQLite takes numbers and switches for the levels, too.
@@ -87,8 +87,8 @@ class Facts:
 
     @property
     def wal(self) -> bool:
-        """Whether a case uses WAL."""
-        return any(wish.journal_mode == "wal" for wish in self.wishes)
+        """Whether a case uses WAL, or may: an application that chooses itself."""
+        return any(wish.journal_mode in ("wal", KEPT) for wish in self.wishes)
 
     @property
     def fullfsync(self) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from sqlstress.environment.facts import Facts
 from sqlstress.environment.warnings import has_wal_reset_bug, warn
 from sqlstress.report import FileSystem
-from sqlstress.report.case import Settings
+from sqlstress.report.case import KEPT, Settings
 from tests.environment.hand_made import (
     APPLE,
     BUILD,
@@ -131,6 +131,7 @@ def test_the_wal_reset_bug_is_serious_only_where_a_case_uses_wal() -> None:
     assert codes(old) == {"sqlite-wal-reset-bug": True}
     assert codes(replace(old, settings=(DELETE,))) == {"sqlite-wal-reset-bug": False}
     assert codes(replace(old, settings=(DELETE, Settings()))) == {"sqlite-wal-reset-bug": True}
+    assert codes(replace(old, settings=(Settings(journal_mode=KEPT),))) == {"sqlite-wal-reset-bug": True}
     said = text(old, "sqlite-wal-reset-bug")
     assert "3.40.1" in said and "3.51.3" in said and "distribution" in said
 

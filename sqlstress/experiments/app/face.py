@@ -17,6 +17,9 @@ from sqlstress.report.case import KEPT, Case, Settings, common, otherwise
 MOST = 4 << 20
 """Bytes of a Python file."""
 
+PATIENCE_MS = 15_000
+"""How long our own connections wait for a lock. A transaction that takes a minute is taken for hung then."""
+
 Asked = Ask[App, Extra]
 
 
@@ -46,7 +49,7 @@ def cases(asked: Asked) -> Iterator[Case]:
 
 def _kept(asked: Asked) -> Settings:
     """Return the settings of our own connections: what the application has set is left alone."""
-    return asked.with_settings(journal_mode=KEPT, synchronous=None)
+    return asked.with_settings(journal_mode=KEPT, synchronous=None, busy_timeout_ms=PATIENCE_MS)
 
 
 def _checked(data: Data, file: str, names: tuple[str, ...]) -> Data:

@@ -18,7 +18,13 @@ PAGE = ROOT / "docs" / "app.md"
 def failed(name: str, folder: Path, seconds: float) -> list[str]:
     """Run an example by four processes; return the checks that failed, after seeing that it did something."""
     report = sqlstress.measure(
-        "app", file=str(FOLDER / name), directory=folder, concurrency=4, duration=seconds, warmup=0, repeat=1
+        "app",
+        file=str(FOLDER / name),
+        directory=folder,
+        concurrency=4,
+        duration=seconds,
+        warmup="500ms",
+        repeat=1,
     )
     (run,) = report.runs
     (trial,) = run.trials
