@@ -1,6 +1,7 @@
 """sqlstress measured against its limit and its peers.
 
     python -m benchmarks limit                                   against a C loop
+    python -m benchmarks sql                                     TPC-B's transaction, against a C loop
     python -m benchmarks published                               against the published loop
     python -m benchmarks harness                                 the harness's own cost
     python -m benchmarks fair                                    --busy fair against the default
@@ -72,13 +73,13 @@ def main(arguments: list[str]) -> int:
 
 
 def _document(arguments: list[str], bench: Bench, names: tuple[str, ...]) -> Document:
-    drivers = {"published": ("sqlite3",), "harness": ("sqlite3",)}
+    drivers = {"published": ("sqlite3",), "harness": ("sqlite3",), "sql": ("sqlite3",)}
     needed = dict.fromkeys(driver for name in names for driver in drivers.get(name, bench.options.drivers))
     return Document(
         command=("python", "-m", "benchmarks", *map(shlex.quote, arguments)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         revision=revision(),
-        compiler=_compiler() if "limit" in names else "",
+        compiler=_compiler() if {"limit", "sql"} & set(names) else "",
         load_average=psutil.getloadavg()[0],
         environment=bench.tool.fingerprint(tuple(needed)),
     )

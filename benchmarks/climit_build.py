@@ -74,6 +74,13 @@ def build_program(folder: Path) -> Program:
     )
 
 
+def build_beside(folder: Path, source: Path) -> tuple[Path, str]:
+    """Compile another program against that library; return it, and the library. Raises Unavailable."""
+    path, library = folder / source.stem, stdlib_library()
+    _compile([str(source), "-o", str(path), str(library) if library else "-lsqlite3"])
+    return path, f"SQLite {sqlite3.sqlite_version}" if library else "the system's SQLite"
+
+
 def build_extension(folder: Path) -> Path:
     """Compile the loadable extension. Raises Unavailable."""
     path = folder / "climit.so"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks import endurance, fair, harness, limit, memory, published, stages
+from benchmarks import endurance, fair, harness, limit, memory, published, sql, stages
 from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Scale
 from benchmarks.results import Plan
 from sqlstress.statistics.units import parse_duration
@@ -20,6 +20,7 @@ STUDIES: dict[str, Callable[[Bench], Plan]] = {
     "harness": harness.plan,
     "fair": fair.plan,
     "memory": memory.plan,
+    "sql": sql.plan,
     "profile": stages.plan,
     "endurance": endurance.plan,
 }
@@ -31,6 +32,7 @@ _TITLES = {
     "harness": harness.TITLE,
     "fair": fair.TITLE,
     "memory": memory.TITLE,
+    "sql": sql.TITLE,
     "profile": stages.TITLE,
     "endurance": endurance.TITLE,
 }
@@ -56,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
             _choice(command, "--driver", DRIVERS)
         if name in ("limit", "fair", "harness", "profile", "all"):
             _choice(command, "--load", tuple(LOADS))
-        if name not in ("harness", "profile"):
+        if name not in ("harness", "profile", "sql"):
             command.add_argument(
                 "--concurrency", type=counts, default=(), metavar="N,N", help="numbers of processes"
             )
@@ -66,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("mutants", help="which changes of the code the tests notice")
     _choice(made["limit"], "--synchronous", limit.SYNCHRONOUS)
     _choice(made["limit"], "--arm", limit.EVERY_ARM)
+    _choice(made["sql"], "--synchronous", sql.SYNCHRONOUS)
     return found
 
 

@@ -196,6 +196,7 @@ SMOKE = {
         "2",
     ),
     "published": ("--repeats", "1", "--concurrency", "1"),
+    "sql": (*TINY, "--synchronous", "normal"),
     "harness": (*TINY, "--load", "get-only"),
     "fair": (*TINY, "--driver", "sqlite3", "--load", "50/50", "--concurrency", "2"),
     "memory": (*TINY, "--driver", "sqlite3", "--concurrency", "2"),
@@ -209,7 +210,7 @@ SMOKE = {
 def test_each_sub_command_measures_and_writes_its_results(
     study: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    if study == "limit":
+    if study in ("limit", "sql"):
         request.getfixturevalue("built")
     output = tmp_path / "results" / "tiny.md"
     done = run_benchmarks(study, *SMOKE[study], "--dir", str(tmp_path), "--output", str(output))

@@ -22,7 +22,7 @@ from tests.rows import mostly_thorough
 
 TRANSFER = ROOT / "examples" / "transfer"
 SCHEMA, INVARIANTS = TRANSFER / "schema.sql", TRANSFER / "invariants.sql"
-ONCE = ("--repeat=1", "--duration=100ms", "--warmup=20ms", "--synchronous=off", "--seed=1", "-oreport.json")
+ONCE = ("--repeat=1", "--duration=100ms", "--warmup=200ms", "--synchronous=off", "--seed=1", "-oreport.json")
 FORMATS = [f"-osaved.{form}" for form in ("csv", "md", "html", "xml", "txt")]
 
 
@@ -65,6 +65,7 @@ def test_a_transfer_that_loses_updates_fails_its_check_and_exits_1(cli: Cli) -> 
     assert checks()["checks after the load"] == "failed"
 
 
+@pytest.mark.thorough
 def test_a_ledger_is_measured_beside_the_same_without_it(cli: Cli) -> None:
     said = cli("sql", "-bbank", "-c2", "--ledger", *ONCE, "--repeat=6")
     assert said.code == 0 and "- ledger on: " in said.out
@@ -90,6 +91,7 @@ def test_a_database_is_copied_with_its_journal_mode_and_stays_as_it_is(cli: Cli,
         assert connection.execute("SELECT count(*) FROM u").fetchall() == [(0,)]
 
 
+@pytest.mark.thorough
 def test_a_transaction_that_meets_busy_is_given_up_or_begun_again(cli: Cli) -> None:
     Path("t.sql").write_text("CREATE TABLE t (x); INSERT INTO t VALUES (0)")
     Path("upgrade.sql").write_text(
@@ -104,6 +106,7 @@ def test_a_transaction_that_meets_busy_is_given_up_or_begun_again(cli: Cli) -> N
     assert saved().runs[0].trials[0].failed == 0 and saved().runs[0].trials[0].busy_snapshot
 
 
+@pytest.mark.thorough
 def test_a_check_may_be_a_function(cli: Cli) -> None:
     Path("c.py").write_text(
         "def few(query):\n    assert query('SELECT count(*) FROM t') < [(20,)], 'too many'\n"
@@ -215,6 +218,7 @@ def test_a_plan_and_python_name_scripts_as_the_command_line_does(
     assert [case.spec for case in from_toml(plan)] == [run.case.spec for run in report.runs]
 
 
+@pytest.mark.thorough
 def test_reports_of_scripts_are_compared(cli: Cli) -> None:
     cli("sql", "-bselect-only", "-c1,2", *ONCE)
     Path("report.json").rename("a.json")
@@ -223,6 +227,7 @@ def test_reports_of_scripts_are_compared(cli: Cli) -> None:
     assert said.code == 0 and "NOT COMPARABLE" not in said.out and said.out.count("process") >= 2
 
 
+@pytest.mark.thorough
 def test_other_scripts_are_not_the_same_work(cli: Cli) -> None:
     cli("sql", "-bselect-only", "-c1", *ONCE)
     Path("report.json").rename("a.json")
@@ -230,6 +235,7 @@ def test_other_scripts_are_not_the_same_work(cli: Cli) -> None:
     assert "select-only" in cli("compare", "a.json", "report.json").out
 
 
+@pytest.mark.thorough
 def test_scripts_may_change_what_is_defined(cli: Cli) -> None:
     Path("t.sql").write_text("CREATE TABLE t (x)")
     Path("define.sql").write_text(

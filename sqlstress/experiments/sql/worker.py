@@ -10,8 +10,8 @@ from sqlstress.experiments.sql.around import Around, Nowhere, Times
 from sqlstress.experiments.sql.ledger import Ledger
 from sqlstress.experiments.sql.script.compiling import Compiler, Failed, Step, leading, sets
 from sqlstress.experiments.sql.script.reading import read, statements
-from sqlstress.experiments.sql.script.reckoning import Variables
-from sqlstress.experiments.sql.script.tree import Script, Set, Sql
+from sqlstress.experiments.sql.script.reckoning import Variables, draws
+from sqlstress.experiments.sql.script.tree import Command, If, Script
 from sqlstress.own.source import OwnSource
 from sqlstress.targets import target_of
 
@@ -190,6 +190,11 @@ def _sets_late(script: Script) -> bool:
     return gets or any(True for _ in sets(behind)) or _draws_late(behind)
 
 
-def _draws_late(commands: Sequence[Any]) -> bool:
-    """Return whether commands other than settings draw numbers: then a second try has to draw them again."""
-    return "random" in repr([one for one in commands if not isinstance(one, Set | Sql)])
+def _draws_late(commands: Sequence[Command]) -> bool:
+    """Return whether a condition draws a number: for a second try it has to be the same."""
+    return any(
+        draws(branch.condition) or _draws_late(branch.body)
+        for command in commands
+        if isinstance(command, If)
+        for branch in command.branches
+    )

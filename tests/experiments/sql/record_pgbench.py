@@ -139,7 +139,11 @@ def server(programs: Path, folder: Path) -> Iterator[None]:
 
 
 def _as_user() -> list[str | Path]:
-    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
+    return (
+        ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        if sys.platform != "win32" and os.geteuid() == 0
+        else []
+    )
 
 
 def value(programs: Path, folder: Path, expression: str) -> str:
@@ -156,7 +160,7 @@ def value(programs: Path, folder: Path, expression: str) -> str:
 
 def main(programs: Path) -> None:
     folder = Path(tempfile.mkdtemp())
-    shutil.chown(folder, "postgres") if os.geteuid() == 0 else None
+    shutil.chown(folder, "postgres") if sys.platform != "win32" and os.geteuid() == 0 else None
     expressions = list(dict.fromkeys([*chosen(), *drawn(DRAWN)]))
     told = subprocess.run([programs / "pgbench", "--version"], capture_output=True, text=True)
     try:

@@ -8,7 +8,7 @@ from random import Random
 from sqlstress.experiments.sql.script.draw import Draws
 from sqlstress.experiments.sql.script.functions import FUNCTIONS, LAZY, RANDOM, Function, random_calls
 from sqlstress.experiments.sql.script.numbers import NoValue, holds, read, truth, whole
-from sqlstress.experiments.sql.script.tree import Constant, Expression, Value, Variable
+from sqlstress.experiments.sql.script.tree import Call, Constant, Expression, Value, Variable
 
 Variables = dict[str, Value]
 Reckoned = Callable[[Variables], Value]
@@ -75,6 +75,13 @@ class Reckoner:
             else:
                 return lambda _: draw()
         return _called(_but_null(self._random[name]), [_call_of(one) for one in found])
+
+
+def draws(expression: Expression) -> bool:
+    """Return whether an expression draws a random number."""
+    if not isinstance(expression, Call):
+        return False
+    return expression.name in RANDOM or any(map(draws, expression.arguments))
 
 
 def number_of(value: Value) -> Value:
