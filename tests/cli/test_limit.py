@@ -102,6 +102,15 @@ def test_time_that_is_over_is_said_and_exits_3_if_strict(windows: Windows, cli: 
     assert "It ended early: 4 s were over (--max-time)." in " ".join(found.out.split())
 
 
+def test_one_window_is_measured_however_long_the_closed_loop_took(
+    windows: Windows, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = count(0.0, 10.0)
+    monkeypatch.setattr(limit.LimitStudy.__init__, "__defaults__", (lambda: next(clock),))
+    assert cli(*OPTIONS, "--p99", "10ms", "--max-time", "4s").code == 0
+    assert len(windows.cases) == 2
+
+
 def test_a_promise_that_not_even_one_a_second_holds_is_a_whole_answer(windows: Windows, cli: Cli) -> None:
     found = cli(*OPTIONS, "--p99", "20us", "--strict")
     assert found.code == 0

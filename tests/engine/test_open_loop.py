@@ -138,7 +138,8 @@ def test_what_is_too_late_when_its_turn_comes_is_skipped_and_counted() -> None:
 
 
 def test_the_lateness_of_the_harness_is_its_own_and_no_queue() -> None:
-    busy_machine = Machine([(GET, 35 * MS), *gets(1000, MS)]).run(every(10 * MS))
+    operations = [(GET, 35 * MS), *gets(1000, MS)]
+    busy_machine = Machine(operations).run(every(10 * MS), window=Window(0, 0, 1000 * MS))
     assert busy_machine.arrived.latest_ns < MS / 10
     slow_harness = Machine(gets(1000, MS), prepare_ns=15 * MS).run(every(10 * MS))
     assert 4 * MS < slow_harness.arrived.latest_ns < 16 * MS

@@ -34,7 +34,7 @@ def _layout(name: str, bound_s: float) -> Plain:
     return {
         "xaxis": axis("due in a second"),
         "yaxis": axis(f"{name}, ms", type="log"),
-        "shapes": [level(bound_s * 1000, "--bad")],
+        "shapes": [level(bound_ms, "--bad")] if (bound_ms := finite(bound_s * 1000)) else [],
     }
 
 

@@ -12,10 +12,10 @@ import pytest
 from sqlstress.engine.loop import closed_loop, timed_loop
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.engine.values import Stamp
-from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.acks import Area, latest_begins
 from sqlstress.experiments.kv.proof import History
 from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import Case
 from tests.engine.fakes import FakeClock, idling
 from tests.experiments.kv.dry import NOWHERE, SALT
@@ -30,8 +30,9 @@ ONLY_KEY = 0
 class Workers:
     """Two workers who replace the only key: `run` makes one do so, for so many nanoseconds each time."""
 
-    def __init__(self) -> None:
-        self.case = Case(driver="dry", spec=Load(read_ratio=0.0, key_space=1), concurrency=2)
+    def __init__(self, arrivals: Arrivals | None = None) -> None:
+        spec = Load(read_ratio=0.0, key_space=1)
+        self.case = Case(driver="dry", spec=spec, concurrency=2, arrivals=arrivals)
         work: Any = open_work(self.case, NOWHERE, SALT, {})
         work.prepare(nothing)
         self.shared = work.shared
@@ -70,10 +71,8 @@ class Workers:
 
 
 @pytest.fixture
-def idlers(monkeypatch: pytest.MonkeyPatch) -> Workers:
-    of_closed_loop = acks.shape_of
-    monkeypatch.setattr(acks, "shape_of", lambda case, keys: of_closed_loop(case, keys)._replace(idle=True))
-    return Workers()
+def idlers() -> Workers:
+    return Workers(Arrivals(1000))
 
 
 @pytest.mark.parametrize("writes", [1, 8, 9, 20])

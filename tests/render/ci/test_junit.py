@@ -64,7 +64,7 @@ def check_rules(report: Report) -> None:
         if element.tag == "testcase":
             assert sum(child.tag != "system-out" for child in element) <= 1
             assert float(element.attrib["time"]) >= 0
-    beside = (report.ab is not None) + len(parts(report))
+    beside = (report.ab is not None) + (report.limit is not None) + len(parts(report))
     assert len(outcomes(report)) == len(report.runs) + report.interrupted + beside
 
 
