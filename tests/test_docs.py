@@ -124,7 +124,7 @@ ELSEWHERE = {
     "python -m pip install .": ".ci/run and the workflow install the project",
     "python -m pip install '.[apsw]'": "the extra test brings apsw",
     "python -m benchmarks.picture": "it draws the README's picture, which a test compares",
-    "python -m pip install '.[test]'": ".ci/run runs the README's test command",
+    "python -m pip install -e '.[test]'": ".ci/run runs the README's test command",
     "python -m pip install -e '.[test,lint]'": "as above",
     "python -m pytest": "this is it",
     "python -m tests.test_docs": "it writes docs/options.md, which a test compares",

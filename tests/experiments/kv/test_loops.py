@@ -17,6 +17,7 @@ from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.case import Case
 from sqlstress.studies.slices import check_loops
 from sqlstress.targets import sqlite
+from sqlstress.targets.sqlite.native import lacks
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -43,6 +44,7 @@ def driven(loop: str) -> Report:
     return replace(EXAMPLE, runs=tuple(runs))
 
 
+@pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no native loop here")
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw", "dry"])
 def test_the_native_loop_drives_a_load_of_which_nothing_else_is_said(driver: str) -> None:
     assert loop_of(driver=driver) == loop_of(driver=driver, loop="native") == "native"

@@ -32,6 +32,7 @@ from tests.experiments.measured import Measured, measure, rejected
 from tests.halves import open_source
 from tests.rows import mostly_thorough
 
+pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no native loop here")
 FAST = Settings(synchronous="off")
 KEYS = 120
 LOOPS = ("native", "python")

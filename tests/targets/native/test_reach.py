@@ -18,6 +18,7 @@ from sqlstress.targets.sqlite import native
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.native import reach
 
+pytestmark = pytest.mark.skipif(native.lacks(None) is not None, reason="nothing was built here")
 DRIVERS = ("sqlite3", "apsw")
 
 
