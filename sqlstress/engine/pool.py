@@ -49,7 +49,13 @@ class Pool:
     """Worker processes 1 to the case's concurrency, and their companions, which have the next numbers."""
 
     def __init__(
-        self, case: Case, place: Place, salt: int, shared: tuple[Any, ...], companions: Sequence[str] = ()
+        self,
+        case: Case,
+        place: Place,
+        salt: int,
+        shared: tuple[Any, ...],
+        companions: Sequence[str] = (),
+        trace: Any = None,
     ) -> None:
         self.case = case
         self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
@@ -57,12 +63,14 @@ class Pool:
         experiment = face_of(case)
         limit = case.ops if experiment.windowed else None
         self._jobs = [
-            Job(experiment.worker, plain(case), limit, place.where, number, salt, self.counters, shared)
+            Job(experiment.worker, plain(case), limit, place.where, number, salt, self.counters, shared, trace)
             for number in range(1, case.concurrency + 1)
         ]
         self._errands = [
-            Errand(name, experiment.companions[name], plain(case), place.where, self.counters, shared)
-            for name in companions
+            Errand(
+                name, experiment.companions[name], plain(case), place.where, self.counters, shared, trace, number
+            )
+            for number, name in enumerate(companions, case.concurrency + 1)
         ]
         self._processes: list[SpawnProcess] = []
         self._pipes: dict[Pipe, int] = {}

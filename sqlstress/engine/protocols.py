@@ -127,6 +127,9 @@ class Work(Protocol):
     companions: tuple[str, ...] = ()
     """Names of the processes to run beside the workers, of the registry of companions."""
 
+    trace: Any = None
+    """What its processes tell in where their time goes, as its place made it; None: nobody asks."""
+
     def prepare(self, pulse: Pulse) -> None:
         """Create and fill what the workers need; calls `pulse` often, which may raise Interrupted."""
 

@@ -162,7 +162,7 @@ class TrialRunner:
     def _measure(
         self, case: Case, index: int, work: Work, place: Place, extra_s: float
     ) -> tuple[Trial, Flaw | None, list[Ended]]:
-        with Pool(case, place, self.salt, work.shared, work.companions) as pool:
+        with Pool(case, place, self.salt, work.shared, work.companions, work.trace) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
             window = None

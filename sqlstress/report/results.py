@@ -11,6 +11,7 @@ from sqlstress.report.case import Case
 from sqlstress.report.environment import Warning
 from sqlstress.report.space import Space
 from sqlstress.report.verdict import Verdict
+from sqlstress.report.where import Where
 from sqlstress.statistics import histogram
 from sqlstress.statistics.series import Series
 
@@ -154,6 +155,8 @@ class Trial:
     """What was observed as it went on."""
     space: Space | None = None
     """What the database takes when the trial is over; None where it was not measured."""
+    where: Where | None = None
+    """Where the time of its operations went; None where that was not asked for."""
     error: str | None = None
     """Why the trial is not valid; None when it is."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlstress.report import SqliteBuild
     from sqlstress.report.case import Case
 
-__all__ = ["DESCRIPTORS", "FILES", "STORES", "describe", "explain", "foresees", "open_place"]
+__all__ = ["DESCRIPTORS", "FILES", "STORES", "describe", "explain", "foresees", "open_place", "untold"]
 
 STORES = True
 FILES: str | None = r"kv(_\d+)?\.db(-wal|-shm|-journal)?"
@@ -31,6 +31,12 @@ def open_place(case: Case, where: Path) -> SqlitePlace:
 
 def foresees(error: Exception) -> bool:
     return type(error).__module__.partition(".")[0] in DRIVERS
+
+
+def untold(driver: str) -> str | None:
+    from sqlstress.targets.sqlite.where.watch import why_not
+
+    return why_not(driver)
 
 
 def describe(driver: str) -> SqliteBuild:

@@ -18,6 +18,7 @@ typedef struct {
 /* Whether a checkpoint is under way: its writes and syncs are its own. */
 int checkpointing(void);
 
+/* Told after a lock was asked for, and before one is given back: so no two processes ever hold one at once. */
 void wal_locked(Locks *locks, int slot, int refused);
 void wal_unlocked(Locks *locks, int slot);
 

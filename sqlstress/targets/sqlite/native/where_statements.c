@@ -5,6 +5,8 @@
 #include "where_vfs.h"
 
 /* Source: https://www.sqlite.org/c3ref/c_trace.html */
+enum { LONGEST = 8 };
+
 enum { TRACE_STMT = 1, TRACE_PROFILE = 2, TRACE_CLOSE = 8 };
 
 typedef struct {
@@ -29,12 +31,21 @@ static void statement_begins(Watched *watched) {
     watched->begin = recorded_pending() ? 0 : clock_ns(); /* one that is begun again is none of its own */
 }
 
+/* One that takes many times the mean was interrupted: waiting for a processor is told apart from it. */
+static int64_t uninterrupted(int64_t ns) {
+    static int64_t sum, count;
+    if (count && ns > LONGEST * (sum / count)) ns = LONGEST * (sum / count);
+    sum += ns;
+    count++;
+    return ns;
+}
+
 static void statement_ends(Watched *watched) {
     if (watched->left > 0) return;
     if (watched->begin) {
         int64_t now = clock_ns(), pending = recorded_pending();
         int64_t end = pending ? pending : now;
-        record_statement(now, end - watched->begin - (recorded_ns() - watched->recorded));
+        record_statement(now, uninterrupted(end - watched->begin - (recorded_ns() - watched->recorded)));
     }
     watched->begin = 0;
     watched->left = WHERE_EVERY - 1;

@@ -118,18 +118,17 @@ static int shim_lock(sqlite3_file *file, int level) {
 
 static int shim_unlock(sqlite3_file *file, int level) {
     File *own = (File *)file;
-    int result = ON(file, unlock, level);
     if (own->is_rollback) rollback_unlocked(&own->locks, level);
-    return result;
+    return ON(file, unlock, level);
 }
 
 static int shim_shm_lock(sqlite3_file *file, int slot, int count, int flags) {
+    Locks *locks = &((File *)file)->locks;
+    int counts = slot <= SLOT_CHECKPOINT && flags & SHM_EXCLUSIVE;
+    if (counts && flags & SHM_UNLOCK) wal_unlocked(locks, slot);
     int result = ON(file, shm_lock, slot, count, flags);
-    if (slot > SLOT_CHECKPOINT || !(flags & SHM_EXCLUSIVE)) return result;
-    if (flags & SHM_UNLOCK) {
-        wal_unlocked(&((File *)file)->locks, slot);
-    } else if (result == SQLITE_OK || (result & 0xff) == SQLITE_BUSY) {
-        wal_locked(&((File *)file)->locks, slot, result != SQLITE_OK);
+    if (counts && flags & SHM_LOCK && (result == SQLITE_OK || (result & 0xff) == SQLITE_BUSY)) {
+        wal_locked(locks, slot, result != SQLITE_OK);
     }
     return result;
 }

@@ -14,8 +14,12 @@ from sqlstress.targets.sqlite.where.area import CLOSES, OPENS, ROOM, Area
 class Watch:
     """This process's own account. There is one in a process, at most."""
 
-    def __init__(self, driver: str, area: Area) -> None:
-        """Connections opened from now on are watched. Raises EnvironmentFailure where none can be."""
+    def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
+        """Connections opened from now on are watched; `words` are those of so many processes.
+
+        Raises EnvironmentFailure where none can be.
+        """
+        area = Area(words, process, processes)
         try:
             handle = _handle(driver)
             native: Any = extension()
