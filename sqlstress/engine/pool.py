@@ -63,12 +63,21 @@ class Pool:
         experiment = face_of(case)
         limit = case.ops if experiment.windowed else None
         self._jobs = [
-            Job(experiment.worker, plain(case), limit, place.where, number, salt, self.counters, shared, trace)
+            Job(
+                experiment.worker, plain(case), limit, place.where, number, salt, self.counters, shared, trace
+            )
             for number in range(1, case.concurrency + 1)
         ]
         self._errands = [
             Errand(
-                name, experiment.companions[name], plain(case), place.where, self.counters, shared, trace, number
+                name,
+                experiment.companions[name],
+                plain(case),
+                place.where,
+                self.counters,
+                shared,
+                trace,
+                number,
             )
             for number, name in enumerate(companions, case.concurrency + 1)
         ]

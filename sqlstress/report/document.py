@@ -12,6 +12,7 @@ Format history (the major number changes when a reader of the old one would be m
      experiments are left out; the cases of power cuts have a workload of their own.
 1.3  a look of an A/B test has a second bound and its time, the test says how its pairs were ordered, and
      when it would have ended.
+1.4  a case of kv says in `where` whether it is told where the time goes, and its trials then have `where`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ MOST_TEXTS = 500_000
 MOST_RUNS = 1000
 """Runs of a report that is read: the cases of the largest plan. An A/B test has twice as many."""
 
-FORMAT_VERSION = "1.3"
+FORMAT_VERSION = "1.4"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = PARTS = (
     *("held", "free", "checkpoint", "sync", "write", "processor", "sqlite", "binding", "harness"),
 )
-"""Parts of the time: waiting for a lock that another process held; waiting for one that was free meanwhile, that
-is, asleep; in checkpoints of one's own; in syncs and in writes outside of them; waiting for a processor; SQLite's
-own work, reads included; the driver's binding; and what draws keys, counts and proves.
+"""Parts of the time: waiting for a lock that another process held; waiting for one that was free meanwhile,
+that is, asleep; in checkpoints of one's own; in syncs and in writes outside of them; waiting for a processor;
+SQLite's own work, reads included; the driver's binding; and what draws keys, counts and proves.
 """
 COMMIT, READ, OWN = "commit", "read", "own"
-"""What a lock was held for beside `sync` and `checkpoint`; what of an operation was the process's own work."""
+"""What a lock was held for beside `sync` and `checkpoint`; what of an operation was one's own work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ class Slowest:
     """How long they took together."""
     parts: dict[str, int] = field(default_factory=dict)
     """What of that went into what, in ns: held, free, checkpoint, sync, and own for the rest."""
+    behind: dict[str, int] = field(default_factory=dict)
+    """What others did while they held what was waited for, in ns: commit, sync, checkpoint, read."""
     held_by: tuple[Held, ...] = ()
     """Whose locks they waited for, longest first; a few of them."""
 
@@ -56,8 +58,8 @@ class Moment:
     length_ns: int
     """How long it took."""
     spans: tuple[tuple[int, str, int, int], ...] = ()
-    """Process, what it did (wait, commit, sync, checkpoint or read), from when and until when after its begin, in
-    ns. Stretches that lie close beside each other are one.
+    """Process, what it did (wait, commit, sync, checkpoint or read), from when and until when after its begin,
+    in ns. Stretches that lie close beside each other are one.
     """
 
 
@@ -68,13 +70,13 @@ class Where:
     time_ns: int
     """The window's length times the workers that told."""
     parts: dict[str, int] = field(default_factory=dict)
-    """What of it went into what, in ns: held, free, checkpoint, sync, write, processor, sqlite, binding, harness.
+    """What of it went into what, in ns: held, free, checkpoint, sync, write, processor, sqlite, binding and
+    harness.
 
     The binding is what is left. Without processor the system does not say; it is in the others then.
     """
     told: float = 1.0
-    """Share of the window of which is known who held the locks: its end. Of held and free, what holds there is
-    taken for the whole."""
+    """Share of the window of which is known who held the locks: its end. Held and free are divided as there."""
     pending_ns: int = 0
     """The longest wait for a lock that had not ended when the window closed; 0: none was."""
     slowest: Slowest | None = None

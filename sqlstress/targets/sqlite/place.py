@@ -60,7 +60,8 @@ class SqlitePlace:
     def account(self, trace: Any, workers: Sequence[WorkerResult]) -> Where | None:
         from sqlstress.targets.sqlite.where.account import account
 
-        return account(*trace, workers)
+        words, processes = trace
+        return account(words, processes, workers)
 
     def client(self, worker: int) -> Client:
         """Return a worker's connections, none of which is opened yet."""

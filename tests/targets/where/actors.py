@@ -46,9 +46,7 @@ def heard(pipe: Any) -> Any:
     return pipe.recv()
 
 
-def _main(
-    pipe: Any, act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float
-) -> None:
+def _main(pipe: Any, act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float) -> None:
     slow = SlowSyncs(slow_sync_s) if slow_sync_s else None
     watch = Watch(driver, words, process, 2)
     now = time.perf_counter_ns()

@@ -13,12 +13,13 @@ from sqlstress.display.figures import share_cell
 from sqlstress.display.measures import RATIO, SPREAD, TPS, Measure, of_trial, p99, shape_cell
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
-from sqlstress.experiments.kv.shown import plots, wal
+from sqlstress.experiments.kv.shown import plots, wal, where
 from sqlstress.experiments.kv.shown.checkpoints import checkpoints
 from sqlstress.experiments.kv.shown.scaling import throughput
 from sqlstress.experiments.kv.shown.table import build, legend
 from sqlstress.experiments.kv.shown.waiting import waiting
 from sqlstress.experiments.kv.shown.wal import most, total
+from sqlstress.experiments.kv.shown.went import went
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
@@ -36,7 +37,7 @@ from sqlstress.statistics.units import format_count
 class KeyValueShown(Shown):
     """Layouts with numbers of processes."""
 
-    topics = (throughput, checkpoints, waiting, partial_proofs, trust)
+    topics = (throughput, checkpoints, waiting, went, partial_proofs, trust)
     together = 3
     measures = (
         (TPS, RATIO),
@@ -74,6 +75,7 @@ class KeyValueShown(Shown):
         yield table
         yield Paragraph(legend(group, table))
         yield from wal.blocks(group)
+        yield from where.blocks(group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
         return plots.plots(group)

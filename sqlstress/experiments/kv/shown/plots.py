@@ -9,7 +9,7 @@ from functools import cache
 from sqlstress.analysis.group import Group, by_files
 from sqlstress.analysis.wording import files, finite, place
 from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, line, name
-from sqlstress.experiments.kv.shown import plots_apart
+from sqlstress.experiments.kv.shown import plots_apart, where_plots
 from sqlstress.experiments.kv.shown.plot_throughput import over_time, shares, throughput
 from sqlstress.experiments.kv.shown.wal import series_of
 from sqlstress.report import Latency, Run, Trial
@@ -23,6 +23,7 @@ def plots(group: Group) -> Iterator[Plot]:
     if group.parts:
         yield from plots_apart.plots(group, histogram)
         yield from wal_size(group)
+        yield from where_plots.plots(group)
         return
     yield from throughput(group)
     yield from shares(group)
@@ -30,6 +31,7 @@ def plots(group: Group) -> Iterator[Plot]:
     yield from histogram(group)
     yield from over_time(group)
     yield from wal_size(group)
+    yield from where_plots.plots(group)
 
 
 def wal_size(group: Group) -> Iterator[Plot]:

@@ -1,1 +1,1 @@
-"""Where the time of operations goes, and who held the lock: told by a VFS shim in C, put together afterwards."""
+"""Where the time of operations goes, and who held the lock: as a VFS shim in C tells it."""

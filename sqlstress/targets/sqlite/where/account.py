@@ -15,7 +15,7 @@ from sqlstress.targets.sqlite.where.split import added, held_share, split
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
-    """Return where the workers' time went; None where none of them came to its end, or they contradict each other.
+    """Return where the workers' time went; None where none came to its end, or they contradict each other.
 
     `words` are those of so many processes: the workers, and those beside them, who hold locks too.
     """

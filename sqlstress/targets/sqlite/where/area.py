@@ -1,7 +1,7 @@
 """The shared words in which each process says where its time goes; native/where.h has the same layout.
 
-All times are ns of the machine's common clock. Sums are of what lies in the window; of spans of time there are
-the newest, as many as there is room for.
+All times are ns of the machine's common clock. Sums are of what lies in the window; of spans of time there
+are the newest, as many as there is room for.
 """
 
 from __future__ import annotations

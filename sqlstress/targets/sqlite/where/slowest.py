@@ -38,12 +38,16 @@ def slowest(seen: Seen, found: Sequence[Wait]) -> Slowest | None:
     holders: Counter[tuple[int, str]] = Counter()
     for one in chosen:
         _add(seen, one, parts, holders)
+    behind: Counter[str] = Counter()
+    for (_, what), ns in holders.items():
+        behind[what] += ns
     return Slowest(
         operations=len(chosen),
         of=len(found),
         fastest_ns=_length(chosen[-1].span),
         total_ns=sum(_length(one.span) for one in chosen),
         parts=dict(parts),
+        behind=dict(behind),
         held_by=tuple(Held(*key, ns) for key, ns in holders.most_common(MOST_HOLDERS)),
     )
 

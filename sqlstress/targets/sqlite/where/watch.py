@@ -1,4 +1,4 @@
-"""How a process begins to say where its time goes, and ends it: before it opens a database, and when it has done."""
+"""How a process begins to say where its time goes, before it opens a database, and ends it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Watch:
             raise EnvironmentFailure(f"it can't be told where the time goes: {error}") from error
         self._area, self._native = area, native
         area.words[ROOM] = area.room
-        problem = native.where_begin(handle.functions, ctypes.addressof(ctypes.c_int64.from_buffer(area.words)))
+        problem = native.where_begin(
+            handle.functions, ctypes.addressof(ctypes.c_int64.from_buffer(area.words))
+        )
         if problem:
             raise EnvironmentFailure(f"it can't be told where the time goes: {problem}")
 
