@@ -58,8 +58,8 @@ class Moment:
     length_ns: int
     """How long it took."""
     spans: tuple[tuple[int, str, int, int], ...] = ()
-    """Process, what it did (wait, commit, sync, checkpoint or read), from when and until when after its begin,
-    in ns. Stretches that lie close beside each other are one.
+    """Process, what it did (wait, commit, sync, checkpoint or read), from when and until when, in ns after
+    its begin. Stretches that lie close beside each other are one.
     """
 
 
@@ -76,7 +76,7 @@ class Where:
     The binding is what is left. Without processor the system does not say; it is in the others then.
     """
     told: float = 1.0
-    """Share of the window of which is known who held the locks: its end. Held and free are divided as there."""
+    """Share of the window, at its end, of which is known who held the locks: held and free are told by it."""
     pending_ns: int = 0
     """The longest wait for a lock that had not ended when the window closed; 0: none was."""
     slowest: Slowest | None = None
