@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks import endurance, fair, harness, limit, memory, published, stages
+from benchmarks import endurance, fair, harness, limit, memory, published, stages, where
 from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Scale
 from benchmarks.results import Plan
 from sqlstress.statistics.units import parse_duration
@@ -21,6 +21,7 @@ STUDIES: dict[str, Callable[[Bench], Plan]] = {
     "fair": fair.plan,
     "memory": memory.plan,
     "profile": stages.plan,
+    "where": where.plan,
     "endurance": endurance.plan,
 }
 APART = ("endurance",)
@@ -32,6 +33,7 @@ _TITLES = {
     "fair": fair.TITLE,
     "memory": memory.TITLE,
     "profile": stages.TITLE,
+    "where": where.TITLE,
     "endurance": endurance.TITLE,
 }
 
@@ -50,13 +52,13 @@ def parser() -> argparse.ArgumentParser:
     _endurance(made.pop("endurance"))
     for name, command in made.items():
         _common(command)
-        if name not in ("published", "profile"):
+        if name not in ("published", "profile", "where"):
             _window(command)
-        if name in ("limit", "fair", "memory", "profile", "all"):
+        if name in ("limit", "fair", "memory", "profile", "where", "all"):
             _choice(command, "--driver", DRIVERS)
-        if name in ("limit", "fair", "harness", "profile", "all"):
+        if name in ("limit", "fair", "harness", "profile", "where", "all"):
             _choice(command, "--load", tuple(LOADS))
-        if name not in ("harness", "profile"):
+        if name not in ("harness", "profile", "where"):
             command.add_argument(
                 "--concurrency", type=counts, default=(), metavar="N,N", help="numbers of processes"
             )

@@ -62,23 +62,13 @@ class Pool:
         self._words = memoryview(self.counters).cast("B").cast("q")
         experiment = face_of(case)
         limit = case.ops if experiment.windowed else None
+        own, where = plain(case), place.where
         self._jobs = [
-            Job(
-                experiment.worker, plain(case), limit, place.where, number, salt, self.counters, shared, trace
-            )
+            Job(experiment.worker, own, limit, where, number, salt, self.counters, shared, trace)
             for number in range(1, case.concurrency + 1)
         ]
         self._errands = [
-            Errand(
-                name,
-                experiment.companions[name],
-                plain(case),
-                place.where,
-                self.counters,
-                shared,
-                trace,
-                number,
-            )
+            Errand(name, experiment.companions[name], own, where, self.counters, shared, trace, number)
             for number, name in enumerate(companions, case.concurrency + 1)
         ]
         self._processes: list[SpawnProcess] = []

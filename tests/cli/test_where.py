@@ -56,7 +56,7 @@ def test_the_parts_add_up_to_the_time_that_was_measured(
     run = measured(cli, tmp_path, "-c", "2", "--driver", driver, *options)
     where, (trial,) = told(run), run.trials
     assert sum(where.parts.values()) == where.time_ns == 2 * 400_000_000
-    # The loop's own stamps know nothing of the shim: what it saw of operations, and the harness, are the window.
+    # The loop knows nothing of the shim: the operations that it stamped, and the harness, are the window.
     operations = sum(
         count * (bucket_floor(index) + bucket_floor(index + 1)) / 2
         for latency in trial.latency.values()
@@ -105,7 +105,10 @@ def measured_without(cli: Cli, place: Path) -> Run:
 
 def test_of_a_store_that_does_nothing_it_can_not_be_told(cli: Cli, tmp_path: Path) -> None:
     said = cli(*SHORT, "--driver", "dry")
-    assert (said.code, said.err) == (2, "Error: --where can't be had: the dry driver stores nothing.\n")
+    assert (said.code, said.err) == (
+        2,
+        "Error: --where can't be had: the dry driver stores nothing. Leave it out.\n",
+    )
 
 
 def test_without_the_extension_it_can_not_be_had(

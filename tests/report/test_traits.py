@@ -32,6 +32,7 @@ OTHER: dict[str, Any] = {
     "value_size": 9,
     "batch": 2,
     "begin": "deferred",
+    "where": True,
     "checkpointing": Checkpointing(mode="restart"),
 }
 

@@ -111,7 +111,7 @@ def _checked(asked: Asked) -> Case:
         case = replace(case, spec=replace(asked.spec, checkpointing=beside))
     check_locking(asked)
     if asked.spec.where and (problem := target_of(case.driver).untold(case.driver)):
-        raise UsageError(f"--where can't be had: {problem}.")
+        raise UsageError(f"--where can't be had: {problem}. Leave it out.")
     if beside.mode != "none":
         case = replace(case, settings=asked.with_settings(wal_autocheckpoint=0))
     return case if case.ops is None else replace(case, warmup_s=0.0, repeat=_counted(asked).repeat)
