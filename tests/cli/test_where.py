@@ -8,24 +8,25 @@ from pathlib import Path
 import pytest
 
 from sqlstress.report import Run, from_json
-from sqlstress.report.where import CHECKPOINT, FREE, HARNESS, HELD, PROCESSOR, SYNC, Where
+from sqlstress.report.where import CHECKPOINT, FREE, HELD, PROCESSOR, SYNC, Where
 from sqlstress.statistics.histogram import bucket_floor
+from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.sqlite.native.reach import extension
 from sqlstress.targets.sqlite.where.watch import why_not
 from tests.cli.conftest import Cli
 from tests.rows import thorough
 
-SHORT = (
-    "kv", "--where", "--repeat", "1", "--duration", "400ms", "--warmup", "100ms", "--key-space", "2000",
-    "-o", "report.json",
-)  # fmt: skip
+BRIEF = ("kv", "--where", "--repeat", "1", "--key-space", "2000", "-o", "report.json")
+SHORT = (*BRIEF, "--duration", "400ms", "--warmup", "100ms")
+ATTEMPTS = 4
+"""A busy machine may let a process begin late, or say late that it has ended: then the sum is of another time."""
 
 built = pytest.mark.skipif(why_not("sqlite3") is not None, reason=f"{why_not('sqlite3')}")
 
 
-def measured(cli: Cli, place: Path, *options: str) -> Run:
+def measured(cli: Cli, place: Path, *options: str, how: tuple[str, ...] = SHORT) -> Run:
     """Return the only run of a short measurement."""
-    said = cli(*SHORT, *options)
+    said = cli(*how, *options)
     (run,) = from_json((place / "report.json").read_text(encoding="utf-8")).runs
     assert (said.code, said.err, run.verdict.status) == (0, "", "ok")
     return run
@@ -42,7 +43,7 @@ def told(run: Run) -> Where:
 @pytest.mark.parametrize(
     "options",
     [
-        ("--synchronous", "normal"),
+        ("--synchronous", "off"),
         thorough(("--journal-mode", "delete", "--synchronous", "off")),
         thorough(("--busy", "fair", "--synchronous", "off")),
         thorough(("--buckets", "4", "--synchronous", "off")),
@@ -53,29 +54,45 @@ def told(run: Run) -> Where:
 def test_the_parts_add_up_to_the_time_that_was_measured(
     cli: Cli, tmp_path: Path, driver: str, options: tuple[str, ...]
 ) -> None:
-    run = measured(cli, tmp_path, "-c", "2", "--driver", driver, *options)
+    case = ("-c", "2", "--ops", "8000", "--driver", driver, *options)
+    ratios = (ratio(measured(cli, tmp_path, *case, how=BRIEF)) for _ in range(ATTEMPTS))
+    assert any(one == pytest.approx(1, rel=0.03) for one in ratios)
+
+
+def ratio(run: Run) -> float:
+    """Return the time that the loop measured, which knows nothing of the shim, over the sum of the parts."""
     where, (trial,) = told(run), run.trials
-    assert sum(where.parts.values()) == where.time_ns == 2 * 400_000_000
-    # The loop knows nothing of the shim: the operations that it stamped, and the harness, are the window.
+    assert sum(where.parts.values()) == where.time_ns
     operations = sum(
         count * (bucket_floor(index) + bucket_floor(index + 1)) / 2
         for latency in trial.latency.values()
         for index, count in latency.buckets
     )
-    at_the_edges = sum(one.longest_wait_ns for one in trial.workers)
-    assert operations + where.parts[HARNESS] == pytest.approx(where.time_ns, rel=0.03, abs=at_the_edges)
+    harness = sum(one.harness_share * one.seconds * NS_PER_S for one in trial.workers)
+    return (operations + harness) / where.time_ns
 
 
 @built
-def test_a_checkpointer_takes_the_checkpoints_and_normal_the_syncs_of_the_workers(
+@pytest.mark.thorough
+def test_a_checkpointer_takes_the_checkpoints_and_normal_and_batches_the_syncs_of_the_workers(
     cli: Cli, tmp_path: Path
 ) -> None:
     own = ("-c", "1", "--read-ratio", "0", "--synchronous", "normal")
     usual = told(measured(cli, tmp_path, *own, "--wal-autocheckpoint", "50"))
-    relieved = told(measured(cli, tmp_path, *own, "--checkpointer", "passive"))
+    normal = measured(cli, tmp_path, *own, "--checkpointer", "passive")
+    relieved = told(normal)
     assert usual.parts[CHECKPOINT] > 0 == relieved.parts[CHECKPOINT]
-    full = told(measured(cli, tmp_path, "-c", "1", "--read-ratio", "0", "--synchronous", "full"))
-    assert full.parts[SYNC] / full.time_ns > relieved.parts[SYNC] / relieved.time_ns
+    full = measured(cli, tmp_path, "-c", "1", "--read-ratio", "0", "--synchronous", "full")
+    batches = measured(
+        cli, tmp_path, "-c", "1", "--read-ratio", "0", "--synchronous", "full", "--batch", "20"
+    )
+    assert syncing_a_row(full) > 4 * syncing_a_row(normal)
+    assert syncing_a_row(full) > 4 * syncing_a_row(batches)
+
+
+def syncing_a_row(run: Run) -> float:
+    """Return the time that went into syncs for each row, in ns."""
+    return told(run).parts[SYNC] / run.trials[0].rows
 
 
 @built

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, listing, percent, place, whole
-from sqlstress.experiments.kv import beside
-from sqlstress.experiments.kv.shown.where import told
+from sqlstress.experiments.kv.shown.where import process_name, told
 from sqlstress.report import Run
 from sqlstress.report.where import CHECKPOINT, COMMIT, FREE, OWN, READ, SYNC, Slowest
 
@@ -49,7 +48,9 @@ def _what(group: Group, run: Run, slow: Sequence[Slowest]) -> str:
         parts.update(one.parts)
         behind.update(one.behind)
     said = [
-        (ns, f"behind {_OTHERS.get(what, what)} of {_whose(run, slow, what)}") for what, ns in behind.items()
+        (ns, f"behind {_OTHERS[what]} of {_whose(run, slow, what)}")
+        for what, ns in behind.items()
+        if what in _OTHERS
     ]
     said.append((parts[FREE], "asleep while the lock was free"))
     said.append((parts[CHECKPOINT], "in checkpoints of their own"))
@@ -75,11 +76,11 @@ def _whose(run: Run, slow: Sequence[Slowest], what: str) -> str:
     if not held:
         return "others"
     process, ns = held.most_common(1)[0]
-    if process > run.case.concurrency:
-        name = (*beside.names(run.case), "a process beside them")[process - run.case.concurrency - 1]
-        return f"the {name}" if ns >= MOSTLY * held.total() else "others"
+    is_worker = process <= run.case.concurrency
     # The third worker of one pass is not that of another.
-    return f"process {process}" if len(slow) == 1 and ns >= MOSTLY * held.total() else "others"
+    if ns < MOSTLY * held.total() or (is_worker and len(slow) > 1):
+        return "others"
+    return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
 
 
 def _remedies(group: Group, run: Run, slow: Sequence[Slowest]) -> str:

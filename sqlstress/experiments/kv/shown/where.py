@@ -9,7 +9,9 @@ from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import Block, Column, Paragraph
 from sqlstress.display.case_table import FILES, PROCESSES, Cell, Row, apart, rows_of
 from sqlstress.display.figures import Figure, count_cell, percent_cell, table_of
+from sqlstress.experiments.kv import beside
 from sqlstress.report import Run
+from sqlstress.report.case import Case
 from sqlstress.report.where import (
     BINDING,
     CHECKPOINT,
@@ -65,6 +67,13 @@ def shares(run: Run) -> Mapping[str, float]:
     for one in found:
         parts.update(one.parts)
     return {part: parts[part] / total for part in PARTS if all(part in one.parts for one in found)}
+
+
+def process_name(case: Case, process: int) -> str:
+    """Return what a process is called: "process 3", or what it is beside the workers."""
+    companions = beside.names(case)
+    beyond = process - case.concurrency
+    return companions[beyond - 1] if 0 < beyond <= len(companions) else f"process {process}"
 
 
 def blocks(group: Group) -> Iterator[Block]:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, place
 from sqlstress.display.plot import Plain, Plot, View, axis, colour, name
-from sqlstress.experiments.kv import beside
-from sqlstress.experiments.kv.shown.where import NAMES, shares, told
+from sqlstress.experiments.kv.shown.where import NAMES, process_name, shares, told
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.report.where import CHECKPOINT, COMMIT, PARTS, READ, SYNC, Moment
@@ -129,8 +128,4 @@ def _named(data: Sequence[Plain], case: Case, rows: dict[int, int]) -> list[Plai
 
 
 def _name(case: Case, process: int) -> str:
-    beyond = process - case.concurrency
-    companions = beside.names(case)
-    if 0 < beyond <= len(companions):
-        return name(companions[beyond - 1])
-    return f"process {process}"
+    return name(process_name(case, process))
