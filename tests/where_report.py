@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Report, Run
@@ -60,7 +61,7 @@ TOGETHER = Where(
 )  # fmt: skip
 
 
-def told(*wheres: Where, processes: int = 3, checkpointer: str = "", **settings: object) -> Run:
+def told(*wheres: Where, processes: int = 3, checkpointer: str = "", **settings: Any) -> Run:
     """Return a run whose passes tell this."""
     own = Load(where=True, checkpointing=Checkpointing(checkpointer) if checkpointer else None)
     case = Case(spec=own)

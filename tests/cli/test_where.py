@@ -19,7 +19,7 @@ from tests.rows import thorough
 BRIEF = ("kv", "--where", "--repeat", "1", "--key-space", "2000", "-o", "report.json")
 SHORT = (*BRIEF, "--duration", "400ms", "--warmup", "100ms")
 ATTEMPTS = 4
-"""A busy machine may let a process begin late, or say late that it has ended: then the sum is of another time."""
+"""A busy machine may let a process begin late, or say late that it has ended: then it is another time."""
 
 built = pytest.mark.skipif(why_not("sqlite3") is not None, reason=f"{why_not('sqlite3')}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -59,7 +60,7 @@ def test_a_process_beside_the_workers_is_called_what_it_is() -> None:
     ],
 )
 def test_a_remedy_is_named_where_each_pass_supports_it(
-    account: Where, settings: dict[str, object], remedy: str
+    account: Where, settings: dict[str, Any], remedy: str
 ) -> None:
     calm = changed(**{OWN: 1000})
     assert remedy in findings(told(account, account, **settings))[CODE]
@@ -76,7 +77,7 @@ def test_a_remedy_is_named_where_each_pass_supports_it(
     ],
 )
 def test_what_is_done_already_or_is_no_remedy_there_is_not_named(
-    part: str, settings: dict[str, object], remedy: str
+    part: str, settings: dict[str, Any], remedy: str
 ) -> None:
     assert remedy not in findings(told(changed(**{part: 900, OWN: 100}), **settings))[CODE]
 
