@@ -7,6 +7,7 @@
     python -m benchmarks fair                                    --busy fair against the default
     python -m benchmarks memory                                  memory and time to start
     python -m benchmarks profile                                 where an operation's time goes
+    python -m benchmarks where                                   what --where costs
     python -m benchmarks endurance --output benchmarks/results/endurance.md
                                                                  many workers, files, keys; ten minutes
     python -m benchmarks gate --output benchmarks/results/gate.md

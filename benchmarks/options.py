@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks import endurance, fair, harness, limit, memory, published, sql, stages
+from benchmarks import endurance, fair, harness, limit, memory, published, sql, stages, where
 from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Scale
 from benchmarks.results import Plan
 from sqlstress.statistics.units import parse_duration
@@ -22,6 +22,7 @@ STUDIES: dict[str, Callable[[Bench], Plan]] = {
     "memory": memory.plan,
     "sql": sql.plan,
     "profile": stages.plan,
+    "where": where.plan,
     "endurance": endurance.plan,
 }
 APART = ("endurance",)
@@ -34,6 +35,7 @@ _TITLES = {
     "memory": memory.TITLE,
     "sql": sql.TITLE,
     "profile": stages.TITLE,
+    "where": where.TITLE,
     "endurance": endurance.TITLE,
 }
 
@@ -52,13 +54,13 @@ def parser() -> argparse.ArgumentParser:
     _endurance(made.pop("endurance"))
     for name, command in made.items():
         _common(command)
-        if name not in ("published", "profile"):
+        if name not in ("published", "profile", "where"):
             _window(command)
-        if name in ("limit", "fair", "memory", "profile", "all"):
+        if name in ("limit", "fair", "memory", "profile", "where", "all"):
             _choice(command, "--driver", DRIVERS)
-        if name in ("limit", "fair", "harness", "profile", "all"):
+        if name in ("limit", "fair", "harness", "profile", "where", "all"):
             _choice(command, "--load", tuple(LOADS))
-        if name not in ("harness", "profile", "sql"):
+        if name not in ("harness", "profile", "sql", "where"):
             command.add_argument(
                 "--concurrency", type=counts, default=(), metavar="N,N", help="numbers of processes"
             )

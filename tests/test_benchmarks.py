@@ -201,6 +201,7 @@ SMOKE = {
     "fair": (*TINY, "--driver", "sqlite3", "--load", "50/50", "--concurrency", "2"),
     "memory": (*TINY, "--driver", "sqlite3", "--concurrency", "2"),
     "profile": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
+    "where": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
     "endurance": ("--duration", "1s", "--workers", "3", "--buckets", "5", "--keys", "20000"),
 }
 

@@ -93,6 +93,7 @@ ADDED = {
     "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": (
         "--duration 300ms --repeat 1"
     ),
+    "sqlstress -c 4 --synchronous normal --where": "--repeat 1",
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
     'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
     'sqlstress ab --a "" --b "" --concurrency 2': AB_SHORT,

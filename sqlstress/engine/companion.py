@@ -33,6 +33,10 @@ class Errand:
     """Shared words, of which the parent's come first."""
     shared: tuple[Any, ...]
     """The workload's shared arrays."""
+    trace: Any = None
+    """What it tells in where its time goes; None: nobody asks."""
+    process: int = 0
+    """The number under which it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +52,15 @@ def main(errand: Errand, pipe: Pipe) -> None:
     try:
         begin_child()
         place = open_place(errand.case, errand.where)
+        watch = place.watch(errand.trace, errand.process) if errand.trace else None
         companion: Companion = named(errand.target)(errand.case, place, errand.shared)
         window = await_window(pipe)
+        if watch:
+            watch.window(window.opens_ns, window.closes_ns)
         wait_until(window.starts_ns)
         series = companion.run(window, lambda: bool(words[STOP] or words[DISMISSED]))
+        if watch:
+            watch.end()
         companion.close()
         send(pipe, Observed(series))
     except (EOFError, ConnectionError):

@@ -55,6 +55,7 @@ class Pool:
         salt: int,
         shared: tuple[Any, ...],
         companions: Sequence[str] = (),
+        trace: Any = None,
         starter: Starter = SPAWNING,
     ) -> None:
         self.case = case
@@ -63,13 +64,14 @@ class Pool:
         self._words = memoryview(self.counters).cast("B").cast("q")
         experiment = face_of(case)
         limit = case.ops if experiment.windowed else None
+        own, where = plain(case), place.where
         self._jobs = [
-            Job(experiment.worker, plain(case), limit, place.where, number, salt, self.counters, shared)
+            Job(experiment.worker, own, limit, where, number, salt, self.counters, shared, trace)
             for number in range(1, case.concurrency + 1)
         ]
         self._errands = [
-            Errand(name, experiment.companions[name], plain(case), place.where, self.counters, shared)
-            for name in companions
+            Errand(name, experiment.companions[name], own, where, self.counters, shared, trace, number)
+            for number, name in enumerate(companions, case.concurrency + 1)
         ]
         self._processes: list[BaseProcess] = []
         self._pipes: dict[Pipe, int] = {}

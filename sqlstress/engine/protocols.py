@@ -158,6 +158,9 @@ class Work(Protocol):
     redefines: bool = False
     """Whether the workers may change what is defined: tables, their indexes, the journal mode."""
 
+    trace: Any = None
+    """What its processes tell in where their time goes, as its place made it; None: nobody asks."""
+
     def prepare(self, pulse: Pulse) -> None:
         """Create and fill what the workers need; calls `pulse` often, which may raise Interrupted."""
 

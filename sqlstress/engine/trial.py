@@ -186,7 +186,7 @@ class TrialRunner:
         self, case: Case, index: int, work: Work, place: Place, extra_s: float
     ) -> tuple[Trial, Flaw | None, list[Ended]]:
         starter = SPAWNING if face_of(case).whole_script else self.starter
-        with Pool(case, place, self.salt, work.shared, work.companions, starter) as pool:
+        with Pool(case, place, self.salt, work.shared, work.companions, work.trace, starter) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
             window = None

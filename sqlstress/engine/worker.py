@@ -22,7 +22,7 @@ from sqlstress.targets import open_place, target_of
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.targets.place import Seal
+    from sqlstress.targets.place import Seal, Watch
 
 SLOT_WORDS = 8
 """64 bytes for each worker's counter, so that no two share a cache line; slot 0 is the parent's."""
@@ -55,6 +55,8 @@ class Job(NamedTuple):
     """Shared words: SLOT_WORDS for the parent, then as many for each worker."""
     shared: tuple[Any, ...]
     """The workload's shared arrays."""
+    trace: Any = None
+    """What it tells in where its time goes; None: nobody asks."""
 
 
 class Ready(NamedTuple):
@@ -82,10 +84,11 @@ def main(job: Job, pipe: Pipe) -> None:
     try:
         begin_child()
         place = open_place(job.case, job.where)
+        watch = place.watch(job.trace, job.worker) if job.trace else None
         source: Source | SelfDriven = named(job.source)(job.case, place, job.worker, job.salt, job.shared)
         seal = place.seal()
         gc.freeze()
-        send(pipe, _work(job, source, seal, await_window(pipe)))
+        send(pipe, _work(job, source, seal, watch, await_window(pipe)))
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except Exception as error:
@@ -108,7 +111,11 @@ def fail(pipe: Pipe, reason: str) -> None:
         send(pipe, Failed(reason))
 
 
-def _work(job: Job, source: Source | SelfDriven, seal: Seal | None, window: Window) -> Done:
+def _work(
+    job: Job, source: Source | SelfDriven, seal: Seal | None, watch: Watch | None, window: Window
+) -> Done:
+    if watch:
+        watch.window(window.opens_ns, window.closes_ns)
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
@@ -120,6 +127,8 @@ def _work(job: Job, source: Source | SelfDriven, seal: Seal | None, window: Wind
         totals = _at_a_rate(job, source, window, progress, stop)
     else:
         totals = work_through(source, window, job.limit, progress, stop)
+    if watch:
+        watch.end()
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
     # Before it closes: until then nobody has a reason to remove a file.

@@ -32,7 +32,7 @@ def settings_of(asked: Ask[Any, Any], data: Data) -> Settings:
     """Return the settings: a copy keeps the journal mode of its original, unless another one is asked for."""
     if data.database and "journal-mode" not in asked.given:
         # Help loads the faces, and needs no SQLite.
-            return asked.with_settings(journal_mode=journal_mode(data.database))
+        return asked.with_settings(journal_mode=journal_mode(data.database))
     return asked.settings
 
 

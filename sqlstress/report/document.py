@@ -15,7 +15,8 @@ Format history (the major number changes when a reader of the old one would be m
 1.4  a key-value load says which `loop` drove it; where it does not, that was Python's. An open loop:
       `arrivals` of a case say at which rate, and `arrived` of a trial what became of what was due. `limit`:
       a search for the highest rate, whose runs are those that were tried. The user's own work: `sql`, `app`
-      and `command` of a case, what a trial's workers met, `sightings`, and a journal mode that is `kept`.
+      and `command` of a case, what a trial's workers met, `sightings`, and a journal mode that is `kept`. A
+      case of kv says in `where` whether it is told where the time goes, and its trials then have `where`.
 """
 
 from __future__ import annotations

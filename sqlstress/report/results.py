@@ -14,6 +14,7 @@ from sqlstress.report.latency import Latency, merged
 from sqlstress.report.sighting import Sighting
 from sqlstress.report.space import Space
 from sqlstress.report.verdict import Verdict
+from sqlstress.report.where import Where
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.statistics.series import Series
 
@@ -112,6 +113,8 @@ class Trial:
     """What the database takes when the trial is over; None where it was not measured."""
     arrived: Arrived | None = None
     """What became of operations that were due at a rate; None in a closed loop."""
+    where: Where | None = None
+    """Where the time of its operations went; None where that was not asked for."""
     error: str | None = None
     """Why the trial is not valid; None when it is."""
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from sqlstress.report import Check, Space, SqliteBuild
+from sqlstress.report import Check, Space, SqliteBuild, WorkerResult
 from sqlstress.report.case import Case
+from sqlstress.report.where import Where
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.keyvalue import NativeStore, Store, Table
 
@@ -27,6 +28,16 @@ class Disturbance(NamedTuple):
     """A sentence without its full stop."""
     unread: str | None = None
     """What a check says that has nothing to read; None where the proof can be made all the same."""
+
+
+class Watch(Protocol):
+    """A process's own account of where its time goes."""
+
+    def window(self, opens_ns: int, closes_ns: int) -> None:
+        """Say which time counts, in perf_counter_ns."""
+
+    def end(self) -> None:
+        """Say that all is done."""
 
 
 class Seal(Protocol):
@@ -63,7 +74,14 @@ class Place(Protocol):
     def where(self) -> Path:
         """What `open_place` made it of: other processes make theirs of the same."""
 
-    # A worker's.
+    # A worker's, and of a process beside the workers.
+
+    def watch(self, trace: Any, process: int) -> Watch | None:
+        """Begin to tell where this process's time goes, in words that `trace` made; before it connects.
+
+        Processes have the workers' numbers, and beyond them those beside the workers. None where there is
+        nothing to tell. Raises EnvironmentFailure where it can't be told.
+        """
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> Store:
         """Connect a worker to every bucket, and return its key-value view, with the settings of the case.
@@ -79,6 +97,15 @@ class Place(Protocol):
         """Seal what this process holds open; None where nothing of it can be exchanged unseen."""
 
     # The parent's.
+
+    def trace(self, processes: int) -> Any:
+        """Make the shared words in which so many processes tell where their time goes; None: nothing is told.
+
+        Raises EnvironmentFailure where there is no room.
+        """
+
+    def account(self, trace: Any, workers: Sequence[WorkerResult]) -> Where | None:
+        """Return what they told; None where that is nothing."""
 
     def table(self, key_type: str, value_size: int, counters: int) -> Table | None:
         """Return the parent's key-value view: keys of one of KEY_TYPES, values of so many bytes.
@@ -135,6 +162,9 @@ class Target(Protocol):
 
     def foresees(self, error: Exception) -> bool:
         """Return whether an error is of a kind that its drivers raise: it is no fault of this program."""
+
+    def untold(self, driver: str) -> str | None:
+        """Return why it can't be told where the time goes with a driver, here; None when it can."""
 
     def describe(self, driver: str) -> SqliteBuild | None:
         """Return the library that a driver uses, for the fingerprint; None where there is none."""

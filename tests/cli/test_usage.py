@@ -81,6 +81,7 @@ WRONG = [
     ("--checkpointer full", "--checkpointer: 'full'", "none, passive, restart, truncate"),
     ("--checkpoint-interval 0", "--checkpoint-interval: '0'", "from 0.001 s"),
     ("--pinned-reader --journal-mode delete", "--pinned-reader needs a WAL", "leave out --journal-mode"),
+    ("--where --driver dry", "--where can't be had: the dry driver stores nothing", "Leave it out"),
     ("--page-size 1000", "--page-size: '1000'", "power of two from 512 to 65536"),
     ("--cache-size 2147483648", "--cache-size: '2147483648'", "to 2,147,483,647"),
     ("--key-space 100000000 --value-size 1048576", "--key-space times --value-size", "1 TiB: lower one"),

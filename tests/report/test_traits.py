@@ -33,6 +33,7 @@ OTHER: dict[str, Any] = {
     "batch": 2,
     "begin": "deferred",
     "loop": "native",
+    "where": True,
     "checkpointing": Checkpointing(mode="restart"),
 }
 

@@ -116,6 +116,8 @@ def _checked(asked: Asked) -> Case:
         case = replace(case, spec=replace(asked.spec, checkpointing=beside))
     case = replace(case, spec=replace(case.spec, loop=_loop(asked)))
     check_locking(asked)
+    if asked.spec.where and (problem := target_of(case.driver).untold(case.driver)):
+        raise UsageError(f"--where can't be had: {problem}. Leave it out.")
     if beside.mode != "none":
         case = replace(case, settings=asked.with_settings(wal_autocheckpoint=0))
     return case if case.ops is None else replace(case, warmup_s=0.0, repeat=_counted(asked).repeat)
@@ -125,9 +127,9 @@ def _loop(asked: Asked) -> str:
     """Return what drives the load: what was asked for, or native where that can be had. Raises UsageError."""
     if asked.spec.loop == "python":
         return "python"
-    if asked.case.arrivals:
+    if asked.case.arrivals or asked.spec.where:
         if asked.spec.loop == "native":
-            raise UsageError("--loop native works without a pause: at a --rate, use --loop python.")
+            raise UsageError("--loop native knows neither --rate nor --where: use --loop python.")
         return "python"
     lacking = target_of(asked.case.driver).lacks_native(asked.case.driver)
     if lacking and asked.spec.loop == "native":

@@ -90,6 +90,14 @@ class Load:
         meaning="What drove the load: native, in C, or python.",
         unsaid="python",
     )
+    where: bool = option(
+        switch,
+        False,
+        TRUST,
+        "Tell where the time of an operation goes, and who held the lock.",
+        flag=True,
+        meaning="Whether it is told where the time of an operation goes, and who held the lock.",
+    )
     checkpointing: Checkpointing | None = None
     """What processes beside the workers do to the WAL; None: there are none."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlstress.engine.examine import examined, reading_checks
@@ -13,7 +14,7 @@ from sqlstress.experiments.kv import acks, beside, proof
 from sqlstress.experiments.kv.keys import encoder, number_of
 from sqlstress.experiments.kv.partition import by_bucket, shared_arrays_once
 from sqlstress.experiments.kv.placement import Placement, check_room
-from sqlstress.report import Check
+from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse, paced
 from sqlstress.system.sharing import shared_array
@@ -52,6 +53,14 @@ class KeyValueWork(ProvenWork):
         words = shared_array("q", self.shape.words * self.case.concurrency)
         self._words = memoryview(words).cast("B").cast("q")
         self.shared = (words, bucket_table, order)
+        if self.case.spec.where:
+            self.trace = self.place.trace(self.case.concurrency + len(self.companions))
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        """Add where the time went, if that was asked for."""
+        if self.trace is None:
+            return trial
+        return replace(trial, where=self.place.account(self.trace, trial.workers))
 
     def connected(self) -> None:
         if self.table:

@@ -39,5 +39,9 @@ def foresees(error: Exception) -> bool:
     return False
 
 
+def untold(driver: str) -> str:
+    return f"the {driver} driver stores nothing"
+
+
 def describe(driver: str) -> None:
     """Name no library: there is none."""

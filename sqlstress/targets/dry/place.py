@@ -24,6 +24,15 @@ class DryPlace:
     def __init__(self, case: Case, where: Path) -> None:
         self.case, self.where = case, where
 
+    def watch(self, trace: object, process: int) -> None:
+        return None
+
+    def trace(self, processes: int) -> None:
+        return None
+
+    def account(self, trace: object, workers: object) -> None:
+        return None
+
     def keyvalue(self, worker: int, begin: str, sample: Any) -> DryStore:
         return DryStore(self.case.buckets, sample)
 

@@ -23,6 +23,7 @@ __all__ = [
     "lacks_native",
     "open_place",
     "preload",
+    "untold",
 ]
 
 STORES = True
@@ -51,6 +52,12 @@ def preload(driver: str) -> tuple[str, ...]:
 
 def foresees(error: Exception) -> bool:
     return type(error).__module__.partition(".")[0] in DRIVERS
+
+
+def untold(driver: str) -> str | None:
+    from sqlstress.targets.sqlite.where.watch import why_not
+
+    return why_not(driver)
 
 
 def describe(driver: str) -> SqliteBuild:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from sqlstress.report.case import Case
     from sqlstress.targets.keyvalue import Operation
+    from sqlstress.targets.sqlite.where.watch import Watch
 
 POLL_INTERVAL_S = 400e-6
 """Mean wait of the second attempt for each worker there is; later ones are shorter."""
@@ -144,9 +145,9 @@ def connect(case: Case, path: Path, waiting: Waiting) -> Connection:
 class Client:
     """One worker's connections to the files of a place, opened when they are asked for."""
 
-    def __init__(self, case: Case, paths: Sequence[Path], worker: int) -> None:
-        """`worker` only seeds the jitter of its waits."""
-        self.case, self.worker, self._paths = case, worker, paths
+    def __init__(self, case: Case, paths: Sequence[Path], worker: int, watch: Watch | None = None) -> None:
+        """`worker` only seeds the jitter of its waits; `watch` is told of operations that are given up."""
+        self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
         self._waiting = waiting_of(case, worker)
         self._connections: list[Connection] = []
@@ -178,6 +179,8 @@ class Client:
         """Return whether an operation was given up because a lock stayed taken, and count it if so."""
         code = self.result_code(error)
         self._waiting.count(code)
+        if self._watch and is_busy(code):
+            self._watch.gave_up()
         return is_busy(code)
 
     def busy_counts(self) -> tuple[int, int]:

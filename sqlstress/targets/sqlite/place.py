@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from sqlstress.report import Check, Space
+    from sqlstress.report import Check, Space, WorkerResult
     from sqlstress.report.case import Case
+    from sqlstress.report.where import Where
     from sqlstress.system.pulse import Pulse
     from sqlstress.targets.sqlite.drivers import Connection, Row
     from sqlstress.targets.sqlite.keyvalue import SqliteStore
     from sqlstress.targets.sqlite.native.store import SqliteNativeStore
     from sqlstress.targets.sqlite.snapshot import SqliteSnapshot
     from sqlstress.targets.sqlite.table import SqliteTable
+    from sqlstress.targets.sqlite.where.watch import Watch
 
 HELD_OPEN = ("", "-wal", "-shm")
 """Suffixes of the files that a connection to a database keeps open; a rollback journal comes and goes."""
@@ -41,10 +43,30 @@ class SqlitePlace:
         self.case, self.where = case, where
         self.paths = [where / name for name in file_names(case.buckets)]
         """The database files, by bucket."""
+        self._watch: Watch | None = None
+
+    def watch(self, trace: Any, process: int) -> Watch:
+        from sqlstress.targets.sqlite.where.watch import Watch
+
+        words, processes = trace
+        self._watch = Watch(self.case.driver, words, process, processes)
+        return self._watch
+
+    def trace(self, processes: int) -> tuple[Any, int]:
+        from sqlstress.system.sharing import shared_array
+        from sqlstress.targets.sqlite.where.area import size
+
+        return shared_array("q", size(processes)), processes
+
+    def account(self, trace: Any, workers: Sequence[WorkerResult]) -> Where | None:
+        from sqlstress.targets.sqlite.where.account import account
+
+        words, processes = trace
+        return account(words, processes, workers)
 
     def client(self, worker: int) -> Client:
         """Return a worker's connections, none of which is opened yet."""
-        return Client(self.case, self.paths, worker)
+        return Client(self.case, self.paths, worker, self._watch)
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:
         from sqlstress.targets.sqlite.keyvalue import SqliteStore

@@ -18,11 +18,12 @@ from sqlstress.display.measures import RATIO, SPREAD, TPS, Measure, of_trial, p9
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
 from sqlstress.display.sweeps.throughput import over_time
-from sqlstress.experiments.kv.shown import plots, wal
+from sqlstress.experiments.kv.shown import plots, wal, where
 from sqlstress.experiments.kv.shown.checkpoints import checkpoints
 from sqlstress.experiments.kv.shown.table import COMMITS, build, legend
 from sqlstress.experiments.kv.shown.waiting import waiting
 from sqlstress.experiments.kv.shown.wal import most, total
+from sqlstress.experiments.kv.shown.went import went
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
@@ -40,7 +41,7 @@ from sqlstress.statistics.units import format_count
 class KeyValueShown(Shown):
     """Layouts with numbers of processes."""
 
-    topics = (throughput, at_a_rate, checkpoints, waiting, partial_proofs, trust)
+    topics = (throughput, at_a_rate, checkpoints, waiting, went, partial_proofs, trust)
     together = 3
     measures = (
         (TPS, RATIO),
@@ -81,6 +82,7 @@ class KeyValueShown(Shown):
             yield table
             yield Paragraph(legend(group, table))
         yield from wal.blocks(group)
+        yield from where.blocks(group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
         if group.case.arrivals:

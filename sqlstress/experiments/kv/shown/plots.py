@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sqlstress.analysis.group import Group
 from sqlstress.display import sweeps
 from sqlstress.display.plot import Plain, Plot, View, apart, axis, line, name
+from sqlstress.experiments.kv.shown import where_plots
 from sqlstress.experiments.kv.shown.wal import series_of
 from sqlstress.statistics.series import WAL_SIZE
 from sqlstress.statistics.units import NS_PER_S
@@ -16,6 +17,7 @@ def plots(group: Group) -> Iterator[Plot]:
     """Yield the plots of a group for which it has figures."""
     yield from sweeps.plots(group)
     yield from wal_size(group)
+    yield from where_plots.plots(group)
 
 
 def wal_size(group: Group) -> Iterator[Plot]:

@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "plan.h"
+#include "where_python.h"
 
 static PyObject *now_ns(PyObject *module, PyObject *nothing) {
     (void)module;
@@ -100,5 +101,7 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, .m_name = "_native", .m_doc = "The timed loop.", .m_size = -1, .m_methods = functions};
 
 PyMODINIT_FUNC PyInit__native(void) {
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+    if (module && PyModule_AddFunctions(module, where_functions) < 0) Py_CLEAR(module);
+    return module;
 }

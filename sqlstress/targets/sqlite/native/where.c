@@ -1,0 +1,26 @@
+#include "where.h"
+
+#include "where_locks.h"
+#include "where_vfs.h"
+
+#define TRACE_SINCE 3014000
+
+const char *where_begin(const Routine *table, int64_t *area) {
+    Sqlite sqlite;
+    sqlite_take(&sqlite, table);
+    if (sqlite.libversion_number() < TRACE_SINCE) return "SQLite is older than 3.14";
+    if (recorder_is_open()) return "it is told already where the time goes";
+    recorder_open(area);
+    if (!shim_register(table)) return "SQLite takes no other VFS";
+    if (!statements_watch(table)) return "SQLite does not let statements be watched";
+    return NULL;
+}
+
+void where_gave_up(void) {
+    locks_gave_up();
+}
+
+void where_end(void) {
+    locks_settle();
+    recorder_close();
+}

@@ -1,0 +1,206 @@
+/* The VFS shim: every call goes on to the VFS that was the default one, and some are timed. */
+#include "where_vfs.h"
+
+#include <string.h>
+
+#include "where_locks.h"
+
+#define ALIGNED(bytes) (((bytes) + 15) / 16 * 16)
+
+typedef struct {
+    sqlite3_file own;
+    sqlite3_file *lower;
+    int syncing; /* the sum of its syncs */
+    int is_rollback; /* whether its locks are those of a rollback journal: no WAL was seen */
+    Locks locks;
+} File;
+
+static sqlite3_vfs *lower_vfs;
+static sqlite3_vfs shim;
+static unsigned syncs;
+
+#define LOWER(file) (((File *)(file))->lower)
+#define ON(file, call, ...) LOWER(file)->methods->call(LOWER(file), ##__VA_ARGS__)
+
+static int shim_read(sqlite3_file *file, void *to, int bytes, int64_t at) {
+    return ON(file, read, to, bytes, at);
+}
+
+static int shim_file_size(sqlite3_file *file, int64_t *size) {
+    return ON(file, file_size, size);
+}
+
+static int shim_check_reserved_lock(sqlite3_file *file, int *found) {
+    return ON(file, check_reserved_lock, found);
+}
+
+static int shim_file_control(sqlite3_file *file, int what, void *with) {
+    return ON(file, file_control, what, with);
+}
+
+static int shim_sector_size(sqlite3_file *file) {
+    return ON(file, sector_size);
+}
+
+static int shim_device_characteristics(sqlite3_file *file) {
+    return ON(file, device_characteristics);
+}
+
+static int shim_shm_map(sqlite3_file *file, int page, int bytes, int extend, void volatile **to) {
+    ((File *)file)->is_rollback = 0;
+    return ON(file, shm_map, page, bytes, extend, to);
+}
+
+static void shim_shm_barrier(sqlite3_file *file) {
+    ON(file, shm_barrier);
+}
+
+static int shim_shm_unmap(sqlite3_file *file, int removed) {
+    return ON(file, shm_unmap, removed);
+}
+
+static int shim_fetch(sqlite3_file *file, int64_t at, int bytes, void **to) {
+    return ON(file, fetch, at, bytes, to);
+}
+
+static int shim_unfetch(sqlite3_file *file, int64_t at, void *from) {
+    return ON(file, unfetch, at, from);
+}
+
+static int shim_close(sqlite3_file *file) {
+    if (((File *)file)->locks.file) locks_close(&((File *)file)->locks);
+    return ON(file, close);
+}
+
+/* A checkpoint's writes and syncs are in its own time. */
+static void timed(int word, int64_t begin) {
+    if (!checkpointing()) record_sum(word, begin, clock_ns());
+}
+
+static int shim_write(sqlite3_file *file, const void *from, int bytes, int64_t at) {
+    int64_t begin = clock_ns();
+    int result = ON(file, write, from, bytes, at);
+    timed(WHERE_WRITING, begin);
+    return result;
+}
+
+static int shim_truncate(sqlite3_file *file, int64_t size) {
+    int64_t begin = clock_ns();
+    int result = ON(file, truncate, size);
+    timed(WHERE_WRITING, begin);
+    return result;
+}
+
+static void synced(Stretch stretch, int word) {
+    int64_t now = clock_ns();
+    record_span(SPAN_SYNC, 0, stretch.begin, now);
+    if (checkpointing()) return;
+    record_sum(word, stretch.begin, now);
+    stretch_end(stretch, now, WHERE_SYNCS_SEEN);
+}
+
+static int shim_sync(sqlite3_file *file, int flags) {
+    Stretch stretch = stretch_begin(clock_ns(), &syncs, 16);
+    int result = ON(file, sync, flags);
+    synced(stretch, ((File *)file)->syncing);
+    return result;
+}
+
+static int shim_lock(sqlite3_file *file, int level) {
+    File *own = (File *)file;
+    int64_t before = level == LOCK_EXCLUSIVE ? clock_ns() : 0;
+    int result = ON(file, lock, level);
+    if (own->is_rollback && (result == SQLITE_OK || (result & 0xff) == SQLITE_BUSY)) {
+        rollback_locked(&own->locks, level, before, result != SQLITE_OK);
+    }
+    return result;
+}
+
+static int shim_unlock(sqlite3_file *file, int level) {
+    File *own = (File *)file;
+    if (own->is_rollback) rollback_unlocked(&own->locks, level);
+    return ON(file, unlock, level);
+}
+
+static int shim_shm_lock(sqlite3_file *file, int slot, int count, int flags) {
+    Locks *locks = &((File *)file)->locks;
+    int counts = slot <= SLOT_CHECKPOINT && flags & SHM_EXCLUSIVE;
+    if (counts && flags & SHM_UNLOCK) wal_unlocked(locks, slot);
+    int result = ON(file, shm_lock, slot, count, flags);
+    if (counts && flags & SHM_LOCK && (result == SQLITE_OK || (result & 0xff) == SQLITE_BUSY)) {
+        wal_locked(locks, slot, result != SQLITE_OK);
+    }
+    return result;
+}
+
+#define METHODS(number)                                                                                        \
+    {number,         shim_close,     shim_read,    shim_write,       shim_truncate,            shim_sync,         \
+     shim_file_size, shim_lock,      shim_unlock,  shim_check_reserved_lock, shim_file_control, shim_sector_size,  \
+     shim_device_characteristics,    shim_shm_map, shim_shm_lock,    shim_shm_barrier,         shim_shm_unmap,    \
+     shim_fetch,     shim_unfetch}
+
+/* SQLite asks for no method beyond the version that a file has. */
+static const sqlite3_io_methods methods[] = {METHODS(1), METHODS(2), METHODS(3)};
+
+static int64_t hash(const char *name) {
+    uint64_t found = UINT64_C(14695981039346656037);
+    while (*name) found = (found ^ (unsigned char)*name++) * UINT64_C(1099511628211);
+    return (int64_t)(found >> 16);
+}
+
+static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out) {
+    File *own = (File *)file;
+    int is_database = flags & OPEN_MAIN_DB, is_journal = flags & OPEN_MAIN_JOURNAL;
+    (void)vfs;
+    if (!name || !(is_database || is_journal || flags & OPEN_WAL)) {
+        return lower_vfs->open(lower_vfs, name, file, flags, out);
+    }
+    memset(own, 0, sizeof *own);
+    own->lower = (sqlite3_file *)((char *)file + ALIGNED(sizeof *own));
+    int result = lower_vfs->open(lower_vfs, name, own->lower, flags, out);
+    if (!own->lower->methods) return result;
+    int version = own->lower->methods->version;
+    own->own.methods = &methods[version > 3 ? 2 : version - 1];
+    own->syncing = is_database ? WHERE_SYNCING_DATABASE : is_journal ? WHERE_SYNCING_JOURNAL : WHERE_SYNCING_WAL;
+    own->is_rollback = is_database != 0;
+    own->locks.file = is_database ? hash(name) : 0;
+    return result;
+}
+
+static int shim_delete(sqlite3_vfs *vfs, const char *name, int sync_folder) {
+    Stretch stretch = stretch_begin(clock_ns(), &syncs, 16);
+    (void)vfs;
+    int result = lower_vfs->delete(lower_vfs, name, sync_folder);
+    if (sync_folder) {
+        synced(stretch, WHERE_SYNCING_JOURNAL);
+    } else {
+        timed(WHERE_WRITING, stretch.begin);
+    }
+    return result;
+}
+
+static int shim_sleep(sqlite3_vfs *vfs, int us) {
+    int64_t begin = clock_ns();
+    (void)vfs;
+    int result = lower_vfs->sleep(lower_vfs, us);
+    record_part(WHERE_SLEEPING, begin, clock_ns());
+    return result;
+}
+
+int shim_register(const Routine *table) {
+    sqlite3_vfs *(*find)(const char *) = (sqlite3_vfs * (*)(const char *)) table[141];
+    int (*enter)(sqlite3_vfs *, int) = (int (*)(sqlite3_vfs *, int))table[142];
+    lower_vfs = find(NULL);
+    if (!lower_vfs) return 0;
+    size_t known = offsetof(sqlite3_vfs, others) + sizeof(Routine) * (lower_vfs->version > 2 ? 6 : lower_vfs->version > 1 ? 3 : 2);
+    memset(&shim, 0, sizeof shim);
+    memcpy(&shim, lower_vfs, known);
+    if (shim.version > 3) shim.version = 3;
+    shim.next = NULL;
+    shim.name = "sqlstress-where";
+    shim.file_bytes = (int)ALIGNED(sizeof(File)) + lower_vfs->file_bytes;
+    shim.open = shim_open;
+    shim.delete = shim_delete;
+    shim.sleep = shim_sleep;
+    return enter(&shim, 1) == SQLITE_OK;
+}

@@ -1,0 +1,70 @@
+"""How a process begins to say where its time goes, before it opens a database, and ends it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.targets.sqlite.drivers import Connection, load_driver
+from sqlstress.targets.sqlite.native.reach import Handle, NotToBeHad, extension, reached
+from sqlstress.targets.sqlite.where.area import CLOSES, OPENS, ROOM, Area
+
+
+class Watch:
+    """This process's own account. There is one in a process, at most."""
+
+    def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
+        """Connections opened from now on are watched; `words` are those of so many processes.
+
+        Raises EnvironmentFailure where none can be.
+        """
+        area = Area(words, process, processes)
+        try:
+            handle = _handle(driver)
+            native: Any = extension()
+        except NotToBeHad as error:
+            raise EnvironmentFailure(f"it can't be told where the time goes: {error}") from error
+        self._area, self._native = area, native
+        area.words[ROOM] = area.room
+        problem = native.where_begin(
+            handle.functions, ctypes.addressof(ctypes.c_int64.from_buffer(area.words))
+        )
+        if problem:
+            raise EnvironmentFailure(f"it can't be told where the time goes: {problem}")
+
+    def window(self, opens_ns: int, closes_ns: int) -> None:
+        """Say which time counts."""
+        self._area.words[OPENS] = opens_ns
+        self._area.words[CLOSES] = closes_ns
+
+    def gave_up(self) -> None:
+        """Say that an operation was given up: it waits for no lock any more."""
+        self._native.where_gave_up()
+
+    def end(self) -> None:
+        """Say that all is done. What is still under way counts until the window closes."""
+        self._native.where_end()
+
+
+def why_not(driver: str) -> str | None:
+    """Return why it can't be told here where the time goes; None when it can."""
+    try:
+        _handle(driver)
+    except NotToBeHad as error:
+        return str(error)
+    return None
+
+
+def _handle(driver: str) -> Handle:
+    """Return how a driver's SQLite is reached. Raises NotToBeHad."""
+    connections, (handle,) = reached(driver, lambda: [_memory(driver)])
+    for connection in connections:
+        connection.close()
+    return handle
+
+
+def _memory(driver: str) -> Connection:
+    from pathlib import Path
+
+    return load_driver(driver).connect(Path(":memory:"), 0, None)

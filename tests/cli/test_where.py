@@ -1,0 +1,142 @@
+"""Small real measurements that tell where their time goes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from sqlstress.report import Run, from_json
+from sqlstress.report.where import CHECKPOINT, FREE, HELD, PROCESSOR, SYNC, Where
+from sqlstress.statistics.histogram import bucket_floor
+from sqlstress.statistics.units import NS_PER_S
+from sqlstress.targets.sqlite.native.reach import extension
+from sqlstress.targets.sqlite.where.watch import why_not
+from tests.cli.conftest import Cli
+from tests.rows import thorough
+
+BRIEF = ("kv", "--where", "--repeat", "1", "--key-space", "2000", "-o", "report.json")
+SHORT = (*BRIEF, "--duration", "400ms", "--warmup", "100ms")
+ATTEMPTS = 4
+"""A busy machine may let a process begin late, or say late that it has ended: then it is another time."""
+
+built = pytest.mark.skipif(why_not("sqlite3") is not None, reason=f"{why_not('sqlite3')}")
+
+
+def measured(cli: Cli, place: Path, *options: str, how: tuple[str, ...] = SHORT) -> Run:
+    """Return the only run of a short measurement."""
+    said = cli(*how, *options)
+    (run,) = from_json((place / "report.json").read_text(encoding="utf-8")).runs
+    assert (said.code, said.err, run.verdict.status) == (0, "", "ok")
+    return run
+
+
+def told(run: Run) -> Where:
+    (trial,) = run.trials
+    assert trial.where
+    return trial.where
+
+
+@built
+@pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--synchronous", "off"),
+        thorough(("--journal-mode", "delete", "--synchronous", "off")),
+        thorough(("--busy", "fair", "--synchronous", "off")),
+        thorough(("--buckets", "4", "--synchronous", "off")),
+        thorough(("--batch", "8", "--update-ratio", "20%", "--synchronous", "off")),
+        thorough(("--read-ratio", "1",)),
+    ],
+)  # fmt: skip
+def test_the_parts_add_up_to_the_time_that_was_measured(
+    cli: Cli, tmp_path: Path, driver: str, options: tuple[str, ...]
+) -> None:
+    case = ("-c", "2", "--ops", "8000", "--driver", driver, *options)
+    ratios = (ratio(measured(cli, tmp_path, *case, how=BRIEF)) for _ in range(ATTEMPTS))
+    assert any(one == pytest.approx(1, rel=0.03) for one in ratios)
+
+
+def ratio(run: Run) -> float:
+    """Return the time that the loop measured, which knows nothing of the shim, over the sum of the parts."""
+    where, (trial,) = told(run), run.trials
+    assert sum(where.parts.values()) == where.time_ns
+    operations = sum(
+        count * (bucket_floor(index) + bucket_floor(index + 1)) / 2
+        for latency in trial.latency.values()
+        for index, count in latency.buckets
+    )
+    harness = sum(one.harness_share * one.seconds * NS_PER_S for one in trial.workers)
+    return (operations + harness) / where.time_ns
+
+
+@built
+@pytest.mark.thorough
+def test_a_checkpointer_takes_the_checkpoints_and_normal_and_batches_the_syncs_of_the_workers(
+    cli: Cli, tmp_path: Path
+) -> None:
+    own = ("-c", "1", "--read-ratio", "0", "--synchronous", "normal")
+    usual = told(measured(cli, tmp_path, *own, "--wal-autocheckpoint", "50"))
+    normal = measured(cli, tmp_path, *own, "--checkpointer", "passive")
+    relieved = told(normal)
+    assert usual.parts[CHECKPOINT] > 0 == relieved.parts[CHECKPOINT]
+    full = measured(cli, tmp_path, "-c", "1", "--read-ratio", "0", "--synchronous", "full")
+    batches = measured(
+        cli, tmp_path, "-c", "1", "--read-ratio", "0", "--synchronous", "full", "--batch", "20"
+    )
+    assert syncing_a_row(full) > 4 * syncing_a_row(normal)
+    assert syncing_a_row(full) > 4 * syncing_a_row(batches)
+
+
+def syncing_a_row(run: Run) -> float:
+    """Return the time that went into syncs for each row, in ns."""
+    return told(run).parts[SYNC] / run.trials[0].rows
+
+
+@built
+def test_who_waits_alone_waits_for_nobody(cli: Cli, tmp_path: Path) -> None:
+    where = told(measured(cli, tmp_path, "-c", "1", "--synchronous", "off"))
+    assert (where.parts[HELD], where.parts[FREE], where.pending_ns) == (0, 0, 0)
+    assert (PROCESSOR in where.parts) is (sys.platform == "linux")
+
+
+@built
+def test_it_is_shown_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
+    said = cli(*SHORT, "-c", "2", "--synchronous", "off")
+    assert "Where the time of an operation goes, in per cent" in said.out
+    assert "lock held: waiting for a lock that another process held" in " ".join(said.out.split())
+
+
+def test_without_being_asked_nothing_is_told(cli: Cli, tmp_path: Path) -> None:
+    run = measured_without(cli, tmp_path)
+    assert (run.case.spec.where, run.trials[0].where) == (False, None)
+
+
+def measured_without(cli: Cli, place: Path) -> Run:
+    cli(*(word for word in SHORT if word != "--where"), "-c", "1", "--synchronous", "off")
+    (run,) = from_json((place / "report.json").read_text(encoding="utf-8")).runs
+    return run
+
+
+def test_of_a_store_that_does_nothing_it_can_not_be_told(cli: Cli, tmp_path: Path) -> None:
+    said = cli(*SHORT, "--driver", "dry")
+    assert (said.code, said.err) == (
+        2,
+        "Error: --where can't be had: the dry driver stores nothing. Leave it out.\n",
+    )
+
+
+def test_without_the_extension_it_can_not_be_had(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sqlstress.targets.sqlite.native._native", None)
+    extension.cache_clear()
+    try:
+        said = cli(*SHORT, "-c", "1")
+    finally:
+        extension.cache_clear()
+    assert said.code == 2
+    assert said.err.startswith("Error: --where can't be had: the C extension was not built (")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,150 @@
+"""Tests of what is said of where the time went, and when a remedy is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.display.plot import Plot
+from sqlstress.experiments.kv.shown.where import shares
+from sqlstress.experiments.kv.shown.where_plots import plots
+from sqlstress.render.text import report_text
+from sqlstress.report.where import CHECKPOINT, COMMIT, FREE, OWN, PARTS, PROCESSOR, SYNC, Held, Slowest, Where
+from tests.analysis.hand_made import findings, group, run
+from tests.example_report import assert_golden
+from tests.where_report import ALONE, MS, SLOWEST, TOGETHER, told, where_report
+
+CODE = "where-slowest"
+
+
+def changed(**parts: int) -> Where:
+    """Return three processes' account: of their slowest operations' time so many thousandths went where."""
+    own = {name: ns * MS for name, ns in parts.items()}
+    return replace(TOGETHER, slowest=replace(SLOWEST, parts=own, behind={}))
+
+
+def test_the_text_is_the_golden_file() -> None:
+    assert_golden("where.txt", report_text(where_report()))
+
+
+def test_the_holder_is_named_with_what_it_did_and_what_takes_the_waits_away() -> None:
+    said = findings(told(TOGETHER))[CODE]
+    assert said.startswith(
+        "Of the time of the slowest 1% of the operations that took a lock, at 3 processes on 1 file (40, "
+        "from 12 ms on): 50% behind checkpoints of process 3, 22% asleep while the lock was free, 10% in "
+        "syncs of their own"
+    )
+    assert "--busy fair takes the sleep away." in said
+
+
+def test_a_process_of_one_pass_is_not_that_of_another() -> None:
+    assert "50% behind checkpoints of others" in findings(told(TOGETHER, TOGETHER))[CODE]
+
+
+def test_a_process_beside_the_workers_is_called_what_it_is() -> None:
+    said = findings(told(TOGETHER, processes=2, checkpointer="restart"))[CODE]
+    assert "50% behind checkpoints of the checkpointer" in said
+
+
+@pytest.mark.parametrize(
+    ("account", "settings", "remedy"),
+    [
+        (changed(**{FREE: 200, OWN: 800}), {}, "--busy fair"),
+        (changed(**{CHECKPOINT: 200, OWN: 800}), {}, "--checkpointer passive"),
+        (changed(**{SYNC: 200, OWN: 800}), {}, "--synchronous normal"),
+        (changed(**{SYNC: 200, OWN: 800}), {"synchronous": "normal"}, "(--batch)"),
+    ],
+)
+def test_a_remedy_is_named_where_each_pass_supports_it(
+    account: Where, settings: dict[str, Any], remedy: str
+) -> None:
+    calm = changed(**{OWN: 1000})
+    assert remedy in findings(told(account, account, **settings))[CODE]
+    assert remedy not in findings(told(account, calm, **settings))[CODE]
+
+
+@pytest.mark.parametrize(
+    ("part", "settings", "remedy"),
+    [
+        (FREE, {"busy": "fair"}, "--busy fair"),
+        (CHECKPOINT, {"journal_mode": "delete"}, "--checkpointer"),
+        (SYNC, {"synchronous": "normal"}, "--synchronous"),
+        (SYNC, {"journal_mode": "delete"}, "--synchronous"),
+    ],
+)
+def test_what_is_done_already_or_is_no_remedy_there_is_not_named(
+    part: str, settings: dict[str, Any], remedy: str
+) -> None:
+    assert remedy not in findings(told(changed(**{part: 900, OWN: 100}), **settings))[CODE]
+
+
+def test_shares_are_those_of_all_passes_and_of_what_all_can_tell() -> None:
+    untold = replace(ALONE, parts={name: ns for name, ns in ALONE.parts.items() if name != PROCESSOR})
+    found = shares(told(ALONE, untold))
+    assert found[SYNC] == pytest.approx(0.7)
+    assert PROCESSOR not in found
+    text = report_text(replace(where_report(), runs=(told(untold),)))
+    assert "How long processes wait for a processor can't be told here" in " ".join(text.split())
+
+
+def test_what_contradicts_itself_is_said_not_to_be_told() -> None:
+    silent = told(ALONE)
+    silent = replace(silent, trials=tuple(replace(one, where=None) for one in silent.trials))
+    text = report_text(replace(where_report(), runs=(silent,)))
+    assert "could not be told" in text
+    assert "Where the time" not in report_text(replace(where_report(), runs=(run(1, 1),)))
+
+
+def drawn(*accounts: Where) -> list[Plot]:
+    return list(plots(group(told(*accounts))))
+
+
+def test_a_bar_for_each_case_and_a_picture_of_the_slowest_operation() -> None:
+    split, moment = drawn(TOGETHER, TOGETHER)
+    bars = split.views[0].data
+    assert [bar["name"] for bar in bars][:2] == ["lock held", "asleep, free"]
+    assert sum(bar["x"][0] for bar in bars) == pytest.approx(100)
+    (view,) = moment.views
+    assert view.label == "3 processes on 1 file: 90 ms"
+    lines = {trace["name"]: (trace["x"], trace["y"]) for trace in view.data}
+    assert lines["waits for the lock"] == ([0.0, 80.0, None], ["process 2", "process 2", None])
+    assert lines["checkpoints"] == ([20.0, 80.0, None], ["process 3", "process 3", None])
+    assert view.data[0]["y"][0] == "process 2"  # whose operation it was stands first
+
+
+def test_without_an_account_nothing_is_drawn() -> None:
+    assert list(plots(group(run(1, 1)))) == []
+
+
+amounts = st.integers(0, 10**12)
+holders = st.builds(Held, st.integers(0, 99), st.just(COMMIT), amounts)
+accounts = st.builds(
+    Where,
+    time_ns=amounts,
+    parts=st.dictionaries(st.sampled_from(PARTS), amounts),
+    told=st.floats(0, 1),
+    slowest=st.none()
+    | st.builds(
+        Slowest,
+        operations=st.integers(1, 10**6),
+        of=st.integers(1, 10**8),
+        fastest_ns=amounts,
+        total_ns=amounts,
+        parts=st.dictionaries(st.sampled_from((FREE, CHECKPOINT, SYNC, OWN, "new")), amounts),
+        behind=st.dictionaries(st.sampled_from((COMMIT, SYNC, "new")), amounts),
+        held_by=st.lists(holders, max_size=3).map(tuple),
+    ),
+    moment=st.none() | st.just(TOGETHER.moment),
+)  # fmt: skip
+
+
+@given(st.lists(accounts, min_size=1, max_size=3), st.sampled_from(["", "passive"]))
+def test_whatever_was_told_is_shown(found: list[Where], checkpointer: str) -> None:
+    own = told(*found, checkpointer=checkpointer)
+    assert report_text(replace(where_report(), runs=(own,)))
+    for plot in plots(group(own)):
+        assert all(value >= 0 for trace in plot.views[0].data for value in trace["x"] if value is not None)

@@ -1,0 +1,120 @@
+"""Processes that hold, wait, sync and checkpoint for known times, each with an account of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from sqlstress.system.processes import start
+from sqlstress.targets.sqlite.drivers import Connection, load_driver
+from sqlstress.targets.sqlite.where.watch import Watch
+
+Stamps = dict[str, int]
+Act = Callable[[Connection, Any], Stamps]
+LONG_NS = 60_000_000_000
+PATIENCE_S = 60.0
+
+
+@contextmanager
+def acting(
+    act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float = 0.0
+) -> Iterator[Any]:
+    """Start a process, and yield our end of its pipe: what it does is told to it, and it tells its stamps."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    own = context.Process(
+        target=_main, args=(theirs, act, words, process, driver, path, slow_sync_s), daemon=True
+    )
+    start(own)
+    theirs.close()
+    try:
+        yield ours
+    finally:
+        own.kill()
+        own.join()
+
+
+def heard(pipe: Any) -> Any:
+    """Return what a process says next."""
+    assert pipe.poll(PATIENCE_S)
+    return pipe.recv()
+
+
+def _main(pipe: Any, act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float) -> None:
+    slow = SlowSyncs(slow_sync_s) if slow_sync_s else None
+    watch = Watch(driver, words, process, 2)
+    now = time.perf_counter_ns()
+    watch.window(now, now + LONG_NS)
+    connection = load_driver(driver).connect(path, 60_000, None)
+    SlowFile.took_ns = 0
+    stamps = act(connection, pipe)
+    watch.end()
+    connection.close()
+    pipe.send(stamps)
+    del slow
+
+
+class SlowSyncs(apsw.VFS):
+    """The default VFS, each of whose syncs takes longer: below the one that tells where the time goes."""
+
+    def __init__(self, more_s: float) -> None:
+        self.more_s, self.below = more_s, apsw.vfs_names()[0]
+        super().__init__("slow", self.below, makedefault=True)
+
+    def xOpen(self, name: Any, flags: list[int]) -> Any:
+        return SlowFile(self.below, self.more_s, name, flags)
+
+
+class SlowFile(apsw.VFSFile):
+    took_ns = 0
+    """All syncs together."""
+
+    def __init__(self, below: str, more_s: float, name: Any, flags: list[int]) -> None:
+        self._more_s = more_s
+        super().__init__(below, name, flags)
+
+    def xSync(self, flags: int) -> None:
+        begun = time.perf_counter_ns()
+        time.sleep(self._more_s)
+        super().xSync(flags)
+        SlowFile.took_ns += time.perf_counter_ns() - begun
+
+
+def holds(connection: Connection, pipe: Any) -> Stamps:
+    """Take the write lock, hold it until told to go on, and say from when until when."""
+    connection.rows("BEGIN IMMEDIATE")
+    held = time.perf_counter_ns()
+    pipe.send("held")
+    connection.rows("INSERT INTO t VALUES (1)")
+    time.sleep(heard(pipe))
+    freed = time.perf_counter_ns()
+    connection.rows("COMMIT")
+    return {"held": held, "freed": freed, "ended": time.perf_counter_ns(), "synced_ns": SlowFile.took_ns}
+
+
+def checkpoints(connection: Connection, pipe: Any) -> Stamps:
+    """Write, and then make a checkpoint that lets nobody else write."""
+    connection.rows("INSERT INTO t VALUES (1)")
+    pipe.send("held")
+    heard(pipe)
+    begun = time.perf_counter_ns()
+    connection.rows("PRAGMA wal_checkpoint(RESTART)")
+    return {"begun": begun, "ended": time.perf_counter_ns()}
+
+
+def waits(connection: Connection, pipe: Any) -> Stamps:
+    """Ask for the write lock when told to, and say how long it took."""
+    connection.rows("SELECT count(*) FROM t")
+    pipe.send("ready")
+    heard(pipe)
+    asked = time.perf_counter_ns()
+    connection.rows("BEGIN IMMEDIATE")
+    had = time.perf_counter_ns()
+    connection.rows("ROLLBACK")
+    return {"asked": asked, "had": had}

@@ -1,0 +1,112 @@
+"""What was done to the lock on purpose, and for how long, is what is found."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlstress.report.where import CHECKPOINT, COMMIT, SYNC
+from sqlstress.system.sharing import shared_array
+from sqlstress.targets.sqlite.drivers import load_driver
+from sqlstress.targets.sqlite.where.area import Area, areas, size
+from sqlstress.targets.sqlite.where.holds import Blocked, Seen, Wait
+from sqlstress.targets.sqlite.where.watch import why_not
+from tests.rows import thorough
+from tests.targets.where.actors import acting, checkpoints, heard, holds, waits
+
+WAITER, HOLDER = 1, 2
+HOLD_S = 0.444
+NEAR = 0.03
+
+pytestmark = pytest.mark.skipif(why_not("sqlite3") is not None, reason=f"{why_not('sqlite3')}")
+
+
+@pytest.fixture
+def words() -> Any:
+    return shared_array("q", size(2))
+
+
+def created(path: Path, journal: str) -> Path:
+    connection = load_driver("sqlite3").connect(path, 1000, None)
+    connection.rows(f"PRAGMA journal_mode={journal}")
+    connection.rows("CREATE TABLE t (a)")
+    connection.close()
+    return path
+
+
+def total(blocked: list[Blocked], what: str, process: int = HOLDER) -> int:
+    return sum(one.end - one.begin for one in blocked if (one.process, one.what) == (process, what))
+
+
+def waited(seen: Seen) -> Wait:
+    """Return the one wait of the waiter."""
+    (wait,) = (one for one in seen.waits if one.span.process == WAITER)
+    return wait
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
+@pytest.mark.parametrize("journal", ["wal", thorough("delete"), thorough("truncate")])
+def test_a_lock_held_for_a_known_time_is_found_within_3_percent(
+    words: Any, tmp_path: Path, driver: str, journal: str
+) -> None:
+    path = created(tmp_path / "a.db", journal)
+    with (
+        acting(waits, words, WAITER, driver, path) as waiter,
+        acting(holds, words, HOLDER, driver, path) as holder,
+    ):
+        assert (heard(waiter), heard(holder)) == ("ready", "held")
+        waiter.send("go")
+        time.sleep(0.01)
+        holder.send(HOLD_S)
+        of_holder, of_waiter = heard(holder), heard(waiter)
+    seen = Seen(areas(words, 2))
+    wait = waited(seen)
+    blocked = list(seen.blocked(wait))
+    truth = of_holder["ended"] - of_waiter["asked"]
+    commit = of_holder["ended"] - of_holder["freed"]
+    assert wait.span.end - wait.span.begin == pytest.approx(of_waiter["had"] - of_waiter["asked"], rel=NEAR)
+    found = sum(one.end - one.begin for one in blocked)
+    assert truth - commit - NEAR * truth <= found <= truth * (1 + NEAR)
+    # Until it was freed nothing but a transaction under way can have kept it.
+    assert total(blocked, COMMIT) >= (of_holder["freed"] - of_waiter["asked"]) * (1 - NEAR)
+    assert {one.process for one in blocked} == {HOLDER}
+    assert not seen.contradiction()
+
+
+@pytest.mark.parametrize("journal", ["wal", thorough("truncate")])
+def test_a_slow_sync_of_the_holder_is_what_is_waited_for(words: Any, tmp_path: Path, journal: str) -> None:
+    path = created(tmp_path / "a.db", journal)
+    with (
+        acting(waits, words, WAITER, "sqlite3", path) as waiter,
+        acting(holds, words, HOLDER, "apsw", path, slow_sync_s=0.2) as holder,
+    ):
+        assert (heard(waiter), heard(holder)) == ("ready", "held")
+        holder.send(0.0)
+        waiter.send("go")
+        truth = heard(holder)["synced_ns"]
+        heard(waiter)
+    seen = Seen(areas(words, 2))
+    blocked = list(seen.blocked(waited(seen)))
+    assert total(blocked, SYNC) >= 0.8 * sum(one.end - one.begin for one in blocked)
+    assert Area(words, HOLDER, 2).syncing_ns == pytest.approx(truth, rel=NEAR)
+
+
+def test_a_checkpoint_is_told_with_the_process_that_made_it(words: Any, tmp_path: Path) -> None:
+    path = created(tmp_path / "a.db", "wal")
+    with (
+        acting(waits, words, WAITER, "sqlite3", path) as waiter,
+        acting(checkpoints, words, HOLDER, "apsw", path, slow_sync_s=0.15) as holder,
+    ):
+        assert (heard(waiter), heard(holder)) == ("ready", "held")
+        holder.send("go")
+        time.sleep(0.05)  # its first sync lasts longer
+        waiter.send("go")
+        of_holder, of_waiter = heard(holder), heard(waiter)
+    seen = Seen(areas(words, 2))
+    blocked = list(seen.blocked(waited(seen)))
+    truth = of_holder["ended"] - of_waiter["asked"]
+    assert total(blocked, CHECKPOINT) == pytest.approx(truth, rel=NEAR)
+    assert {one.what for one in blocked} == {CHECKPOINT}
