@@ -163,7 +163,7 @@ def measure(
 ) -> Report:
     """Measure an experiment, or a plan, and return its report.
 
-    `what` is an experiment's name (kv, methods, keys, cycles, crash), or the path of a TOML plan. `options`
+    `what` is an experiment's name (kv, sql, methods, keys, cycles, crash), or the path of a plan. `options`
     are those of the command line, with underscores for dashes: `measure(concurrency="1-8", buckets=[1, 20],
     duration="500ms")`. The databases go into a fresh folder below `directory`, and are removed unless `keep`.
     `save` names a JSON file, written after every case; where that can't be, it warns. `progress` is called
