@@ -212,8 +212,8 @@ def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
     outcome="exit code 4; its case says so, the others' figures are kept and verified, the next case runs",
 )
 def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp_path: Path) -> None:
-    # Fair, since SQLite's own handler may starve a worker for the whole window.
-    with Held(tmp_path, "measuring", *ARGUMENTS, "--busy", "fair") as command:
+    # Fair, since SQLite's own handler may starve a worker for the whole window, as a slow disk may.
+    with Held(tmp_path, "measuring", *ARGUMENTS, "--busy", "fair", "--synchronous", "off") as command:
         command.workers()[1].kill()
         code, output, errors = command.finish()
     report = saved_report(tmp_path)

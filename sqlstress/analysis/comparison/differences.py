@@ -47,8 +47,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     work = [face_of(part.case).does or part.case.workload for part in parts]
     yield _barrier("work", "the work", work, letters)
     yield _barrier("load", "the load", _load(parts), letters)
-    loops = [face_of(part.case).loop_of(part.case) for part in parts]
-    yield _barrier("loop", "what drove the load, the native loop or Python's,", loops, letters)
+    yield _barrier("loop", "what drove the load, the native loop or Python's,", _loop(parts), letters)
     for name, (clause, figure) in may_be_unknown(parts[0].case).items():
         yield _barrier(name, clause, _told_if_unknown(parts, figure), letters)
     yield _barrier("durability", "what a commit waits for", [_durability(part) for part in parts], letters)
@@ -70,6 +69,13 @@ def _load(parts: Parts) -> list[str]:
     if any(part.case.workload != first.workload for part in parts):
         return [""] * len(parts)
     return face_of(first).show().loads([part.case for part in parts])
+
+
+def _loop(parts: Parts) -> list[str]:
+    """Return what drove the loads of parts that do the same work."""
+    if any(part.case.workload != parts[0].case.workload for part in parts):
+        return [""] * len(parts)
+    return [face_of(part.case).loop_of(part.case) for part in parts]
 
 
 def _told_if_unknown(parts: Parts, figure: Callable[[Case], int | None]) -> Values:
