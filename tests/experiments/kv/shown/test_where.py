@@ -147,4 +147,4 @@ def test_whatever_was_told_is_shown(found: list[Where], checkpointer: str) -> No
     own = told(*found, checkpointer=checkpointer)
     assert report_text(replace(where_report(), runs=(own,)))
     for plot in plots(group(own)):
-        assert all(0 <= value for trace in plot.views[0].data for value in trace["x"] if value is not None)
+        assert all(value >= 0 for trace in plot.views[0].data for value in trace["x"] if value is not None)
