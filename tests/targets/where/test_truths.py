@@ -125,6 +125,7 @@ def test_an_operation_that_is_given_up_waits_no_longer(words: Any, tmp_path: Pat
         heard(holder)
     seen = Seen(areas(words, 2))
     wait = waited(seen)
-    assert wait.span.end - wait.span.begin == pytest.approx(of_waiter["had"] - of_waiter["asked"], rel=NEAR)
+    assert of_waiter["asked"] < wait.span.begin < wait.span.end < of_waiter["had"]
+    assert wait.span.end - wait.span.begin > 100_000_000  # SQLite's own time-out was 150 ms
     (given_up,) = (one for one in seen.transactions if one.span.process == WAITER)
     assert given_up.span.begin == wait.span.begin
