@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import apsw
 
 from sqlstress.system.processes import start
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
+from sqlstress.targets.sqlite.native.reach import extension
 from sqlstress.targets.sqlite.where.watch import Watch
 
 Stamps = dict[str, int]
@@ -106,6 +108,22 @@ def checkpoints(connection: Connection, pipe: Any) -> Stamps:
     begun = time.perf_counter_ns()
     connection.rows("PRAGMA wal_checkpoint(RESTART)")
     return {"begun": begun, "ended": time.perf_counter_ns()}
+
+
+def gives_up(connection: Connection, pipe: Any) -> Stamps:
+    """Ask for the write lock in vain, as a worker whose operation is given up, and do something else."""
+    connection.rows("PRAGMA busy_timeout=150")
+    connection.rows("SELECT count(*) FROM t")
+    pipe.send("ready")
+    heard(pipe)
+    asked = time.perf_counter_ns()
+    with suppress(sqlite3.OperationalError):
+        connection.rows("BEGIN IMMEDIATE")
+    extension().where_gave_up()
+    gave_up = time.perf_counter_ns()
+    time.sleep(0.2)
+    connection.rows("SELECT count(*) FROM t")
+    return {"asked": asked, "had": gave_up}
 
 
 def waits(connection: Connection, pipe: Any) -> Stamps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sqlstress.report.results import WorkerResult
@@ -88,6 +88,19 @@ def test_a_hold_is_a_checkpoint_with_its_syncs_then_a_sync_and_a_commit_otherwis
     ]
 
 
+def test_who_begins_to_wait_in_a_checkpoints_sync_waits_for_the_checkpoint() -> None:
+    holder = [(area.HOLD_WRITE, 0, 300), (area.CHECKPOINT, 0, 310), (area.SYNC, 100, 200)]
+    found = seen(words_of([[(area.WAIT_WRITE, 150, 400)], holder], 0, CLOSES), 2)
+    assert [(b.what, b.begin, b.end) for wait in found.waits for b in found.blocked(wait)] == [
+        (CHECKPOINT, 150, 300)
+    ]
+
+
+def test_nobody_waits_for_himself() -> None:
+    own = [(area.HOLD_READ, 0, 200), (area.WAIT_ALONE, 10, 100)]
+    assert held_share(seen(words_of([own, []], 0, CLOSES), 2), 1) == 0
+
+
 def test_of_a_ring_that_ran_over_only_the_end_counts() -> None:
     words = words_of([[], []], 0, 10**9)
     one, other = area.areas(words, 2)
@@ -104,6 +117,7 @@ def test_of_a_ring_that_ran_over_only_the_end_counts() -> None:
     st.integers(0, 40_000), st.integers(0, 40_000), st.integers(0, 40_000), st.integers(0, 9_000),
     st.integers(-1, 120_000), st.floats(0, 1), st.integers(0, 30_000),
 )  # fmt: skip
+@example(waiting=0, syncing=0, writing=0, statements=100, processor=120_000, share=0.5, harness=100)
 def test_the_parts_add_up_to_the_window_and_none_is_below_nothing(
     waiting: int, syncing: int, writing: int, statements: int, processor: int, share: float, harness: int
 ) -> None:

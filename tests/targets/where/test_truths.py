@@ -15,7 +15,7 @@ from sqlstress.targets.sqlite.where.area import Area, areas, size
 from sqlstress.targets.sqlite.where.holds import Blocked, Seen, Wait
 from sqlstress.targets.sqlite.where.watch import why_not
 from tests.rows import thorough
-from tests.targets.where.actors import acting, checkpoints, heard, holds, waits
+from tests.targets.where.actors import acting, checkpoints, gives_up, heard, holds, waits
 
 WAITER, HOLDER = 1, 2
 HOLD_S = 0.444
@@ -110,3 +110,22 @@ def test_a_checkpoint_is_told_with_the_process_that_made_it(words: Any, tmp_path
     truth = of_holder["ended"] - of_waiter["asked"]
     assert total(blocked, CHECKPOINT) == pytest.approx(truth, rel=NEAR)
     assert {one.what for one in blocked} == {CHECKPOINT}
+
+
+def test_an_operation_that_is_given_up_waits_no_longer(words: Any, tmp_path: Path) -> None:
+    path = created(tmp_path / "a.db", "wal")
+    with (
+        acting(gives_up, words, WAITER, "sqlite3", path) as waiter,
+        acting(holds, words, HOLDER, "sqlite3", path) as holder,
+    ):
+        assert (heard(waiter), heard(holder)) == ("ready", "held")
+        waiter.send("go")
+        of_waiter = heard(waiter)
+        holder.send(0.0)
+        heard(holder)
+    seen = Seen(areas(words, 2))
+    wait = waited(seen)
+    assert of_waiter["asked"] < wait.span.begin < wait.span.end < of_waiter["had"]
+    assert wait.span.end - wait.span.begin > 100_000_000  # SQLite's own time-out was 150 ms
+    (given_up,) = (one for one in seen.transactions if one.span.process == WAITER)
+    assert given_up.span.begin == wait.span.begin
