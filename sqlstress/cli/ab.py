@@ -131,7 +131,8 @@ def _opening(
     gate: Given, arms: tuple[Given, Given], cases: tuple[tuple[Case, ...], tuple[Case, ...]], directory: Path
 ) -> Opening[SliceBench]:
     from sqlstress.cli.measure import command_line
-    from sqlstress.studies.slices import OtherPythons, OwnPython, Python, check_loops
+    from sqlstress.studies.same_loop import check_loops
+    from sqlstress.studies.slices import OtherPythons, OwnPython, Python
 
     if "python-a" not in gate:
         check_loops((cases[0][0], cases[1][0]), arms)

@@ -91,7 +91,7 @@ def _method(group: Group) -> Iterator[str]:
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} passes"
     known = case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver)
-    if known and face_of(case).connects:
+    if known and face_of(case).show().sets:
         yield from _settings(group)
 
 
@@ -135,7 +135,7 @@ def _seed(group: Group) -> str:
 
 def _asked(case: Case) -> str:
     synchronous = case.settings.synchronous or "as the library has it"
-    if not face_of(case).connects:
+    if not face_of(case).show().sets:
         return "Durability unknown: no connection was seen."
     return (
         f"Durability unknown: asked for were a {case.settings.journal_mode} journal and synchronous "

@@ -58,6 +58,8 @@ class Shown:
     """What there is to say of a group, beside what is wrong or missing."""
     measures: ClassVar[Measures] = ((ROWS_PER_S, RATIO), (SPREAD,), (TIME,))
     """The figures that a comparison shows."""
+    sets: ClassVar[bool] = True
+    """Whether the workers' connections have the settings of the case."""
     why_failed: ClassVar[str] = "the database was locked for longer than --busy-timeout"
     """Why operations fail."""
     together: ClassVar[int] = 1

@@ -58,13 +58,11 @@ class Pool:
         trace: Any = None,
         starter: Starter = SPAWNING,
     ) -> None:
-        self.case = case
-        self._starter = starter
+        self.case, self._starter = case, starter
         self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
         self._words = memoryview(self.counters).cast("B").cast("q")
-        experiment = face_of(case)
+        experiment, own, where = face_of(case), plain(case), place.where
         limit = case.ops if experiment.windowed else None
-        own, where = plain(case), place.where
         self._jobs = [
             Job(experiment.worker, own, limit, where, number, salt, self.counters, shared, trace)
             for number in range(1, case.concurrency + 1)

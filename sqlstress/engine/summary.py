@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from sqlstress.engine.pool import Ended, clause
-from sqlstress.engine.protocols import DONE, OUTCOMES
+from sqlstress.engine.protocols import DONE, OUTCOMES, Outcome
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiment import face_of
 from sqlstress.report import Arrived, Latency, Trial, Verdict, WorkerResult
@@ -192,3 +192,11 @@ def trouble(workers: Sequence[WorkerResult]) -> str | None:
     others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
     kept = "; the others' figures are kept" if len(failed) < len(workers) else ""
     return f"worker {failed[0].worker} {clause(failed[0].error)}{others}{kept}"
+
+
+def outcomes(ended: Sequence[Ended]) -> list[Outcome]:
+    """Return what a verdict must know of each worker."""
+    return [
+        Outcome(one.worker, one.done is None, one.done.findings if one.done else None, one.over_ns)
+        for one in ended
+    ]

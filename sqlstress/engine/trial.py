@@ -16,9 +16,9 @@ from sqlstress.engine.folder import further
 from sqlstress.engine.guard import Guard, unread
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.pool import Ended, Pool, WorkerFailure
-from sqlstress.engine.protocols import Outcome, Work
+from sqlstress.engine.protocols import Work
 from sqlstress.engine.standstill import Standstill
-from sqlstress.engine.summary import summarise
+from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.engine.window import lateness_s, plan_window
 from sqlstress.environment.foreign import Watch
@@ -250,11 +250,3 @@ def _others(trial: Trial) -> float:
 def stall_s(case: Case) -> float:
     """Return how long no operation may end before the workers are taken for hung."""
     return 2 * max(case.settings.busy_timeout_ms / 1000, face_of(case).timeout_s(case)) + STALL_S
-
-
-def outcomes(ended: Sequence[Ended]) -> list[Outcome]:
-    """Return what a verdict must know of each worker."""
-    return [
-        Outcome(one.worker, one.done is None, one.done.findings if one.done else None, one.over_ns)
-        for one in ended
-    ]

@@ -15,9 +15,10 @@ from sqlstress.engine.folder import SLICE, RunFolder
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.session import Session
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
-from sqlstress.experiment import DEFAULT, face_of
+from sqlstress.experiment import DEFAULT
 from sqlstress.report import AbTest, Arm, Report, Run, Trial, from_json
 from sqlstress.report.case import Case
+from sqlstress.studies.same_loop import check_loops
 from sqlstress.system.interrupt import StopSignals
 
 SALTS = 16
@@ -224,19 +225,6 @@ class OtherPythons:
             created = datetime.now(UTC).isoformat(timespec="seconds")
             report = Report(created=created, command=self._command, environment=tasted[0].environment)
             yield SliceBench(report, observer, measure, lambda test: _learned(test, tasted), told)
-
-
-def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
-    """Raise UsageError where another loop drives the load of each arm, and nobody has asked for that.
-
-    `options` are those of each arm, by name.
-    """
-    a, b = (face_of(case).loop_of(case) for case in cases)
-    if a != b and not any("loop" in own for own in options):
-        raise UsageError(
-            f"the {a} loop would drive the load of A, and the {b} loop that of B, which says nothing of the "
-            f'rest: give --{"a" if a == "native" else "b"} "--loop python".'
-        )
 
 
 def _case(case: Case, tasted: Report) -> Case:

@@ -67,7 +67,6 @@ def named(case: Case) -> str:
 
 APP = own(
     name="app",
-    connects=False,
     spec=App,
     key="app",
     command="app",

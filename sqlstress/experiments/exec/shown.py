@@ -144,6 +144,7 @@ def _has(run: Run, kind: str) -> bool:
 class ExecShown(OwnShown):
     """How they are shown."""
 
+    sets = False
     why_failed = "the commands exited with another code than 0, or took longer than --timeout"
 
     topics = (scaling, ended, said, cut_short, partial_proofs, trust)

@@ -14,7 +14,7 @@ class DryNativeStore:
         nothing = {
             "stores": False,
             "connections": [],
-            "sql": (),
+            "statements": (),
             "fair": False,
             "mean_wait_ns": 0,
             "jitter": 1,

@@ -27,6 +27,7 @@ def waits(group: Group) -> Iterator[Finding]:
 class AppShown(OwnShown):
     """The figures of an application."""
 
+    sets = False
     why_failed = "they raised, as the report says"
     topics: ClassVar[tuple[Topic, ...]] = (raised, unwise, throughput, waits, partial_proofs, trust)
 

@@ -104,7 +104,7 @@ static void read_waiting(Waiting *waiting, PyObject *asked) {
 
 /* "connections" holds (address of the connection, of its library's functions) by bucket; none: a dry store. */
 static void read_connections(Store *store, PyObject *asked) {
-    PyObject *connections = field(asked, "connections"), *sql = field(asked, "sql");
+    PyObject *connections = field(asked, "connections"), *sql = field(asked, "statements");
     if (!connections || !sql) return;
     store->count = (int)PyList_Size(connections);
     if (store->count <= 0) return;

@@ -34,7 +34,7 @@ class SqliteNativeStore:
             "stores": True,
             "connections": [tuple(handle) for handle in handles],
             # In the order of Sql in loop.h.
-            "sql": (GET, PAIR, PUT, f"BEGIN {begin}", "COMMIT", "ROLLBACK", COUNT, SET_COUNT),
+            "statements": (GET, PAIR, PUT, f"BEGIN {begin}", "COMMIT", "ROLLBACK", COUNT, SET_COUNT),
             "fair": case.settings.busy == "fair",
             "mean_wait_ns": int(POLL_INTERVAL_S * case.concurrency * 1e9),
             "jitter": Random(f"{case.seed}:waiting:{client.worker}").getrandbits(_JITTER_BITS),
