@@ -14,7 +14,7 @@ from benchmarks.mutations.change import Words
 from benchmarks.mutations.sites import Site
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.protocols import Work
-from sqlstress.engine.trial import outcomes
+from sqlstress.engine.summary import outcomes
 from sqlstress.engine.victims import Victims
 from sqlstress.engine.window import plan_window
 from sqlstress.experiment import face_of

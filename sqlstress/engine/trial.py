@@ -212,10 +212,7 @@ class TrialRunner:
         trial = replace(trial, series=(*trial.series, *series), error=trial.error or problem)
         if others := watch.shares():
             trial = replace(
-                trial,
-                foreign_share=others.foreign,
-                stolen_share=others.stolen,
-                throttled=others.throttled,
+                trial, foreign_share=others.foreign, stolen_share=others.stolen, throttled=others.throttled
             )
         return trial, flaw_of(lateness_s(case, window, ended), standstill.seconds()), ended
 

@@ -12,8 +12,7 @@ from typing import Any
 from benchmarks.mutations.trial import Worked, work_on
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import Outcome
-from sqlstress.engine.summary import told_series
-from sqlstress.engine.trial import outcomes
+from sqlstress.engine.summary import outcomes, told_series
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.engine.trial import outcomes
+from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.keys import ids
 from sqlstress.experiments.keys import worker as source
 from sqlstress.experiments.keys.choices import picked_by, users_of

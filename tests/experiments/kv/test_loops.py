@@ -15,7 +15,7 @@ from sqlstress.plan import cases_of
 from sqlstress.render.text import report_text
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.case import Case
-from sqlstress.studies.slices import check_loops
+from sqlstress.studies.same_loop import check_loops
 from sqlstress.targets import sqlite
 from sqlstress.targets.sqlite.native import lacks
 from tests.example_report import example_report

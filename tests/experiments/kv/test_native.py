@@ -78,7 +78,7 @@ def drawn_in_c(source: Any, sizes: list[int]) -> Iterator[list[Drawn]]:
         **dict.fromkeys(("progress", "stop"), array("q", [0])),
         "largest_chunk": max(sizes),
         "connections": [],
-        "sql": (),
+        "statements": (),
     }
     width = source.case.spec.batch
     rows = {GET: 1, UPDATE: 1, PAIR: 2, REPLACE: width}

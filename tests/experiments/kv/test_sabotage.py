@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.mutations.trial import work_on
 from sqlstress.engine.pool import Pool
-from sqlstress.engine.trial import outcomes
+from sqlstress.engine.summary import outcomes
 from sqlstress.engine.values import Values
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings

@@ -12,7 +12,7 @@ import pytest
 
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import TIMEOUT, Outcome
-from sqlstress.engine.trial import outcomes
+from sqlstress.engine.summary import outcomes
 from sqlstress.engine.window import plan_window
 from sqlstress.experiments.methods.tables import PATH, SCHEMA
 from sqlstress.report import Verdict
