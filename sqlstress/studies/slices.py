@@ -30,8 +30,7 @@ TASTE = ("--duration=50ms", "--warmup=0", "--verify=none")
 PROGRAM = """
 import os, signal, sys, threading, time, _thread
 
-held = os.dup(0)
-nothing = os.open(os.devnull, os.O_RDONLY)
+held, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
 os.dup2(nothing, 0)
 os.close(nothing)
 

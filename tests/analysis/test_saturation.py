@@ -45,6 +45,7 @@ def test_a_closed_loop_and_a_window_in_which_nothing_was_due_say_nothing() -> No
     assert achieved(trials(1.0, due=0)) is None
 
 
+@pytest.mark.thorough
 def test_a_case_that_keeps_up_is_hardly_ever_called_saturated() -> None:
     draw = Random(1)
     wrong = 0

@@ -133,6 +133,7 @@ def test_what_cannot_be_searched_for_is_said_in_a_line(options: tuple[str, ...],
     assert found.lines[0].startswith(said)
 
 
+@pytest.mark.thorough
 def test_a_real_search_comes_to_an_end_and_leaves_no_file(cli: Cli, tmp_path: Path) -> None:
     options = ("--duration", "150ms", "--warmup", "50ms", "--key-space", "200", "-c", "2", "--max-time", "2s")
     said = cli(*OPTIONS, "--p99", "50ms", "--read-ratio", "0", "--synchronous", "off", *options)
