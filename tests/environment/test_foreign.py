@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -56,6 +57,19 @@ def test_a_neighbour_that_burns_a_processor_is_seen_and_as_ours_is_not() -> None
     # It may have to share its processor with other tests.
     assert foreign.foreign > 0.1 / (psutil.cpu_count() or 1)
     assert own.foreign < 1
+
+
+def test_looks_that_cost_much_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[object] = []
+
+    def costly(own: Iterable[psutil.Process]) -> Look | None:
+        taken.append(own)
+        time.sleep(0.03)
+        return look(own)
+
+    monkeypatch.setattr("sqlstress.environment.foreign.look", costly)
+    watched((os.getpid(),), 0.6)
+    assert 1 <= len(taken) <= 2
 
 
 def test_looks_outside_of_the_load_say_nothing() -> None:

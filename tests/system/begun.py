@@ -61,11 +61,11 @@ def end(how: str) -> None:
 
 
 def linger(pipe: Pipe) -> None:
-    """Survive Ctrl-C, and then wait for a minute."""
+    """Survive Ctrl-C, and then wait for longer than anybody does for it."""
     begin_child()
     signal.raise_signal(signal.SIGINT)
     pipe.send("alive")
-    time.sleep(60)
+    time.sleep(600)
 
 
 def complain(text: str) -> None:
@@ -92,4 +92,4 @@ def hold(modules: Sequence[str]) -> None:
         pids = [child.pid for child in psutil.Process().children(recursive=True)]
         sys.stdout.write(" ".join(map(str, pids)) + "\n")
         sys.stdout.flush()
-        time.sleep(60)
+        time.sleep(600)

@@ -204,6 +204,7 @@ def test_when_who_forks_is_killed_its_processes_end_and_others_can_be_started() 
             server_of(process.pid).kill()
             process.join(PATIENCE_S)
             assert process.exitcode == 255
+            assert ours.poll(PATIENCE_S)
             with pytest.raises(EOFError):  # it is gone indeed
                 ours.recv()
         assert gone([child])
