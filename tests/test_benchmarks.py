@@ -138,7 +138,7 @@ def test_a_loop_counts_what_falls_into_the_window_and_writes_new_values_of_eight
     for seed, *slices in zip((7, 8), first, second, strict=True):
         assert all(0 <= one.counted <= one.operations for one in slices)
         assert all(one.cpu_ns > 0 for one in slices)
-        assert last[seed] > 0
+        assert bool(last[seed]) == any(one.operations for one in slices)  # a writer can starve
     done = [*first, *second]
     counted, operations = (sum(getattr(one, name) for one in done) for name in ("counted", "operations"))
     assert 0.1 < counted / operations < 0.9, "half of the load is warm-up"
