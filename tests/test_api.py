@@ -93,6 +93,7 @@ def test_an_experiment_with_a_study_of_its_own_says_what_it_found(tmp_path: Path
     assert report.results["crash"].rounds == 2
 
 
+@pytest.mark.thorough
 def test_a_plan_is_measured(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(

@@ -153,6 +153,7 @@ def test_a_command_that_takes_too_long_has_failed_and_is_told(cli: Cli) -> None:
     assert "commands took longer than 0.1 s and were ended" in " ".join(said.out.split())
 
 
+@pytest.mark.thorough
 @posix
 def test_what_escapes_from_its_group_is_ended_after_the_trial(cli: Cli) -> None:
     code = (

@@ -126,6 +126,7 @@ def test_the_looks_lie_further_and_further_apart_up_to_the_most_pairs(most: int,
     assert [look.pairs for look in looks(most)] == pairs
 
 
+@pytest.mark.thorough
 @given(st.integers(10, MOST))
 def test_all_looks_together_err_no_more_often_than_one_and_each_can_decide_something(most: int) -> None:
     found = looks(most)

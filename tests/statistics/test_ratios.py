@@ -115,6 +115,7 @@ NOISES: dict[str, Noise] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NOISES)
 def test_of_equal_cases_any_difference_is_seen_as_rarely_as_promised(name: str) -> None:
     # At most 5 % of the families may hold a wrong word: 22 of 250 would be nearly three sigmas more.

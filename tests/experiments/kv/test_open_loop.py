@@ -93,6 +93,7 @@ def test_a_lock_that_is_held_for_half_a_second_meets_all_who_come_meanwhile(at_a
     assert (at_a_rate.longest_wait_ns or 0) > 400 * NS_PER_MS
 
 
+@pytest.mark.thorough
 def test_a_closed_loop_sees_the_same_once_for_each_process(tmp_path: Path) -> None:
     assert 1 <= slow(measured(CASE, tmp_path).latency["replace"]) <= MOST_SLOW
 
