@@ -202,7 +202,7 @@ SMOKE = {
     "memory": (*TINY, "--driver", "sqlite3", "--concurrency", "2"),
     "profile": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
     "where": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
-    "endurance": ("--duration", "1s", "--workers", "3", "--buckets", "5", "--keys", "20000"),
+    "endurance": ("--duration", "4s", "--workers", "3", "--buckets", "5", "--keys", "20000"),
 }
 
 
