@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 
-from sqlstress.display.plot import Plain, colour, line, name
+from sqlstress.analysis.wording import place
+from sqlstress.display.plot import Plain, Plot, View, axis, colour, line, name
 from sqlstress.report import Latency
+from sqlstress.report.case import Case
 from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_MS
 
+_NOTE = "How many operations took how long, eight steps for every doubling."
 _COARSER = 4
 """Bits by which a histogram is made coarser: to eight buckets for every power of two."""
 _BUCKETS = 0x7F80
 """Indices of finite floats lie below."""
 
 
-def distribution(kind: str, latency: Latency, number: int) -> Plain | None:
+def distributions(
+    title: str, cases: Iterable[tuple[Case, Iterable[tuple[str, Latency | None]]]]
+) -> Iterator[Plot]:
+    """Yield a plot with a view for each case, with an outline of each of its latencies; none of none."""
+    views = []
+    for case, named in cases:
+        data = [
+            outline
+            for number, (label, latency) in enumerate(named)
+            if latency and (outline := _outline(label, latency, number))
+        ]
+        if data:
+            axes = {
+                "xaxis": axis("ms", type="log"),
+                "yaxis": axis("% of operations", rangemode="tozero"),
+                "hovermode": "x",
+            }
+            views.append(View(place(case), data, axes))
+    if views:
+        yield Plot(title, _NOTE, tuple(views), len(views) - 1)
+
+
+def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
     """Return the outline, a point for each step, in per cent of all operations; None of none."""
     coarse: Counter[int] = Counter()
     for index, count in latency.buckets:

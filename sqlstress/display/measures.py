@@ -12,7 +12,7 @@ from sqlstress.analysis.comparison.estimates import DIFFERENT, logarithms
 from sqlstress.analysis.wording import percent
 from sqlstress.display.blocks import Column
 from sqlstress.display.clean import shortened
-from sqlstress.display.figures import count_cell, ms_cell, ratio_cell
+from sqlstress.display.figures import count_cell, ms_cell, ratio_cell, share_cell
 from sqlstress.report import Run, Trial
 
 SYSTEMS = {"Darwin": "macOS"}
@@ -124,3 +124,18 @@ ROWS_PER_S = Measure(
     "rows/s: rows read or written a second, all processes together",
     rate_cell,
 )
+SCALING = (
+    Measure(
+        "{letter} shape",
+        ("{letter}", "shape"),
+        "shape: TPS over that of 1 process, which can be compared where TPS can't",
+        shape_cell,
+    ),
+    Measure(
+        "{letter} fairness",
+        ("{letter} fair-", "ness"),
+        "fairness (Jain's index): 1 when all processes got an equal share",
+        of_trial(lambda trial: share_cell(trial.fairness)),
+    ),
+)
+"""What more processes gained, and whether all of them did."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import files, finite, place, processes
+from sqlstress.analysis.wording import files, finite, processes
 from sqlstress.display.at_a_rate.findings import curves
 from sqlstress.display.at_a_rate.table import from_due, service
-from sqlstress.display.distribution import distribution
+from sqlstress.display.distribution import distributions
 from sqlstress.display.plot import Plain, Plot, View, axis, line
 from sqlstress.report import Latency, Run
 from sqlstress.statistics.units import NS_PER_MS
@@ -24,7 +24,7 @@ PERCENTILES: dict[str, Callable[[Latency], float | None]] = {
 def plots(group: Group) -> Iterator[Plot]:
     """Yield the plots for which a group has figures."""
     yield from over_rate(group)
-    yield from distributions(group)
+    yield from _apart(group)
 
 
 def over_rate(group: Group) -> Iterator[Plot]:
@@ -67,23 +67,12 @@ def _line(
         yield line(label, rates, values, number, f"%{{x:,.0f}}/s: {label} %{{y:.3g}} ms", dash=dash)
 
 
-def distributions(group: Group) -> Iterator[Plot]:
+def _apart(group: Group) -> Iterator[Plot]:
     """Yield the distributions of each case: from the moment an operation was due, and from its begin."""
-    views = []
-    for run in group.runs:
-        named = (("from when it was due", from_due(run)), ("from its begin (service)", service(run)))
-        data = [
-            trace
-            for number, (label, one) in enumerate(named)
-            if one and (trace := distribution(label, one, number))
-        ]
-        if data:
-            axes = {
-                "xaxis": axis("ms", type="log"),
-                "yaxis": axis("% of operations", rangemode="tozero"),
-                "hovermode": "x",
-            }
-            views.append(View(place(run.case), data, axes))
-    if views:
-        note = "How many operations took how long, eight steps for every doubling."
-        yield Plot("Latency and service time", note, tuple(views), len(views) - 1)
+    return distributions(
+        "Latency and service time",
+        (
+            (run.case, (("from when it was due", from_due(run)), ("from its begin (service)", service(run))))
+            for run in group.runs
+        ),
+    )

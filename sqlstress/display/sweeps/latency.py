@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from sqlstress.analysis.group import Group, by_files
-from sqlstress.analysis.wording import files, finite, place
-from sqlstress.display.distribution import distribution
+from sqlstress.analysis.wording import files, finite
+from sqlstress.display.distribution import distributions
 from sqlstress.display.plot import Plain, Plot, View, axis, counts_axis, line
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.statistics.units import NS_PER_MS
@@ -69,20 +69,6 @@ def _percentiles(measured: Measured, kind: str) -> Iterator[tuple[list[Plain], P
 
 def histogram(group: Group) -> Iterator[Plot]:
     """Yield the distribution of the latencies of each case."""
-    views = []
-    for run, trial in group.measured():
-        data = [
-            trace
-            for number, kind in enumerate(sorted(trial.latency))
-            if (trace := distribution(kind, trial.latency[kind], number))
-        ]
-        if data:
-            axes = {
-                "xaxis": axis("ms", type="log"),
-                "yaxis": axis("% of operations", rangemode="tozero"),
-                "hovermode": "x",
-            }
-            views.append(View(place(run.case), data, axes))
-    if views:
-        note = "How many operations took how long, eight steps for every doubling."
-        yield Plot("Latency histogram", note, tuple(views), len(views) - 1)
+    return distributions(
+        "Latency histogram", ((run.case, sorted(trial.latency.items())) for run, trial in group.measured())
+    )

@@ -11,8 +11,7 @@ from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.wording import whole
 from sqlstress.display import sweeps
 from sqlstress.display.blocks import Block, Paragraph
-from sqlstress.display.figures import share_cell
-from sqlstress.display.measures import RATIO, SPREAD, TPS, Measure, of_trial, shape_cell
+from sqlstress.display.measures import RATIO, SCALING, SPREAD, TPS
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Topic, Value
 from sqlstress.own.shown.table import build, latencies, legend
@@ -26,24 +25,7 @@ class OwnShown(Shown):
 
     topics: ClassVar[tuple[Topic, ...]] = (throughput, waiting, partial_proofs, trust)
     together = 3
-    measures = (
-        (TPS, RATIO),
-        (SPREAD,),
-        (
-            Measure(
-                "{letter} shape",
-                ("{letter}", "shape"),
-                "shape: TPS over that of 1 process, which can be compared where TPS can't",
-                shape_cell,
-            ),
-            Measure(
-                "{letter} fairness",
-                ("{letter} fair-", "ness"),
-                "fairness (Jain's index): 1 when all processes got an equal share",
-                of_trial(lambda trial: share_cell(trial.fairness)),
-            ),
-        ),
-    )
+    measures = ((TPS, RATIO), (SPREAD,), SCALING)
 
     def work(self, case: Case) -> str:
         """Return what the processes of a case do, as the beginning of a sentence."""

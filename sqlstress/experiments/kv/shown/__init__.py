@@ -13,8 +13,7 @@ from sqlstress.display.at_a_rate.findings import at_a_rate
 from sqlstress.display.at_a_rate.plots import plots as plots_at_a_rate
 from sqlstress.display.at_a_rate.table import blocks as table_at_a_rate
 from sqlstress.display.blocks import Block, Paragraph
-from sqlstress.display.figures import share_cell
-from sqlstress.display.measures import RATIO, SPREAD, TPS, Measure, of_trial, p99, shape_cell
+from sqlstress.display.measures import RATIO, SCALING, SPREAD, TPS, Measure, p99
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Value
 from sqlstress.display.sweeps.throughput import over_time
@@ -46,20 +45,7 @@ class KeyValueShown(Shown):
     measures = (
         (TPS, RATIO),
         (SPREAD,),
-        (
-            Measure(
-                "{letter} shape",
-                ("{letter}", "shape"),
-                "shape: TPS over that of 1 process, which can be compared where TPS can't",
-                shape_cell,
-            ),
-            Measure(
-                "{letter} fairness",
-                ("{letter} fair-", "ness"),
-                "fairness (Jain's index): 1 when all processes got an equal share",
-                of_trial(lambda trial: share_cell(trial.fairness)),
-            ),
-        ),
+        SCALING,
         (
             Measure(
                 "{letter} replace p99 ms",
