@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from threading import Event, Timer
 from typing import NamedTuple
 
 from tests.windows.gaps import Gap
+from tests.windows.installed import checkout
 from tests.windows.wine import ROOT, Wine
 
 AT_ONCE = 2
@@ -41,19 +41,6 @@ def rooms() -> list[str]:
     folders = sorted({path.parent for path in tests.rglob("test_*.py")})
     own = [path.relative_to(ROOT).as_posix() for path in folders if path not in (tests, tests / "windows")]
     return [*own, *(path.relative_to(ROOT).as_posix() for path in sorted(tests.glob("test_*.py")))]
-
-
-def checkout(wine: Wine) -> Path:
-    """Copy the files of this checkout to the drive C:, and return where they are."""
-    place = wine.work / "sqlstress"
-    shutil.rmtree(place, ignore_errors=True)
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, names.split("\0")):
-        if (ROOT / name).is_file():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, place / name)
-    return place
 
 
 def run(wine: Wine, asked: Sequence[str], gaps: Iterable[Gap]) -> Iterator[Ran]:
