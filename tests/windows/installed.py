@@ -21,6 +21,7 @@ FOR_COMMANDS, FOR_TESTS = "apsw", "test"
 """Extras of the project: what is run needs one of them."""
 _SIGNS = {FOR_COMMANDS: "apsw", FOR_TESTS: "pytest"}
 NATIVE = Path("sqlstress/targets/sqlite/native")
+BUILT = NATIVE / "_native.pyd"
 
 
 def checkout(wine: Wine) -> Path:
@@ -61,10 +62,16 @@ def has_compiler() -> bool:
 def add_native_loop(wine: Wine) -> None:
     """Compile the native loop for Windows, and put it where pip would have. Raises CalledProcessError."""
     sources = sorted(str(path) for path in (ROOT / NATIVE).glob("*.c"))
-    to = wine.packages / NATIVE / "_native.pyd"
+    to = wine.packages / BUILT
     python = (f"-I{wine.python / 'include'}", str(wine.python / "python3.dll"))
     options = ("-shared", "-static-libgcc", "-O2", "-Wall", "-Wextra", "-Werror")
     subprocess.run([COMPILER, *options, "-o", str(to), *sources, *python], check=True)
+
+
+def add_what_was_built(wine: Wine, place: Path) -> None:
+    """Put the native loop, if it was compiled, into a copy of the checkout, which is what tests import."""
+    if (wine.packages / BUILT).is_file():
+        shutil.copyfile(wine.packages / BUILT, place / BUILT)
 
 
 def _pip(*arguments: str, **environment: str) -> None:

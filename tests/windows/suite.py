@@ -11,11 +11,13 @@ from threading import Event, Timer
 from typing import NamedTuple
 
 from tests.windows.gaps import Gap
-from tests.windows.installed import checkout
+from tests.windows.installed import add_what_was_built, checkout
 from tests.windows.wine import ROOT, Wine
 
 AT_ONCE = 2
-LONGEST_S = 900.0
+LONGEST_S = 1800.0
+TEMPORARY = "t"
+"""Below it pytest's folders lie: their paths are long, and Windows' are to be short."""
 _COUNTS = re.compile(r"^=* ?(\d+ (?:passed|failed|skipped|error|deselected).*?) in [\d.]+s", re.MULTILINE)
 
 
@@ -46,9 +48,11 @@ def rooms() -> list[str]:
 def run(wine: Wine, asked: Sequence[str], gaps: Iterable[Gap]) -> Iterator[Ran]:
     """Run rooms, some at once, and yield how each of them ended."""
     place = checkout(wine)
+    add_what_was_built(wine, place)
     left_out = [option for gap in gaps for test in gap.tests for option in _left_out(test)]
     logs = wine.folder / "logs"
-    logs.mkdir(exist_ok=True)
+    for folder in (logs, wine.drive / TEMPORARY):
+        folder.mkdir(exist_ok=True)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         yield from pool.map(lambda room: _run(wine, place, room, left_out, logs), asked)
 
@@ -69,7 +73,7 @@ def _run(wine: Wine, place: Path, room: str, left_out: Sequence[str], logs: Path
         "no:cacheprovider",
         "--tb=short",
         "-oconsole_output_style=classic",
-        f"--basetemp=C:\\t\\{name}",
+        f"--basetemp=C:\\{TEMPORARY}\\{name}",
     )
     log = logs / f"{name}.log"
     if not modules:

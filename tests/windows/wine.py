@@ -48,8 +48,13 @@ class Wine:
         return self.folder / "prefix"
 
     @property
+    def drive(self) -> Path:
+        """The drive C:."""
+        return self.prefix / "drive_c"
+
+    @property
     def python(self) -> Path:
-        return self.prefix / "drive_c" / "Python312"
+        return self.drive / "Python312"
 
     @property
     def packages(self) -> Path:
@@ -59,7 +64,7 @@ class Wine:
     @property
     def work(self) -> Path:
         """A folder for what is run: C:\\work."""
-        return self.prefix / "drive_c" / "work"
+        return self.drive / "work"
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment variables of a process there."""
@@ -137,9 +142,8 @@ class Wine:
 
     def windows_path(self, path: Path) -> str:
         """Return how a path is called there: below the prefix's drive as C:, else as Z:."""
-        drive = self.prefix / "drive_c"
-        if path.is_relative_to(drive):
-            return str(PureWindowsPath("C:/", path.relative_to(drive)))
+        if path.is_relative_to(self.drive):
+            return str(PureWindowsPath("C:/", path.relative_to(self.drive)))
         return str(PureWindowsPath("Z:/", path.relative_to("/")))
 
 
