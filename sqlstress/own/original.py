@@ -7,12 +7,14 @@ locks of whoever in the same process works on it.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
+from urllib.parse import quote
 
 from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure, UsageError, said
@@ -90,10 +92,18 @@ def _back_up(original: Path, to: Path, *, alone: bool) -> None:
         source.backup(target)
 
 
+def uri(path: PurePath) -> str:
+    """Return how SQLite is told a file where it takes parameters too.
+
+    Path.as_uri makes a host of the server that a path of Windows may begin with, and SQLite refuses hosts.
+    """
+    return f"file:{quote(os.fsencode(path), safe='')}"
+
+
 @contextmanager
 def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
     way = "immutable=1" if alone else "readonly_shm=1"
-    address = f"{original.as_uri()}?mode=ro&{way}"
+    address = f"{uri(original)}?mode=ro&{way}"
     with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE_S, isolation_level=None)) as source:
         # backup() waits for a lock without end, so it is taken before.
         source.execute("BEGIN")

@@ -9,7 +9,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from urllib.parse import unquote
 
 import pytest
 
@@ -54,7 +55,7 @@ def rows(path: Path) -> list[tuple[int]]:
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
     (tmp_path / "theirs").mkdir()
-    return tmp_path / "theirs" / "app #1?.db"
+    return tmp_path / "theirs" / ("app #1%41.db" if sys.platform == "win32" else "app #1?%41.db")
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])
@@ -75,6 +76,21 @@ def test_one_that_nobody_uses_is_copied_without_a_trace(app: Path, mode: str, tm
     assert len(before) == 1
     copy(str(app), tmp_path / "kv.db")
     assert state(app) == before and rows(tmp_path / "kv.db") == [(1,)]
+
+
+if sys.platform == "win32":
+
+    @pytest.mark.parametrize("mode", ["wal", "delete"])
+    def test_one_with_a_long_name_of_windows_is_copied(app: Path, mode: str, tmp_path: Path) -> None:
+        with used(app, mode):
+            copy(f"\\\\?\\{app}", tmp_path / "kv.db")
+        assert rows(tmp_path / "kv.db") == [(1,)]
+
+
+@pytest.mark.parametrize("name", [r"\\server\share\app 1%41.db", r"\\?\C:\app.db", r"C:\app.db", "/app?.db"])
+def test_no_name_of_a_file_becomes_a_host(name: str) -> None:
+    found = original.uri(PureWindowsPath(name) if "\\" in name else PurePosixPath(name))
+    assert not found.startswith("file://") and unquote(found) == f"file:{name}"
 
 
 @pytest.mark.parametrize("gone", ["", "-shm"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from tests.windows import commands, suite
+from tests.windows import commands, installed, suite
 from tests.windows.gaps import GAPS
 from tests.windows.wine import Wine, missing, set_up
 
@@ -37,15 +37,27 @@ def main(folder: Path | None, which: str | None, rooms: tuple[str, ...]) -> None
     with ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sqlstress-wine")))
         wine = set_up(place.absolute())
+        installed.without_compiler(wine, installed.FOR_TESTS if rooms else installed.FOR_COMMANDS)
         stack.enter_context(wine.awake())
-        fine = [_commands(wine, which) if which else True]
+        fine = [_commands(wine, commands.PURE, which) if which else True]
+        loop = _add_native_loop(wine)
+        fine += [_commands(wine, (*commands.COMMANDS, *loop), which) if which else True]
         fine += [_suite(wine, suite.rooms() if ALL in rooms else rooms) if rooms else True]
     sys.exit(0 if all(fine) else 1)
 
 
-def _commands(wine: Wine, which: str) -> bool:
+def _add_native_loop(wine: Wine) -> tuple[commands.Command, ...]:
+    """Add it where it can be compiled, and return the commands that need it."""
+    if not installed.has_compiler():
+        click.echo(f"no native loop: {installed.COMPILER} not found (Debian's {installed.COMPILERS_PACKAGE})")
+        return ()
+    installed.add_native_loop(wine)
+    return commands.NATIVE
+
+
+def _commands(wine: Wine, listed: Sequence[commands.Command], which: str) -> bool:
     fine = True
-    for ended in commands.run(wine, [one for one in commands.COMMANDS if one.short or which == ALL]):
+    for ended in commands.run(wine, [one for one in listed if one.short or which == ALL]):
         words = " ".join((*ended.command.program, *ended.command.words))
         click.echo(f"{'failed' if ended.problems else 'ok':7}{words} ({ended.seconds:.0f} s)")
         for problem in ended.problems:

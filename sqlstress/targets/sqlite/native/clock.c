@@ -21,8 +21,22 @@ int64_t clock_ns(void) {
     return now.QuadPart / per_s * NS_PER_S + now.QuadPart % per_s * NS_PER_S / per_s;
 }
 
+#ifndef CREATE_WAITABLE_TIMER_HIGH_RESOLUTION
+#define CREATE_WAITABLE_TIMER_HIGH_RESOLUTION 2
+#endif
+
+/* Sleep() is as coarse as the system's ticks, 16 ms mostly. This is what Python's time.sleep waits for too; it is
+ * there since Windows 10, version 1803.
+ * Source: https://learn.microsoft.com/windows/win32/api/synchapi/nf-synchapi-createwaitabletimerexw */
 void sleep_ns(int64_t ns) {
-    Sleep((DWORD)((ns + 999999) / 1000000));
+    static HANDLE timer;
+    LARGE_INTEGER after = {.QuadPart = -((ns + 99) / 100)}; /* relative, in steps of 100 ns */
+    if (!timer) timer = CreateWaitableTimerExW(NULL, NULL, CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, TIMER_ALL_ACCESS);
+    if (timer && SetWaitableTimer(timer, &after, 0, NULL, NULL, FALSE)) {
+        WaitForSingleObject(timer, INFINITE);
+    } else {
+        Sleep((DWORD)((ns + 999999) / 1000000));
+    }
 }
 
 #else

@@ -1,0 +1,79 @@
+"""The project as it is installed there: as pip leaves it without a compiler, and with the native loop."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.windows.forwarders import TOOLS
+from tests.windows.wine import ROOT, Wine
+
+COMPILER = f"{TOOLS}gcc"
+COMPILERS_PACKAGE = "gcc-mingw-w64-x86-64-win32"
+"""Debian's."""
+WHEELS = ("--platform=win_amd64", "--implementation=cp", "--python-version=3.12", "--only-binary=:all:")
+BROUGHT = ("colorama",)
+"""What pip would bring there besides: it reads the conditions of dependencies for this system."""
+FOR_COMMANDS, FOR_TESTS = "apsw", "test"
+"""Extras of the project: what is run needs one of them."""
+_SIGNS = {FOR_COMMANDS: "apsw", FOR_TESTS: "pytest"}
+NATIVE = Path("sqlstress/targets/sqlite/native")
+BUILT = NATIVE / "_native.pyd"
+
+
+def checkout(wine: Wine) -> Path:
+    """Copy the files of this checkout to the drive C:, and return where they are."""
+    place = wine.work / "sqlstress"
+    shutil.rmtree(place, ignore_errors=True)
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, place / name)
+    return place
+
+
+def without_compiler(wine: Wine, extra: str) -> None:
+    """Install the project with what it and an extra of it need, as on a Windows that has no compiler.
+
+    The wheel is built here, from a copy: no object file of this system is taken for one of Windows. Raises
+    CalledProcessError.
+    """
+    wheels = wine.folder / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    build = ("wheel", "--no-deps", "--wheel-dir", str(wheels), "-C--build-option=--plat-name=win_amd64")
+    _pip(*build, str(checkout(wine)), CC="false")
+    (built,) = wheels.glob("sqlstress-*.whl")
+    into = ("install", *WHEELS, "--target", str(wine.packages), "--upgrade")
+    if not (wine.packages / _SIGNS[extra]).is_dir():
+        _pip(*into, f"{built}[{extra}]", *BROUGHT)
+    _pip(*into, "--no-deps", str(built))
+
+
+def has_compiler() -> bool:
+    """Return whether the native loop can be compiled for Windows here."""
+    return shutil.which(COMPILER) is not None
+
+
+def add_native_loop(wine: Wine) -> None:
+    """Compile the native loop for Windows, and put it where pip would have. Raises CalledProcessError."""
+    sources = sorted(str(path) for path in (ROOT / NATIVE).glob("*.c"))
+    to = wine.packages / BUILT
+    python = (f"-I{wine.python / 'include'}", str(wine.python / "python3.dll"))
+    options = ("-shared", "-static-libgcc", "-O2", "-Wall", "-Wextra", "-Werror")
+    subprocess.run([COMPILER, *options, "-o", str(to), *sources, *python], check=True)
+
+
+def add_what_was_built(wine: Wine, place: Path) -> None:
+    """Put the native loop, if it was compiled, into a copy of the checkout, which is what tests import."""
+    if (wine.packages / BUILT).is_file():
+        shutil.copyfile(wine.packages / BUILT, place / BUILT)
+
+
+def _pip(*arguments: str, **environment: str) -> None:
+    command = [sys.executable, "-m", "pip", "-q", *arguments]
+    subprocess.run(command, env={**os.environ, **environment}, check=True)
