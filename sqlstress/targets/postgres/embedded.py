@@ -27,7 +27,7 @@ from sqlstress.system.processes import start as start_process
 from sqlstress.targets.place import SERVER_FOLDER
 from sqlstress.targets.postgres.binaries import programs, unprivileged
 from sqlstress.targets.postgres.errors import one_line
-from sqlstress.targets.postgres.watcher import END_S, Start, ask_to_end, launch, watch
+from sqlstress.targets.postgres.watcher import DATA, END_S, Start, ask_to_end, launch, watch
 
 USER, DATABASE, PORT = "sqlstress", "postgres", 5432
 READY_S = 60.0
@@ -36,6 +36,7 @@ SPARE = 10
 LONGEST_SOCKET = 100
 """Bytes of a socket's path that every system takes."""
 POLL_S = 0.02
+_HAS_AMCHECK = "SELECT name FROM pg_available_extensions WHERE name = 'amcheck'"
 
 
 class Way(NamedTuple):
@@ -60,13 +61,13 @@ def running(folder: Path, connections: int) -> Iterator[str]:
         made.mkdir(mode=0o700)
         _hand_over(made, user)
     way = _way(home, data, user)
-    # As another user it may not reach its folder by the path, but it stands in it.
-    common = ["-D", "/proc/self/cwd" if user and sys.platform == "linux" else str(data)]
-    initdb = [str(bin / "initdb"), *common, "-U", USER, "-E", "UTF8", "--locale=C", "--no-sync", *way.initdb]
+    initdb = [str(bin / "initdb"), "-D", DATA, "-U", USER, "-E", "UTF8", "--locale=C", "--no-sync", *way.initdb]
     _initialise(Start(initdb, data, log, user))
     limit = ("-c", f"max_connections={connections + SPARE}")
-    with _watched(Start([str(bin / "postgres"), *common, *way.server, *limit], data, log, user)) as runs:
+    postgres = [str(bin / "postgres"), "-D", DATA, *way.server, *limit]
+    with _watched(Start(postgres, data, log, user)) as runs:
         _await_ready(way.dsn, log, runs)
+        _take_checks(way.dsn)
         yield way.dsn
 
 
@@ -90,7 +91,7 @@ def _way(home: Path, data: Path, user: tuple[int, int] | None) -> Way:
     _hand_over(slip, user)
     server = ("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-p", str(port))
     dsn = make_conninfo("", host="127.0.0.1", port=port, user=USER, password=password, dbname=DATABASE)
-    return Way(server, ("--auth=scram-sha-256", f"--pwfile={Path('..', slip.name)}"), dsn)
+    return Way(server, ("--auth=scram-sha-256", f"--pwfile={DATA}/../{slip.name}"), dsn)
 
 
 def _initialise(start: Start) -> None:
@@ -156,6 +157,13 @@ def _await_ready(dsn: str, log: Path, runs: Callable[[], bool]) -> None:
                 words = one_line(str(error)) if runs() else _last_words(log)
                 raise EnvironmentFailure(f"a PostgreSQL server did not start: {words}.") from error
         time.sleep(POLL_S)
+
+
+def _take_checks(dsn: str) -> None:
+    """Let the server check its own indexes, where it was installed with what that takes."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        if connection.execute(_HAS_AMCHECK).fetchone():
+            connection.execute("CREATE EXTENSION IF NOT EXISTS amcheck")
 
 
 def _last_words(log: Path) -> str:

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +16,15 @@ END_S = 10.0
 """So long a server may take to end at once before it is killed."""
 
 
+DATA = "{data}"
+
+
 class Start(NamedTuple):
     """How a program of the server's is started."""
 
     command: list[str]
+    """Words in which DATA stands for the folder of its data."""
     data: Path
-    """The folder of its data, in which it is started."""
     log: Path
     """What it says goes there."""
     user: tuple[int, int] | None
@@ -48,24 +51,35 @@ def launch(start: Start) -> subprocess.Popen[bytes]:
     """Start a program of the server's, out of reach of a Ctrl-C. Raises OSError or SubprocessError."""
     # What libpq is told by the environment is of the user's servers.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    apart: dict[str, Any] = {}
-    if sys.platform == "win32":
-        apart["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
-    else:
-        apart["start_new_session"] = True
-        if start.user:
-            user, group = start.user
-            apart |= {"user": user, "group": group, "extra_groups": []}
-    with start.log.open("ab") as log:
+    with ExitStack() as opened:
+        log = opened.enter_context(start.log.open("ab"))
+        data, apart = _apart(start, opened)
         return subprocess.Popen(
-            start.command,
-            cwd=start.data,
+            [word.replace(DATA, data) for word in start.command],
+            cwd=start.data.anchor,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             **apart,
         )
+
+
+def _apart(start: Start, opened: ExitStack) -> tuple[str, dict[str, Any]]:
+    """Return how a program reaches its data, and how it is started apart from us."""
+    data = str(start.data)
+    if sys.platform == "win32":
+        return data, {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    if start.user is None:
+        return data, {"start_new_session": True}
+    user, group = start.user
+    apart: dict[str, Any] = {"start_new_session": True, "user": user, "group": group, "extra_groups": []}
+    if sys.platform != "linux":
+        return data, apart
+    # As another user it may not reach the folder by its path: it is handed it, open.
+    folder = os.open(data, os.O_RDONLY)
+    opened.callback(os.close, folder)
+    return f"/proc/self/fd/{folder}", {**apart, "pass_fds": (folder,)}
 
 
 def end(server: subprocess.Popen[bytes]) -> None:
