@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from ipaddress import ip_address
 from typing import Any
 
 NAME = "dsn"
@@ -144,6 +143,8 @@ def _name(value: str | None) -> str:
 def _is_local(host: str) -> bool:
     if not host or host[0] in "/@" or host.lower() == "localhost":
         return True
+    from ipaddress import ip_address
+
     try:
         return ip_address(host.partition("%")[0]).is_loopback
     except ValueError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-from sqlstress.report import Check
+from sqlstress.report import Check, Space
 from sqlstress.report.problems import Tally
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.place import Definition
@@ -24,6 +24,7 @@ _AMCHECK = (
     "WHERE extname = 'amcheck'"
 )
 _CHECKS = {"quick": SQL("SELECT {}({})"), "full": SQL("SELECT {}({}, true)")}
+_SIZE = "SELECT pg_total_relation_size(%s::regclass)"
 _INDEX = "SELECT to_regclass(%s)::oid"
 _DEFINITIONS = """
 SELECT 'column', c.relname, format('%%s %%s%%s', attname, format_type(atttypid, atttypmod),
@@ -86,6 +87,14 @@ def _complaints(
     except psycopg.Error as error:
         return (one_line(str(error)),)
     return ()
+
+
+def table_size(place: PostgresPlace, pulse: Pulse) -> Space:
+    """Return what the first bucket's table takes, with its index; its pages are not looked at."""
+    with place.read(pulse) as connection:
+        row = connection.execute(_SIZE, (f"{place.name}.{table_name(0)}",)).fetchone()
+    assert row
+    return Space(int(row[0]), None, None, None, ())
 
 
 def definitions(connection: Connection, schema: str) -> list[Definition]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from sqlstress.report import Check
+    from sqlstress.report import Check, Space
     from sqlstress.report.case import Case
     from sqlstress.system.pulse import Pulse
     from sqlstress.targets.place import Definition
@@ -69,9 +69,9 @@ class PostgresPlace:
     @contextmanager
     def read(self, pulse: Pulse) -> Iterator[Connection]:
         """Connect to read what is there when no worker of ours is connected any more."""
-        from sqlstress.targets.postgres.sessions import await_quiet, opened
+        from sqlstress.targets.postgres.sessions import RECOVERY_S, await_quiet, opened
 
-        with opened(dsn_of(self.case), f"cannot read {self.name}") as connection:
+        with opened(dsn_of(self.case), f"cannot read {self.name}", RECOVERY_S) as connection:
             await_quiet(connection, self.name, pulse)
             yield connection
 
@@ -106,8 +106,11 @@ class PostgresPlace:
 
         return schema_check(self, created, pulse)
 
-    def space(self, pulse: Pulse) -> None:
-        """Say nothing of pages: a server's are not those of a file."""
+    def space(self, pulse: Pulse) -> Space | None:
+        """Return the size of the only table, with its index; of several nothing is said."""
+        from sqlstress.targets.postgres.integrity import table_size
+
+        return table_size(self, pulse) if self.case.buckets == 1 else None
 
     def discard(self) -> None:
         self.owner.drop()

@@ -18,22 +18,32 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 QUIET_S = 30.0
 """So long what processes of ours had asked for may go on after they have ended."""
+RECOVERY_S = 20.0
+"""So long a server that has been there may take to be there again."""
+RETRY_S = 0.2
 _POLL_S = 0.01
 _OTHERS = "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND pid <> pg_backend_pid()"
 
 
-def connect(dsn: str, what: str) -> Connection:
-    """Connect, in true autocommit; `what` is what for. Raises EnvironmentFailure, with the server's words."""
-    try:
-        return psycopg.connect(with_defaults(dsn), autocommit=True)
-    except psycopg.Error as error:
-        raise EnvironmentFailure(f"{what}: {one_line(str(error))}.") from error
+def connect(dsn: str, what: str, patience_s: float = 0.0) -> Connection:
+    """Connect, in true autocommit; `what` is what for. Raises EnvironmentFailure, with the server's words.
+
+    One that has just been started anew takes nobody for a while: it is asked again for `patience_s`.
+    """
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            return psycopg.connect(with_defaults(dsn), autocommit=True)
+        except psycopg.Error as error:
+            if time.monotonic() >= until:
+                raise EnvironmentFailure(f"{what}: {one_line(str(error))}.") from error
+        time.sleep(RETRY_S)
 
 
 @contextmanager
-def opened(dsn: str, what: str) -> Iterator[Connection]:
+def opened(dsn: str, what: str, patience_s: float = 0.0) -> Iterator[Connection]:
     """Connect for as long as the block lasts. Raises EnvironmentFailure for what a server lacks."""
-    connection = connect(dsn, what)
+    connection = connect(dsn, what, patience_s)
     try:
         yield connection
     except psycopg.OperationalError as error:

@@ -8,16 +8,35 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.waits import starvation, tally
 from sqlstress.analysis.wording import places, whole
+from sqlstress.report import Check
 from sqlstress.report.case import Case
+from sqlstress.report.server import ISOLATIONS
 from sqlstress.statistics.units import format_duration
 
 
 def at_server(group: Group) -> Iterator[Finding]:
     """Yield what waiting did to the runs of a group."""
+    yield from _lost(group)
     yield from _given_up(group)
     if group.case.arrivals is None:
         yield from starvation(group, _remedy)
     yield from _begun_again(group)
+
+
+def _lost(group: Group) -> Iterator[Finding]:
+    lost = [run.case for run in group.runs if any(map(_is_lost, run.verdict.checks))]
+    unlocked = [case for case in lost if case.server and case.spec.begin == "deferred"]
+    if any(case.server and case.server.isolation == ISOLATIONS[0] for case in unlocked):
+        yield Finding(
+            "lost-updates",
+            "At read committed, who reads a row and then writes it overwrites what others wrote in between: "
+            "SELECT ... FOR UPDATE (--begin immediate) waits for them, and --isolation 'repeatable read' "
+            "refuses.",
+        )
+
+
+def _is_lost(check: Check) -> bool:
+    return check.name == "lost updates" and check.status == "failed"
 
 
 def _remedy(_cases: list[Case]) -> str:
