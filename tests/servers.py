@@ -11,8 +11,6 @@ import pytest
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets.postgres.address import OURS
 
-__all__ = ["OURS", "needs_server", "running_server"]
-
 CONNECTIONS = 40
 
 
@@ -30,9 +28,28 @@ def needs_server() -> None:
 
 @contextmanager
 def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str]:
-    """Run a server in a folder; yield its connection string."""
+    """Run a server in a folder, as somebody has one: it listens on this machine and wants a password.
+
+    Yields its connection string.
+    """
     needs_server()
     from sqlstress.targets.postgres import embedded
 
-    with embedded.running(folder, connections) as dsn:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedded, "LONGEST_SOCKET", 0)
+        with embedded.running(folder, connections) as dsn:
+            yield dsn
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL server, one for each process of pytest's: its connection string."""
+    with running_server(tmp_path_factory.mktemp("postgres")) as dsn:
         yield dsn
+
+
+@pytest.fixture
+def our_server(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same, as a measurement knows the one that runs for it."""
+    monkeypatch.setenv(OURS, server)
+    return server

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite.drivers import DRIVERS
-from tests.servers import OURS, running_server
 
 QUICK = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)
 
@@ -28,17 +25,3 @@ def case(request: pytest.FixtureRequest) -> Case:
     driver, buckets = request.param
     pytest.importorskip(driver)
     return Case(driver=driver, buckets=buckets, settings=QUICK, spec=Load(key_space=30, update_ratio=0.1))
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL server of ours, one for each process of pytest's: its connection string."""
-    with running_server(tmp_path_factory.mktemp("postgres")) as dsn:
-        yield dsn
-
-
-@pytest.fixture
-def our_server(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The same, as a measurement knows the one that runs for it."""
-    monkeypatch.setenv(OURS, server)
-    return server

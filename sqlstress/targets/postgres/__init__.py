@@ -34,7 +34,7 @@ def checked(case: Case, server: Server, given: frozenset[str], anyway: bool) -> 
 
 
 def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-    from sqlstress.targets.postgres.serving import serving
+    from sqlstress.targets.postgres.servers import serving
 
     return serving(cases, folder)
 

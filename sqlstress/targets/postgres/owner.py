@@ -14,6 +14,7 @@ import psycopg
 from psycopg.sql import SQL, Identifier, Literal
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.targets.postgres import sessions
 from sqlstress.targets.postgres.address import PREFIX, key_of
 from sqlstress.targets.postgres.errors import explained
 from sqlstress.targets.postgres.sessions import Connection, connect, opened
@@ -46,20 +47,20 @@ class Owner:
             raise EnvironmentFailure(f"cannot make the schema {self.schema}: {explained(error)}.") from error
 
     def drop(self) -> None:
-        """Drop the schema, if it is there and ours; let it go."""
+        """Drop the schema, if it is there and ours; let it go. Raises ConnectionError: the next start drops it."""
         try:
-            _drop_ours(self._held(), self.schema)
-        except psycopg.Error as error:
-            raise EnvironmentFailure(f"cannot drop the schema {self.schema}: {explained(error)}.") from error
+            _drop_ours(self._held(sessions.RECOVERY_S), self.schema)
+        except (psycopg.Error, EnvironmentFailure) as error:
+            raise ConnectionError(f"cannot drop the schema {self.schema}: {error}") from error
         finally:
             self._let_go()
 
-    def _held(self) -> Connection:
+    def _held(self, patience_s: float = 0.0) -> Connection:
         """Return a session that holds the schema's lock."""
         if self._connection and (self._connection.closed or not _answers(self._connection)):
             self._let_go()
         if self._connection is None:
-            connection = connect(self.dsn, "the server can't be used")
+            connection = connect(self.dsn, "the server can't be used", patience_s)
             if not _locked(connection, self.schema):
                 connection.close()
                 raise EnvironmentFailure(f"another sqlstress uses the schema {self.schema}: wait for its end.")
