@@ -13,6 +13,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.engine.observer import NOBODY, Nobody, Progress
 from sqlstress.errors import SqlstressError, UsageError
 from sqlstress.experiment import DEFAULT, commands, face_of
+from sqlstress.options.dsn import redacted
 from sqlstress.report import Environment, Latency, Run
 from sqlstress.report import Report as Document
 from sqlstress.report.case import Case
@@ -184,7 +185,8 @@ def measure(
     if str(save) == "-":
         raise UsageError("save names a file, which is written after every case: print text() instead.")
     given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
-    command = ("sqlstress.measure", str(what), *(f"{name}={value}" for name, value in options.items()))
+    said = (f"{name}={value}" for name, value in options.items())
+    command = redacted(("sqlstress.measure", str(what), *said))
     study, session = asked_study(_planned(what, given), Path(directory), keep, command)
 
     def keep_it(document: Document) -> None:

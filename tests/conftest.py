@@ -14,6 +14,9 @@ import pytest
 
 from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
 from tests import drawing
+from tests.servers import our_server, server
+
+__all__ = ["our_server", "server"]
 
 GRACE_S = 10.0
 NO_SKIP = "SQLSTRESS_TEST_NO_SKIP"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlstress.report import SyncCost
+from sqlstress.report.commits import at_server
 from sqlstress.report.power_failure import risk
 from sqlstress.statistics.units import format_ms
 
@@ -75,8 +76,10 @@ def _primitive(effective: Mapping[str, str], sync: SyncCost | None) -> str | Non
 def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> str:
     """Return what a commit waits for, and what may be lost all the same, as a sentence.
 
-    `effective` are the settings as SQLite answered them: journal_mode, synchronous, fullfsync.
+    `effective` are the settings as SQLite answered them (journal_mode, synchronous, fullfsync), or a server.
     """
+    if told := at_server(effective):
+        return f"{told[0].upper()}{told[1:]}."
     found = durability_of(effective, sync)
     if found is None:
         return _differing(effective) or _UNKNOWN

@@ -35,7 +35,7 @@ def _family(group: Group) -> Hashable:
     face, run = face_of(group.case), group.runs[0]
     if not face.traits(group.case):
         return id(group)
-    bare = replace(face.one_table(group.case), driver="", settings=Settings(), spec=face.spec())
+    bare = replace(face.one_table(group.case), driver="", settings=Settings(), server=None, spec=face.spec())
     return run.arm, bare, stores_nothing(group.case.driver)
 
 

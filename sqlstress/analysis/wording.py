@@ -103,8 +103,12 @@ def amount(case: Case) -> str:
     return f"{format_duration(case.duration_s)} windows{after}"
 
 
-def busy_policy(settings: Settings) -> str:
-    """Write how a connection waits for a lock, and how long."""
+def busy_policy(case: Case) -> str:
+    """Write how a connection waits for a lock, and how long; and how a server keeps transactions apart."""
+    settings = case.settings
+    if case.server:
+        timeout = format_duration(settings.busy_timeout_ms / 1000)
+        return f"{case.server.isolation}, begun again and locks waited for up to {timeout}"
     handler = "fair waits" if settings.busy == "fair" else "SQLite's busy handler"
     return f"{handler} up to {format_duration(settings.busy_timeout_ms / 1000)}"
 

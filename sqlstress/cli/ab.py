@@ -10,6 +10,8 @@ import click
 
 from sqlstress.cli.options import GroupedCommand, click_options, slice_options, with_options
 from sqlstress.errors import UsageError
+from sqlstress.options.dsn import NAME as DSN
+from sqlstress.options.dsn import redacted
 from sqlstress.report.case import Case
 from sqlstress.studies.ab_options import GATE, ab_options, defaults
 
@@ -113,7 +115,7 @@ def _test(gate: Given, seed: int) -> AbTest:
         for name in ("metric", "max-drop", "max-pairs", "max-time")
     )
     a, b = (
-        Arm(name.upper(), tuple(shlex.split(gate.get(name, ""))), gate.get(f"python-{name}"))
+        Arm(name.upper(), redacted(shlex.split(gate.get(name, ""))), gate.get(f"python-{name}"))
         for name in ("a", "b")
     )
     return AbTest(
@@ -137,5 +139,7 @@ def _opening(
     if "python-a" not in gate:
         check_loops((cases[0][0], cases[1][0]), arms)
         return OwnPython((*cases[0], *cases[1]), directory, command_line())
+    if any(DSN in arm for arm in arms):
+        raise UsageError(f"--{DSN} is for this Python: another one would show it to all as its argument.")
     a, b = (Python(gate[f"python-{name}"], arm, directory) for name, arm in zip("ab", arms, strict=True))
     return OtherPythons((a, b), (cases[0][0], cases[1][0]), command_line())

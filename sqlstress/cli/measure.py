@@ -19,12 +19,13 @@ from sqlstress.cli.console import complain
 from sqlstress.cli.saver import Saver
 from sqlstress.engine.observer import Nobody, Observer, Progress
 from sqlstress.engine.study import B, Opening, Study
+from sqlstress.options.dsn import redacted
 from sqlstress.studies.carry_out import carry_out
 
 
 def command_line() -> tuple[str, ...]:
-    """Return the words of the command that is carried out."""
-    return ("sqlstress", *(click.get_current_context().obj or ()))
+    """Return the words of the command that is carried out, without what may not be saved."""
+    return redacted(("sqlstress", *(click.get_current_context().obj or ())))
 
 
 def measure(

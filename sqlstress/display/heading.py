@@ -15,7 +15,7 @@ from sqlstress.report import Environment, Report
 from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.statistics.units import format_count, format_duration
-from sqlstress.target import stores_nothing
+from sqlstress.target import product, stores_nothing
 
 _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
 
@@ -111,7 +111,7 @@ def _due(arrivals: Arrivals) -> str:
 
 def _settings(group: Group) -> Iterator[str]:
     """Yield how locks are waited for, and the settings that were chosen for all runs alike."""
-    yield listing(list(dict.fromkeys(busy_policy(run.case.settings) for run in group.runs)), "or")
+    yield listing(list(dict.fromkeys(busy_policy(run.case) for run in group.runs)), "or")
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
@@ -124,8 +124,17 @@ def _libraries(group: Group, environment: Environment) -> Iterator[str]:
         return
     for name in dict.fromkeys(run.case.driver for run in group.runs):
         build = next((build for build in environment.builds if build.driver == name), None)
-        version = build.version if build and build.version else "unknown"
-        yield f"driver {name}" + ("" if stores_nothing(name) else f", SQLite {version}")
+        version = build.version if build and build.version else _answered(group, name) or "unknown"
+        yield f"driver {name}" + ("" if stores_nothing(name) else f", {product(name)} {version}")
+
+
+def _answered(group: Group, driver: str) -> str:
+    """Return the version of the servers that were spoken to, and which they were."""
+    runs = [run for run in group.runs if run.case.driver == driver]
+    versions = {trial.effective.get("server_version", "").partition(" ")[0] for run in runs for trial in run.trials}
+    where = {run.case.server.address or "our own" for run in runs if run.case.server}
+    told = " or ".join(sorted(filter(None, versions)))
+    return f"{told} ({' or '.join(sorted(where))})" if told and where else told
 
 
 def _seed(group: Group) -> str:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import IO
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.system.files import lock, remove
 from sqlstress.targets import file_patterns
+from sqlstress.targets.place import SERVER_FOLDER
 
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
@@ -119,11 +121,13 @@ def remove_ours(path: Path) -> bool:
     for file in _ours_in(path):
         with suppress(OSError):
             remove(file)
+    if _is_folder(server := path / SERVER_FOLDER):
+        shutil.rmtree(server, ignore_errors=True)  # a server of ours made all that is in it
     try:
         for inner in _further_in(path):
             with suppress(OSError):
                 inner.rmdir()
-        if not _ours_in(path):
+        if not _ours_in(path) and not server.exists():
             remove(path / MARKER)
         path.rmdir()
     except OSError:

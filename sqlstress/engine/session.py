@@ -13,12 +13,13 @@ from sqlstress.engine.folder import RunFolder
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.environment import fingerprint
+from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report
 from sqlstress.report.case import Case
 from sqlstress.system import starting
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.targets import target_of
+from sqlstress.targets import serving, target_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,14 @@ class Session:
 
         Raises SqlstressError when nothing can be measured there.
         """
+        if self.keep and any(case.server for case in self.cases):
+            raise UsageError("--keep keeps files: what we made on a server is always removed. Leave it out.")
         with StopSignals() as signals:
             limits.provide(max(map(limits.needed, self.cases)))
-            with RunFolder(self.directory, self.keep) as folder:
+            with (
+                RunFolder(self.directory, self.keep) as folder,
+                serving(self.cases, folder.path),
+            ):
                 self.kept_folder = folder.path if self.keep else None
                 report = Report(
                     created=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -24,6 +24,7 @@ from sqlstress.options.parsing import (
     whole,
 )
 from sqlstress.report.arrivals import Arrivals
+from sqlstress.report.server import Server
 from sqlstress.target import usual
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
@@ -207,6 +208,8 @@ class Case:
     )
     settings: Settings = Settings()
     """How every connection is opened."""
+    server: Server | None = None
+    """Which server keeps the data, and how it keeps transactions apart; None: none does."""
     spec: Any = None
     """What only cases of its experiment have: None stands for what that has by default."""
 

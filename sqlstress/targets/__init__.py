@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from sqlstress.target import DRIVERS
 
 if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from sqlstress.report.case import Case
@@ -29,6 +31,18 @@ def open_place(case: Case, where: Path) -> Place:
     `where` is a folder of ours. A target that keeps no files in it may call its data by the folder's name.
     """
     return target_of(case.driver).open_place(case, where)
+
+
+@contextmanager
+def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
+    """Have what cases need beside their workers, such as a server of ours, while the block lasts."""
+    own: dict[str, list[Case]] = {}
+    for case in cases:
+        own.setdefault(DRIVERS[case.driver].target, []).append(case)
+    with ExitStack() as had:
+        for name, of_target in own.items():
+            had.enter_context(_imported(name).serving(of_target, folder))
+        yield
 
 
 def file_patterns() -> list[str]:

@@ -7,16 +7,20 @@ answer, such as SQLite what is in its WAL, has no name here: who needs it asks t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from sqlstress.report import Check, Space, SqliteBuild, WorkerResult
 from sqlstress.report.case import Case
+from sqlstress.report.server import Server
 from sqlstress.report.where import Where
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.keyvalue import NativeStore, Store, Table
 
 MEANWHILE = "while it was measured"
+SERVER_FOLDER = "server"
+"""What a folder of ours calls the one that a server of ours fills: it is removed as a whole."""
 
 Definition = tuple[Any, ...]
 
@@ -147,6 +151,18 @@ class Target(Protocol):
 
     def open_place(self, case: Case, where: Path) -> Place:
         """Return where the data of a case lies; nothing is touched there yet."""
+
+    def checked(self, case: Case, server: Server, given: frozenset[str], anyway: bool) -> Case:
+        """Return a case as it is carried out here; `server` is what was said of one, `given` the options.
+
+        `anyway`: also on one that is not this machine. Raises UsageError for options that mean nothing here.
+        """
+
+    def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
+        """Have what cases need beside their workers, in a folder of ours, while the block lasts.
+
+        Raises EnvironmentFailure where it can't be had.
+        """
 
     def preload(self, driver: str) -> Sequence[str]:
         """Return the modules that a worker imports of it, so that they are there before it is forked.

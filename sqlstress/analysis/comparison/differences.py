@@ -199,7 +199,7 @@ _SUBJECTS: dict[str, Callable[[Parts], Values]] = {
     "measured": lambda parts: [amount(part.case) for part in parts],
     "driver": lambda parts: [part.case.driver if _knows_driver(part) else None for part in parts],
     "waiting for the lock": lambda parts: [
-        busy_policy(part.case.settings) if _knows_driver(part) else None for part in parts
+        busy_policy(part.case) if _knows_driver(part) else None for part in parts
     ],
     "SQLite's version": lambda parts: _of_builds(parts, versions),
     "SQLite's options": lambda parts: _if_known_to_differ(_of_builds(parts, own_options)),

@@ -10,11 +10,14 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment, layout
 from sqlstress.experiments.kv.spec import Checkpointing, Extra, Load
 from sqlstress.options.option import chosen, options_of
+from sqlstress.options.parsing import choice
 from sqlstress.plan.ask import Ask, check_locking, is_exclusive
 from sqlstress.plan.rate import AT_A_RATE, at_rates, check_rate
-from sqlstress.report.case import COMMON, SETTINGS, Case, Settings, common
+from sqlstress.report.case import COMMON, SETTINGS, Case, Settings, common, otherwise
+from sqlstress.report.server import Server
 from sqlstress.report.traits import UNSET, traits
 from sqlstress.statistics.units import format_duration
+from sqlstress.target import without_sql
 from sqlstress.targets import target_of
 
 MOST_DATA = 1 << 40
@@ -36,6 +39,9 @@ PUBLISHED = Case(
 _FREE = ("buckets", "concurrency", "driver", "repeat", "seed", "verify", "max-failed", "preset")
 """What it leaves to the user."""
 
+_DRIVERS = without_sql()
+_DRIVERS_TOLD = f"{', '.join(f'{name} ({known.words})' for name, known in _DRIVERS.items())}."
+
 Asked = Ask[Load, Extra]
 
 
@@ -44,9 +50,11 @@ def cases(asked: Asked) -> Iterator[Case]:
     if "checkpoint-interval" in asked.given and not _beside(asked):
         raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader.")
     first = _published(asked) if asked.extra.preset == "classic" else _checked(asked)
+    target, extra = target_of(first.driver), asked.extra
     for buckets in asked.some("buckets"):
         for concurrency in asked.some("concurrency"):
-            yield from at_rates(asked, replace(first, buckets=buckets, concurrency=concurrency))
+            case = replace(first, buckets=buckets, concurrency=concurrency)
+            yield from at_rates(asked, target.checked(case, extra.server, asked.given, extra.anyway))
 
 
 def _beside(asked: Asked) -> bool:
@@ -181,6 +189,8 @@ def _guess_s(case: Case) -> float:
 def _traits(case: Case) -> dict[str, str]:
     """Return a case by option; who checkpoints is one, whatever follows from it."""
     own, beside = traits(case), case.spec.checkpointing or Checkpointing()
+    if case.server:
+        own["isolation"] = case.server.isolation
     often = beside.interval_s != Checkpointing().interval_s
     every = f" every {format_duration(beside.interval_s)}" if often else ""
     pinned = " + pinned reader" if beside.pinned_reader else ""
@@ -203,7 +213,9 @@ KV = Experiment(
         *chosen(options_of(Load)),
         *common(*SETTINGS),
         *chosen(options_of(Checkpointing)),
-        *common("driver", "verify", "max-failed"),
+        otherwise("driver", parse=choice(*_DRIVERS), help=_DRIVERS_TOLD),
+        *chosen(options_of(Server)),
+        *common("verify", "max-failed"),
         *chosen(options_of(Extra)),
         *common("seed"),
     ),

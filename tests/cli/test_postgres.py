@@ -1,0 +1,296 @@
+"""PostgreSQL through the command line: real runs, on a server of somebody's and on one of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from sqlstress.report import Report, from_json
+from sqlstress.report.schema import report_schema
+from tests.cli.conftest import Cli, Said
+from tests.servers import running_server
+
+psycopg = pytest.importorskip("psycopg")
+
+SHORT = ("--driver", "psycopg", "--key-space", "200", "--repeat", "1", "--no-progress", "--dir", ".")
+SOON_S = 0.7
+OUTPUTS = ("report.json", "report.md", "report.html", "report.csv")
+
+
+@pytest.fixture
+def url(server: str) -> str:
+    """The server's connection string, as a URL."""
+    parts = psycopg.conninfo.conninfo_to_dict(server)
+    return "postgresql://{user}:{password}@{host}:{port}/{dbname}".format(**parts)
+
+
+@pytest.fixture
+def password(server: str) -> str:
+    return str(psycopg.conninfo.conninfo_to_dict(server)["password"])
+
+
+def measured(cli: Cli, *options: str, code: int = 0) -> tuple[Said, Report]:
+    """Measure, and return what was said and saved."""
+    said = cli(*SHORT, *options, *(word for name in OUTPUTS for word in ("-o", name)))
+    assert said.code == code, said.err
+    text = Path("report.json").read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
+    return said, from_json(text)
+
+
+def schemas(server: str) -> list[str]:
+    with psycopg.connect(server) as connection:
+        rows = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sqlstress%'")
+        return [name for (name,) in rows.fetchall()]
+
+
+def test_a_run_on_somebodys_server_is_proved_and_leaves_nothing_there_nor_says_its_password(
+    cli: Cli, server: str, url: str, password: str
+) -> None:
+    said, report = measured(cli, "--dsn", url, "-c", "1,3", "-b", "2", "--batch", "3", "--update-ratio", "20%")
+    for run in report.runs:
+        assert run.verdict.status == "ok"
+        assert run.case.server and f"postgresql://{run.case.server.address}" == url.replace(f":{password}", "")
+    assert schemas(server) == []
+    everything = said.out + said.err + "".join(Path(name).read_text(encoding="utf-8") for name in OUTPUTS)
+    assert password not in everything
+    assert "Every commit synced: fsync on, synchronous_commit on" in said.out.replace("\n", " ")
+    assert "PostgreSQL 1" in said.out
+    assert "SQLite 3" not in said.out and "busy handler" not in said.out
+
+
+def test_with_nothing_at_hand_one_of_our_own_runs_and_is_gone(cli: Cli, tmp_path: Path) -> None:
+    _, report = measured(cli, "-c", "2", "--verify", "full", "--key-type", "text")
+    (run,) = report.runs
+    assert run.verdict.status == "ok"
+    assert run.case.server and run.case.server.address is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(OUTPUTS)
+
+
+@pytest.mark.parametrize(
+    ("isolation", "begin", "holds"),
+    [
+        ("read committed", "deferred", False),
+        pytest.param("read committed", "immediate", True, marks=pytest.mark.thorough),
+        pytest.param("repeatable-read", "deferred", True, marks=pytest.mark.thorough),
+        pytest.param("serializable", "deferred", True, marks=pytest.mark.thorough),
+    ],
+)
+def test_read_modify_write_loses_updates_where_it_is_said_to_and_nowhere_else(
+    cli: Cli, url: str, isolation: str, begin: str, holds: bool
+) -> None:
+    said, report = measured(
+        cli,
+        *("--dsn", url, "--isolation", isolation, "--begin", begin, "-c", "6"),
+        *("--update-ratio", "100%", "--read-ratio", "0", "--duration", "1s"),
+        code=0 if holds else 1,
+    )
+    (run,) = report.runs
+    assert run.trials[0].effective["transaction_isolation"] == isolation.replace("-", " ")
+    lost = next(check for check in run.verdict.checks if check.name == "lost updates")
+    assert lost.status == ("ok" if holds else "failed")
+    assert ("SELECT ... FOR UPDATE" in said.out) is not holds
+    if begin == "deferred" and holds:
+        assert run.trials[0].busy_snapshot
+        assert "after a serialization failure" in said.out.replace("\n  ", " ")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("level", "told"),
+    [("normal", "synchronous_commit off; a power failure can lose the last commits"), ("full", "Every commit")],
+)
+def test_what_a_commit_waits_for_is_asked_for_read_back_and_told(
+    cli: Cli, url: str, level: str, told: str
+) -> None:
+    said, report = measured(cli, "--dsn", url, "--synchronous", level, "-c", "1")
+    assert report.runs[0].trials[0].effective["synchronous_commit"] == {"normal": "off", "full": "on"}[level]
+    assert told in said.out.replace("\n", " ")
+
+
+@pytest.mark.thorough
+def test_operations_at_a_rate_are_done_there_too(cli: Cli, url: str) -> None:
+    _, report = measured(cli, "--dsn", url, "-c", "2", "--rate", "100")
+    assert report.runs[0].verdict.status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--journal-mode", "delete"), "--journal-mode is SQLite's"),
+        (("--page-size", "4096"), "--page-size is SQLite's"),
+        (("--pragma", "temp_store=memory"), "--pragma is SQLite's"),
+        (("--busy", "fair"), "--busy is SQLite's"),
+        (("--checkpointer", "passive"), "--checkpointer is SQLite's"),
+        (("--synchronous", "extra"), "--synchronous extra is SQLite's"),
+        (("--buckets", "1001"), "1,000 at most"),
+        (("--loop", "native"), "the loop in C speaks to SQLite only"),
+        (("--where",), "--where can't be had"),
+        (("--keep",), "--keep keeps files"),
+        (("--anyway",), "add --dsn"),
+        (("--isolation", "chaos"), "'chaos' is not one of read committed, repeatable read, serializable"),
+        (("--dsn", "postgresql://me:s3cr3t@db.example.org/db"), "me@db.example.org:5432/db may not be this machine"),
+        (("--dsn", "postgresql://me:s3cr3t@x@localhost/db"), "it is no connection string"),
+    ],
+)
+def test_what_means_nothing_there_is_refused(cli: Cli, options: tuple[str, ...], told: str) -> None:
+    said = cli(*SHORT, *options)
+    assert (said.code, len(said.lines)) == (2, 1)
+    assert told in said.err
+    assert "s3cr3t" not in said.err
+
+
+def test_the_published_script_is_sqlites(cli: Cli) -> None:
+    said = cli("--driver", "psycopg", "--preset", "classic")
+    assert (said.code, "--preset is SQLite's" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize("option", [("--dsn", "postgresql:///x"), ("--isolation", "serializable"), ("--anyway",)])
+def test_what_is_said_of_a_server_means_nothing_without_one(cli: Cli, option: tuple[str, ...]) -> None:
+    said = cli(*option)
+    assert said.code == 2
+    assert f"{option[0]} is for a server, and sqlite3 speaks to none: add --driver psycopg" in said.err
+
+
+def refused(cli: Cli, dsn: str, *options: str) -> str:
+    """Return why nothing was measured."""
+    said = cli(*SHORT, "--dsn", dsn, *options)
+    assert (said.code, len(said.lines)) == (4, 1)
+    return said.err
+
+
+def test_a_server_that_is_not_there_is_told_in_a_line(cli: Cli) -> None:
+    assert "the server can't be used: connection" in refused(cli, "postgresql://me:s3cr3t@127.0.0.1:1/db")
+
+
+def test_a_wrong_password_is_told_and_not_shown(cli: Cli, url: str, password: str) -> None:
+    told = refused(cli, url.replace(password, "s3cr3t"))
+    assert "password authentication failed" in told
+    assert "s3cr3t" not in told and password not in told
+
+
+def test_a_server_without_room_is_told_before_anything_is_loaded(cli: Cli, url: str) -> None:
+    assert "connections more, and 502 are needed: lower --concurrency" in refused(cli, url, "-c", "500")
+
+
+def test_a_database_that_is_not_there_is_told(cli: Cli, url: str) -> None:
+    assert 'database "nowhere" does not exist' in refused(cli, url.replace("/postgres", "/nowhere"))
+
+
+@contextmanager
+def in_the_window(server: str, act: Any) -> Iterator[None]:
+    """Do something soon after the workers have prepared what they write with: they have written by then."""
+    over = threading.Event()
+
+    def watch() -> None:
+        with psycopg.connect(server, autocommit=True) as connection:
+            while not over.wait(0.01):
+                rows = connection.execute(
+                    "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'sqlstress\\_%' "
+                    "AND query LIKE 'INSERT INTO kv\\_%'"
+                ).fetchall()
+                if rows and not over.wait(SOON_S):
+                    act(connection, rows)
+                    return
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+@pytest.mark.thorough
+def test_sessions_that_the_server_ends_in_the_window_lose_nothing_that_was_acknowledged(
+    cli: Cli, server: str, url: str
+) -> None:
+    def end_all(connection: Any, rows: Any) -> None:
+        for (pid,) in rows:
+            connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
+
+    with in_the_window(server, end_all):
+        said = cli(*SHORT, "--dsn", url, "-c", "2", "--read-ratio", "0", "--duration", "2s", "-o", "report.json")
+    assert said.code == 4
+    (run,) = from_json(Path("report.json").read_text(encoding="utf-8")).runs
+    (trial,) = run.trials
+    assert trial.error and re.search("terminating connection|closed the connection", trial.error)
+    assert trial.verdict.status == "ok"
+    assert schemas(server) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="has no SIGKILL")
+def test_a_server_that_starts_anew_in_the_window_loses_nothing_that_was_acknowledged(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """One of its processes is killed: the server ends all sessions, and recovers what was committed."""
+
+    def kill_one(_connection: Any, rows: Any) -> None:
+        os.kill(rows[0][0], signal.SIGKILL)
+
+    with running_server(tmp_path) as own:
+        with in_the_window(own, kill_one):
+            said = cli(*SHORT, "--dsn", own, "-c", "3", "--read-ratio", "0", "--duration", "2s", "-o", "report.json")
+        assert schemas(own) == []
+    assert said.code == 4
+    (run,) = from_json(Path("report.json").read_text(encoding="utf-8")).runs
+    (trial,) = run.trials
+    assert trial.error and re.search("terminating connection|closed the connection", trial.error)
+    assert trial.verdict.status == "ok"
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not hasattr(signal, "SIGQUIT"), reason="has no SIGQUIT")
+def test_a_server_that_stops_in_the_window_is_told_and_what_was_measured_is_kept(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sqlstress.targets.postgres import sessions
+
+    monkeypatch.setattr(sessions, "RECOVERY_S", 1.0)
+
+    def stop(_connection: Any, _rows: Any) -> None:
+        file = tmp_path / "server" / "data" / "postmaster.pid"
+        os.kill(int(file.read_text().split("\n")[0]), signal.SIGQUIT)
+
+    with running_server(tmp_path) as own, in_the_window(own, stop):
+        said = cli(*SHORT, "--dsn", own, "-c", "2", "--read-ratio", "0", "--duration", "2s", "-o", "report.json")
+    assert said.code == 4
+    (run,) = from_json(Path("report.json").read_text(encoding="utf-8")).runs
+    assert run.trials, run
+    assert run.trials[0].error
+
+
+@pytest.mark.thorough
+def test_a_table_that_somebody_makes_anew_is_told(cli: Cli, server: str, url: str) -> None:
+    def exchange(connection: Any, _rows: Any) -> None:
+        (schema,) = schemas(server)
+        connection.execute(f"TRUNCATE {schema}.kv_0")
+
+    with in_the_window(server, exchange):
+        said = cli(*SHORT, "--dsn", url, "-c", "2", "--read-ratio", "0", "--duration", "2s")
+    assert said.code == 1
+    assert "kv_0 was replaced by another table while it was measured" in " ".join(said.out.split())
+
+
+@pytest.mark.thorough
+def test_an_index_more_is_told(cli: Cli, server: str, url: str) -> None:
+    def index(connection: Any, _rows: Any) -> None:
+        (schema,) = schemas(server)
+        connection.execute(f"CREATE INDEX theirs ON {schema}.kv_0 (value)")
+
+    with in_the_window(server, index):
+        said = cli(*SHORT, "--dsn", url, "-c", "2", "--read-ratio", "0", "--duration", "2s")
+    assert said.code == 1
+    assert "nobody created" in " ".join(said.out.split())

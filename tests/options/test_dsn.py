@@ -1,0 +1,129 @@
+"""Of a connection string nobody is shown the password, whatever it looks like."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.options.dsn import UNSHOWN, Dsn, dsn, redacted
+from sqlstress.report import jsonable
+from sqlstress.report.case import Case
+from sqlstress.report.server import Server
+
+pytest.importorskip("psycopg")
+
+SECRET = "s3cr3t"
+words = st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True)
+secrets = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12).map(
+    lambda text: f"{SECRET}{text}{SECRET}"
+)
+"""Passwords of any characters, with what no other part has at both ends."""
+
+
+@st.composite
+def connection_strings(draw: st.DrawFn) -> tuple[str, str]:
+    """Draw a connection string of either form, and what may be shown of it."""
+    user, host, database = draw(words), draw(words), draw(words)
+    port, secret = draw(st.integers(1, 65535)), draw(secrets)
+    shown = f"{user}@{host}:{port}/{database}"
+    form = draw(st.sampled_from(("user info", "query", "keywords")))
+    if form == "user info":
+        return f"postgresql://{user}:{quote(secret, safe='')}@{host}:{port}/{database}", shown
+    if form == "query":
+        return f"postgres://{user}@{host}:{port}/{database}?password={quote(secret, safe='')}", shown
+    quoted = secret.replace("\\", "\\\\").replace("'", "\\'")
+    return f"host={host} port = {port} password='{quoted}' user={user} dbname={database}", shown
+
+
+@given(connection_strings())
+def test_what_is_shown_of_it_is_all_but_the_password(drawn: tuple[str, str]) -> None:
+    text, shown = drawn
+    found = dsn(text)
+    assert (str(found), repr(found), f"{found}", found.whole) == (shown, repr(shown), shown, text)
+
+
+@given(connection_strings())
+def test_neither_a_report_nor_a_command_line_has_the_password(drawn: tuple[str, str]) -> None:
+    text, shown = drawn
+    case = Case(driver="psycopg", server=Server(dsn(text)))
+    plain = json.dumps(jsonable.to_plain(case), ensure_ascii=False)
+    assert shown in plain and SECRET not in plain
+    assert SECRET not in repr(case)
+    for command in (("--dsn", text), (f"--dsn={text}",), (f"dsn={text}",)):
+        told = " ".join(redacted(("sqlstress", *command, "-c", "4")))
+        assert shown in told and SECRET not in told
+
+
+@given(connection_strings())
+def test_another_process_is_told_all_of_it(drawn: tuple[str, str]) -> None:
+    found: Dsn = pickle.loads(pickle.dumps(dsn(drawn[0])))
+    assert (found, found.whole, found.is_local) == (drawn[1], drawn[0], False)
+
+
+@given(secrets)
+def test_a_password_that_was_not_quoted_is_not_shown_either(secret: str) -> None:
+    for text in (f"postgresql://me:{secret}@h/db", f"host=h password={secret} user=me", f"postgresql://me:{secret}"):
+        try:
+            shown = str(dsn(text))
+        except ValueError as error:
+            shown = str(error)
+        assert SECRET not in shown
+        assert SECRET not in " ".join(redacted(("sqlstress", "--dsn", text)))
+
+
+@given(st.text())
+def test_whatever_is_given_is_read_or_refused_without_being_repeated(text: str) -> None:
+    try:
+        dsn(f"{SECRET} {text} {SECRET}")
+    except ValueError as error:
+        assert SECRET not in str(error)
+
+
+def test_a_half_of_an_ab_test_is_shown_without_it() -> None:
+    half = f"--driver psycopg --dsn postgresql://me:{SECRET}@localhost/db"
+    for command in (("--a", half), (f"--a={half}",)):
+        told = " ".join(redacted(("sqlstress", "ab", *command)))
+        assert SECRET not in told
+        assert "--dsn me@localhost" in told and "/db" in told
+    assert redacted(("--a", f"--dsn {SECRET} 'x")) == ("--a", UNSHOWN)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_local"),
+    [
+        ("postgresql:///db?host=/run/postgresql", True),
+        ("postgresql://localhost/db", True),
+        ("postgresql://127.0.0.3:6432/db", True),
+        ("postgresql://[::1]/db", True),
+        ("host=@abstract", True),
+        ("postgresql://db.example.org/db", False),
+        ("postgresql://192.0.2.1/db", False),
+        ("host=localhost,db.example.org", False),
+        ("host=localhost hostaddr=192.0.2.1", False),
+        ("service=production", False),
+    ],
+)
+def test_a_server_is_local_if_every_host_that_is_named_is(
+    text: str, is_local: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGHOST", raising=False)
+    assert dsn(text).is_local is is_local
+
+
+def test_what_libpq_takes_from_the_environment_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGHOST", "db.example.org")
+    monkeypatch.setenv("PGUSER", "me")
+    monkeypatch.setenv("PGPASSWORD", SECRET)
+    found = dsn("postgresql:///some")
+    assert (str(found), found.is_local) == ("me@db.example.org:5432/some", False)
+
+
+@pytest.mark.parametrize("value", ["", "  ", 5, None, "postgresql://u:a@b@c/d", "postgresql://u:a/b@c/d", "nothing"])
+def test_what_is_no_connection_string_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="connection string"):
+        dsn(value)

@@ -1,0 +1,55 @@
+"""A real PostgreSQL server, started by us and ended by its own id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.targets.postgres.address import OURS
+
+CONNECTIONS = 40
+
+
+def needs_server() -> None:
+    """Skip a test where no server can be started."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    from sqlstress.targets.postgres.binaries import programs, unprivileged
+
+    try:
+        programs()
+        unprivileged()
+    except EnvironmentFailure as error:
+        pytest.skip(str(error))
+
+
+@contextmanager
+def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str]:
+    """Run a server in a folder, as somebody has one: it listens on this machine and wants a password.
+
+    Yields its connection string.
+    """
+    needs_server()
+    from sqlstress.targets.postgres import embedded
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedded, "LONGEST_SOCKET", 0)
+        with embedded.running(folder, connections) as dsn:
+            yield dsn
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL server, one for each process of pytest's: its connection string."""
+    with running_server(tmp_path_factory.mktemp("postgres")) as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def our_server(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same, as a measurement knows the one that runs for it."""
+    monkeypatch.setenv(OURS, server)
+    return server

