@@ -157,6 +157,16 @@ class Target(Protocol):
     def explain(self, driver: str, error: Exception) -> str:
         """Return what went wrong, and what to do about it, with the target's name for it."""
 
+    def refuses(self, case: Case) -> str | None:
+        """Say in a line why it can't carry out a case, and what to do; None when it can."""
+
+    def durability(self, case: Case, effective: Mapping[str, str]) -> str:
+        """Return what a commit is worth with the settings that were read back, in words.
+
+        Before a colon stands what it is on the scale that all targets share (`sqlstress.target`), after it
+        by which settings. "" where that is not known.
+        """
+
     def lacks_native(self, driver: str) -> str | None:
         """Say why a driver has no loop in C here; None where it has one."""
 

@@ -19,7 +19,7 @@ from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.target import DRIVERS as KNOWN
-from sqlstress.targets import dry, file_patterns, open_place, sqlite, target_of
+from sqlstress.targets import dry, file_patterns, lmdb, open_place, sqlite, target_of
 from sqlstress.targets.keyvalue import Store, Table
 from sqlstress.targets.place import Place, Target
 from sqlstress.targets.sqlite.drivers import DRIVERS
@@ -27,7 +27,7 @@ from tests.pulses import nothing, stopped_everywhere
 
 COUNTERS = 3
 ROWS = [[(1, 10), (2, 20)], [(3, 30)]]
-OF_PACKAGES: dict[str, Target] = {"sqlite": sqlite, "dry": dry}
+OF_PACKAGES: dict[str, Target] = {"sqlite": sqlite, "lmdb": lmdb, "dry": dry}
 """Every target; that they are targets is for mypy to see."""
 
 
@@ -41,7 +41,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def case_of(driver: str) -> Case:
-    if driver in DRIVERS:
+    if target_of(driver).STORES:
         pytest.importorskip(driver)
     settings = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)
     return Case(driver=driver, buckets=2, settings=settings, spec=Load(key_space=4))
@@ -189,7 +189,7 @@ def exchange(path: Path) -> None:
 
 def data_in(folder: Path) -> list[Path]:
     """Return the files that hold data, in their order."""
-    return sorted(path for path in folder.iterdir() if path.suffix == ".db")
+    return sorted(path for path in folder.iterdir() if path.suffix in (".db", ".mdb"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody exchange a file that is in use")
@@ -255,7 +255,7 @@ def test_space_is_told_of_one_bucket_and_of_several_it_is_not(case: Case, tmp_pa
     place = open_place(replace(case, buckets=1), tmp_path)
     if table := place.table("int", 8, 0):
         table.create(nothing)
-    assert (place.space(nothing) is not None) == place.stores
+    assert (place.space(nothing) is not None) == (case.driver in DRIVERS)
     assert open_place(case, tmp_path).space(nothing) is None
 
 
@@ -275,6 +275,7 @@ def test_a_target_stores_if_its_places_do(place: Place) -> None:
 def test_a_target_tells_what_library_its_driver_is_if_there_is_one(case: Case) -> None:
     build = target_of(case.driver).describe(case.driver)
     assert (build.driver if build else "dry") == case.driver
+    assert not build or (build.library in ("SQLite", "LMDB") and build.version[0].isdecimal())
 
 
 def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Case, tmp_path: Path) -> None:
@@ -289,4 +290,4 @@ def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Ca
 
 
 def test_the_names_of_all_files_that_targets_leave_are_known() -> None:
-    assert file_patterns() == [sqlite.FILES]
+    assert file_patterns() == [sqlite.FILES, lmdb.FILES]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sqlstress.errors import plainly
+from sqlstress.target import NOTHING_STORED
 from sqlstress.targets.dry.place import DryPlace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from sqlstress.report.case import Case
@@ -27,6 +29,14 @@ def preload(driver: str) -> tuple[str, ...]:
 
 def explain(driver: str, error: Exception) -> str:
     return plainly(error)
+
+
+def refuses(case: Case) -> None:
+    """Refuse nothing."""
+
+
+def durability(case: Case, effective: Mapping[str, str]) -> str:
+    return f"{NOTHING_STORED}: the harness's own ceiling"
 
 
 def lacks_native(driver: str) -> str | None:

@@ -8,6 +8,7 @@ from sqlstress.targets.sqlite.drivers import DRIVERS, explain
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from sqlstress.report import SqliteBuild
@@ -18,11 +19,13 @@ __all__ = [
     "FILES",
     "STORES",
     "describe",
+    "durability",
     "explain",
     "foresees",
     "lacks_native",
     "open_place",
     "preload",
+    "refuses",
     "untold",
 ]
 
@@ -38,6 +41,16 @@ that filled a database one stays, as long as another connection keeps its WAL.
 
 def open_place(case: Case, where: Path) -> SqlitePlace:
     return SqlitePlace(case, where)
+
+
+def refuses(case: Case) -> str | None:
+    return None
+
+
+def durability(case: Case, effective: Mapping[str, str]) -> str:
+    from sqlstress.targets.sqlite.durability import durability
+
+    return durability(effective)
 
 
 def lacks_native(driver: str) -> str | None:
