@@ -49,6 +49,8 @@ class Lead:
     """TOLD_APART: one leads; EQUAL: those ahead are about equal; UNTELLABLE or TOO_FEW_PASSES."""
     ratio: Ratio | None = None
     """The leader over the next one, where one leads."""
+    noise: str = ""
+    """Why it can't be told, and what would help."""
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
@@ -111,7 +113,9 @@ def _lead(case: Case, here: dict[str, Run], tested: Tested) -> Lead:
     if len(ahead) == 1:
         others = [run for run in here.values() if run is not found.best]
         return Lead(case, names, ahead, TOLD_APART, tested.ratio(tested.best(others), found.best))
-    return Lead(case, names, ahead, EQUAL if found.equal else UNTELLABLE)
+    if found.equal:
+        return Lead(case, names, ahead, EQUAL)
+    return Lead(case, names, ahead, UNTELLABLE, noise=noise(tested))
 
 
 def who_leads(group: Group) -> Iterator[Finding]:
@@ -141,7 +145,8 @@ def _said(found: Sequence[Lead], group: Group) -> Finding:
     clauses = "; ".join(_clause(own) for own in together.values())
     # The first side's worth is that of all of them.
     side = next(one for one in sides_of(group) if one.name == names[0])
-    return Finding("leads", f"With {side.worth}: {clauses}.")
+    why = next((f" {one.noise[0].upper()}{one.noise[1:]}." for one in found if one.noise), "")
+    return Finding("leads", f"With {side.worth}: {clauses}.{why}")
 
 
 def _clause(own: Sequence[Lead]) -> str:

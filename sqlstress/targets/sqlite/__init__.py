@@ -48,7 +48,7 @@ def refuses(case: Case) -> str | None:
 
 
 def durability(case: Case, effective: Mapping[str, str]) -> str:
-    from sqlstress.targets.sqlite.durability import durability
+    from sqlstress.targets.sqlite.worth import durability
 
     return durability(effective)
 
