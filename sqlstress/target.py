@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+SYNCED = "every commit synced"
+IN_CACHE = "every commit left in the drive's cache"
+LAST_LOST = "a power cut can lose the last commits"
+UNSAFE = "a power cut can corrupt the data"
+NOTHING_STORED = "nothing stored"
+"""What a commit is worth, on the scale that all targets share: what stands before the colon of `durability`."""
+
 
 class Known(NamedTuple):
     """What is known of a driver before it is imported."""
@@ -23,7 +30,9 @@ class Known(NamedTuple):
     stores: bool = True
     """Whether what it is given is kept; else its figures are the harness's own ceiling."""
     keyvalue: bool = False
-    """Whether an experiment that speaks no SQL of SQLite's can use it, where not every one can."""
+    """Whether the key-value experiment can use it, although not every one can."""
+    takes: frozenset[str] | None = None
+    """The options of a connection's settings that mean something to it; None: all of them, as with SQLite."""
     product: str = "SQLite"
     """What it speaks to, by its own name."""
     serves: bool = False
@@ -42,8 +51,18 @@ DRIVERS = {
         "PostgreSQL, extra",
         everywhere=False,
         keyvalue=True,
+        takes=frozenset({"synchronous", "busy-timeout", "begin"}),
         product="PostgreSQL",
         serves=True,
+    ),
+    "lmdb": Known(
+        "lmdb",
+        "",
+        "extra: no SQL, one writer",
+        everywhere=False,
+        keyvalue=True,
+        takes=frozenset({"synchronous"}),
+        product="LMDB",
     ),
     "dry": Known("dry", "", "does nothing: the harness's own ceiling", stores=False),
 }
@@ -57,14 +76,41 @@ def drivers_of(target: str) -> dict[str, str]:
     return {name: known.module for name, known in DRIVERS.items() if known.target == target}
 
 
+def for_keyvalue() -> dict[str, Known]:
+    """Return the drivers that the key-value experiment can use."""
+    return {name: known for name, known in DRIVERS.items() if known.everywhere or known.keyvalue}
+
+
+def target_names() -> tuple[str, ...]:
+    """Return the targets that keep what they are given, and that the key-value experiment can use."""
+    return tuple(dict.fromkeys(known.target for known in for_keyvalue().values() if known.stores))
+
+
+def driver_for(target: str, wanted: str) -> str:
+    """Return which driver of a target is meant: the wanted one if it is one of its, else its first one."""
+    own = [name for name, known in for_keyvalue().items() if known.target == target]
+    return wanted if wanted in own else own[0]
+
+
+def target_name(driver: str) -> str:
+    """Return the target of a driver; of one that is not known, what it is called itself."""
+    return DRIVERS[driver].target if driver in DRIVERS else driver
+
+
+def takes(driver: str, setting: str) -> bool:
+    """Say whether an option of a connection's settings means something to a driver."""
+    known = DRIVERS.get(driver)
+    return known is None or known.takes is None or setting in known.takes
+
+
+def worth(durability: str) -> str:
+    """Return what a commit is worth, of what a target says of it: it can be compared with another's."""
+    return durability.partition(":")[0].strip()
+
+
 def usual() -> dict[str, Known]:
     """Return the drivers that every experiment can use."""
     return {name: known for name, known in DRIVERS.items() if known.everywhere}
-
-
-def without_sql() -> dict[str, Known]:
-    """Return the drivers that an experiment can use which needs no more than keys and values."""
-    return {name: known for name, known in DRIVERS.items() if known.everywhere or known.keyvalue}
 
 
 def product(driver: str) -> str:

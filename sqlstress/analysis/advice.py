@@ -15,6 +15,7 @@ from sqlstress.analysis.answers import answer
 from sqlstress.analysis.finding import Finding, interruption
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.joined import joined
+from sqlstress.analysis.sides import who_leads
 from sqlstress.analysis.wording import duration, finite, listing, percent, plural, times, whole
 from sqlstress.experiment import face_of
 from sqlstress.report import Check, Report, Run
@@ -83,7 +84,9 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 def advise_group(group: Group) -> tuple[Finding, ...]:
     """Return what the runs of one table say."""
     own = face_of(group.case).show().findings
-    return tuple(chain.from_iterable(topic(group) for topic in (wrong_data, failures, answer, own)))
+    return tuple(
+        chain.from_iterable(topic(group) for topic in (wrong_data, failures, who_leads, answer, own))
+    )
 
 
 def advise(report: Report) -> tuple[Finding, ...]:

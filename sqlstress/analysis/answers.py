@@ -14,6 +14,7 @@ from statistics import fmean
 from sqlstress.analysis.comparing import TOO_FEW
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, too_noisy
+from sqlstress.analysis.sides import sides_of
 from sqlstress.analysis.wording import between, listing, place, places, times
 from sqlstress.report.case import Case
 from sqlstress.statistics.ratios import Passes, Ratio
@@ -46,6 +47,8 @@ def answer(group: Group) -> Iterator[Finding]:
 
     Half of the probability of being wrong is the sentence's, and half that of the places.
     """
+    if sides_of(group):
+        return  # targets are compared place by place, and only where a commit is worth the same
     sides = _sides(group)
     # At a rate what is done says only that it kept up.
     if sides is None or group.case.arrivals:

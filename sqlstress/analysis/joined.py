@@ -52,8 +52,10 @@ def _alike(family: list[Group], traits: list[Mapping[str, str]], name: str) -> l
     """Return a family's groups, those together that differ in this option and in no other."""
     found: dict[Hashable, list[Group]] = {}
     values: set[Hashable] = set()
+    # Another target has other options: drivers are set side by side if what all of them have is the same.
+    common = set.intersection(*map(set, traits)) if name == "driver" else set().union(*traits)
     for group, own in zip(family, traits, strict=True):
-        others = tuple(sorted((key, value) for key, value in own.items() if key != name))
+        others = tuple(sorted((key, value) for key, value in own.items() if key != name and key in common))
         # Whoever is the same in words has a table of its own.
         twin = (others, own.get(name))
         found.setdefault((others, id(group) if twin in values else None), []).append(group)

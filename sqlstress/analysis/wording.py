@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from sqlstress.experiment import face_of, has_window
-from sqlstress.report.case import Case, Settings
+from sqlstress.report.case import Case
 from sqlstress.statistics.ratios import Ratio
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
 

@@ -9,13 +9,14 @@ from sqlstress.analysis.disturbance import disturbances
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
+from sqlstress.analysis.sides import sides_of
 from sqlstress.analysis.wording import amount, busy_policy, listing
 from sqlstress.experiment import face_of
-from sqlstress.report import Environment, Report
+from sqlstress.report import Environment, Report, Run, Trial
 from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.statistics.units import format_count, format_duration
-from sqlstress.target import product, stores_nothing
+from sqlstress.target import product, stores_nothing, takes
 
 _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
 
@@ -47,9 +48,20 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
         return ("The dry driver stores nothing: these figures are the harness's own ceiling.",)
     if not face_of(group.case).connects:
         return ("What a commit waits for, and how long for a lock, is up to what opens the database.",)
-    read_back = [trial.effective for run in group.runs for trial in run.trials if trial.effective]
-    told = [describe_durability(effective, environment.sync) for effective in read_back]
+    read_back = [(run, trial) for run in group.runs for trial in run.trials if trial.effective]
+    told = [_durability(group, run, trial, environment) for run, trial in read_back]
     return tuple(dict.fromkeys(told or (_asked(run.case) for run in group.runs)))
+
+
+def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
+    """Return what a commit of a trial waits for; where there are several targets, on the scale they share."""
+    sides = sides_of(group)
+    side = next((one for one in sides if run in one.runs), None)
+    if side and trial.durability:
+        return f"{side.name}: {trial.durability}."
+    if trial.durability and not takes(run.case.driver, "journal-mode"):
+        return f"{trial.durability[0].upper()}{trial.durability[1:]}."
+    return describe_durability(trial.effective, environment.sync)
 
 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
@@ -111,7 +123,9 @@ def _due(arrivals: Arrivals) -> str:
 
 def _settings(group: Group) -> Iterator[str]:
     """Yield how locks are waited for, and the settings that were chosen for all runs alike."""
-    yield listing(list(dict.fromkeys(busy_policy(run.case) for run in group.runs)), "or")
+    waits = [busy_policy(run.case) for run in group.runs if takes(run.case.driver, "busy-timeout")]
+    if waits:
+        yield listing(list(dict.fromkeys(waits)), "or")
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
@@ -125,13 +139,16 @@ def _libraries(group: Group, environment: Environment) -> Iterator[str]:
     for name in dict.fromkeys(run.case.driver for run in group.runs):
         build = next((build for build in environment.builds if build.driver == name), None)
         version = build.version if build and build.version else _answered(group, name) or "unknown"
-        yield f"driver {name}" + ("" if stores_nothing(name) else f", {product(name)} {version}")
+        library = build.library if build else product(name)
+        yield f"driver {name}" + ("" if stores_nothing(name) else f", {library} {version}")
 
 
 def _answered(group: Group, driver: str) -> str:
     """Return the version of the servers that were spoken to, and which they were."""
     runs = [run for run in group.runs if run.case.driver == driver]
-    versions = {trial.effective.get("server_version", "").partition(" ")[0] for run in runs for trial in run.trials}
+    versions = {
+        trial.effective.get("server_version", "").partition(" ")[0] for run in runs for trial in run.trials
+    }
     where = {run.case.server.address or "our own" for run in runs if run.case.server}
     told = " or ".join(sorted(filter(None, versions)))
     return f"{told} ({' or '.join(sorted(where))})" if told and where else told

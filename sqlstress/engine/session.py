@@ -19,6 +19,7 @@ from sqlstress.report import Environment, Report
 from sqlstress.report.case import Case
 from sqlstress.system import starting
 from sqlstress.system.interrupt import StopSignals
+from sqlstress.target import takes
 from sqlstress.targets import serving, target_of
 
 
@@ -74,7 +75,7 @@ class Session:
         return fingerprint(
             folder,
             [build for name in drivers if (build := target_of(name).describe(name))],
-            [case.settings for case in self.cases],
+            [case.settings for case in self.cases if takes(case.driver, "journal-mode")],
             max(case.concurrency for case in self.cases),
             [*dict.fromkeys(filter(None, map(not_native, self.cases)))],
         )

@@ -19,6 +19,7 @@ from sqlstress.statistics import histogram
 from sqlstress.statistics import shares as statistics
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S
+from sqlstress.targets import target_of
 
 
 def window_seconds(case: Case, window: Window, ended: Sequence[Ended], whole_s: float) -> float:
@@ -77,6 +78,7 @@ def summarise(
     shares = [one.transactions / one.seconds if one.transactions else 0 for one in workers]
     bins = total_bins(window, workers)
     findings = [one.done.findings for one in ended if one.done]
+    settings = effective(ended)
     return Trial(
         index=index,
         seconds=seconds,
@@ -92,7 +94,8 @@ def summarise(
         failed=sum(one.failed for one in workers),
         latency=merged_latency(ended),
         workers=workers,
-        effective=effective(ended),
+        effective=settings,
+        durability=target_of(case.driver).durability(case, settings),
         verdict=Verdict(),
         half_ratio=statistics.half_ratio(bins) if window.closes_ns != FOREVER_NS else None,
         start_s=start_s,

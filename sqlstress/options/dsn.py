@@ -46,7 +46,9 @@ def dsn(value: Any) -> Dsn:
     parts = {**_defaults(), **_parsed(value)}
     hosts = _each(parts.get("hostaddr") or parts.get("host"))
     ports = _each(parts.get("port"))
-    if not all(map(_HOST.fullmatch, filter(None, hosts))) or not all(map(_PORT.fullmatch, filter(None, ports))):
+    if not all(map(_HOST.fullmatch, filter(None, hosts))) or not all(
+        map(_PORT.fullmatch, filter(None, ports))
+    ):
         raise _unquoted()
     user, database = (_name(parts.get(name)) for name in ("user", "dbname"))
     at = f"{user}@" if user else ""

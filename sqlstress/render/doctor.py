@@ -77,7 +77,7 @@ def _ms(ns: int) -> str:
 
 def _build(build: SqliteBuild) -> Iterator[str]:
     binding = f" ({build.driver_version})" if build.driver_version else ""
-    yield from _entry("SQLite", f"{build.version}, driver {build.driver}{binding}")
+    yield from _entry(build.library, f"{build.version}, driver {build.driver}{binding}")
     yield from _entry("", build.source_id)
     if build.memory_gets_per_s is not None:
         yield from _entry(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
+
 _SYNCED = ("on", "local", "remote_write", "remote_apply")
 
 
@@ -19,9 +21,10 @@ def at_server(effective: Mapping[str, str]) -> str | None:
     if " / " in by:
         return f"what a commit waits for depends on the connection: {by}"
     if fsync != "on":
-        return f"nothing is synced: {by}; a power failure can corrupt the database"
+        return f"{UNSAFE}: nothing is synced, {by}"
     if commit not in _SYNCED:
-        return f"no commit waits for a sync: {by}; a power failure can lose the last commits, no crash of ours can"
-    torn = "" if effective.get("full_page_writes") == "on" else "; a power failure can tear pages"
+        return f"{LAST_LOST}: {by}"
+    if effective.get("full_page_writes") != "on":
+        return f"{UNSAFE}: {by}, full_page_writes off"
     method = effective.get("wal_sync_method")
-    return f"every commit synced: {by}{f', by {method}' if method else ''}{torn}"
+    return f"{SYNCED}: {by}{f', by {method}' if method else ''}"

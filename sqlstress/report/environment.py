@@ -53,20 +53,22 @@ class FileSystem:
 
 @dataclass(frozen=True, slots=True)
 class SqliteBuild:
-    """The SQLite library behind a driver."""
+    """The library behind a driver: SQLite, or what stands in its place."""
 
     driver: str
     """Name in the registry of drivers."""
     driver_version: str
     """Version of the binding."""
     version: str
-    """Version of the SQLite library."""
+    """Version of the library."""
     source_id: str
-    """sqlite_source_id(): the check-in that it was built from."""
+    """sqlite_source_id(): the check-in that it was built from; empty of another library than SQLite."""
     compile_options: tuple[str, ...]
-    """PRAGMA compile_options."""
+    """PRAGMA compile_options; none of another library."""
     memory_gets_per_s: float | None = None
     """Gets a second by one process from an in-memory table of 10,000 rows: context, not a result."""
+    library: str = "SQLite"
+    """What the library is called: SQLite, a fork or a rewrite of it, or another store."""
 
 
 @dataclass(frozen=True, slots=True)

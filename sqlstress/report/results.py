@@ -87,6 +87,8 @@ class Trial:
     """One for each process, dead ones included."""
     effective: dict[str, str] = field(default_factory=dict)
     """Every setting as SQLite answered it after the first write."""
+    durability: str = ""
+    """What a commit is worth with them, in the target's words; empty where that is not known."""
     verdict: Verdict = field(default_factory=Verdict)
     """Whether the data held what the workers were told."""
     half_ratio: float | None = None

@@ -15,7 +15,9 @@ ISOLATIONS = ("read committed", "repeatable read", "serializable")
 
 def isolation(value: Any) -> str:
     """Read a level of isolation; its words may be joined by hyphens."""
-    words = " ".join(value.lower().replace("-", " ").replace("_", " ").split()) if isinstance(value, str) else ""
+    words = (
+        " ".join(value.lower().replace("-", " ").replace("_", " ").split()) if isinstance(value, str) else ""
+    )
     if words not in ISOLATIONS:
         raise ValueError(f"{shown(value)} is not one of {', '.join(ISOLATIONS)}")
     return words

@@ -19,7 +19,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "warmup": {"default": "500ms"},
 }
 """What options of the experiment mean here, where there is a single trial to a slice."""
-_NOT_HERE = ("repeat", "max-failed", "preset", *AT_A_RATE)
+_NOT_HERE = ("repeat", "max-failed", "preset", "target", *AT_A_RATE)
 """Options of the experiment that mean nothing where slices are measured in turns."""
 
 

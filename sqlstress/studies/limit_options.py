@@ -23,7 +23,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "warmup": {"default": "500ms"},
 }
 """What options of the experiment mean here."""
-_NOT_HERE = ("repeat", "max-failed", "preset", "ops", "rate", "latency-limit")
+_NOT_HERE = ("repeat", "max-failed", "preset", "target", "ops", "rate", "latency-limit")
 """Options of the experiment that the search decides itself, or that make the answer another one."""
 
 

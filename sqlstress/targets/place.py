@@ -152,10 +152,10 @@ class Target(Protocol):
     def open_place(self, case: Case, where: Path) -> Place:
         """Return where the data of a case lies; nothing is touched there yet."""
 
-    def checked(self, case: Case, server: Server, given: frozenset[str], anyway: bool) -> Case:
-        """Return a case as it is carried out here; `server` is what was said of one, `given` the options.
+    def checked(self, case: Case, server: Server, anyway: bool) -> Case:
+        """Return a case as it is carried out here; `server` is what was said of one.
 
-        `anyway`: also on one that is not this machine. Raises UsageError for options that mean nothing here.
+        `anyway`: also on one that is not this machine. Raises UsageError for what it can't carry out.
         """
 
     def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
@@ -172,6 +172,13 @@ class Target(Protocol):
 
     def explain(self, driver: str, error: Exception) -> str:
         """Return what went wrong, and what to do about it, with the target's name for it."""
+
+    def durability(self, case: Case, effective: Mapping[str, str]) -> str:
+        """Return what a commit is worth with the settings that were read back, in words.
+
+        Before a colon stands what it is on the scale that all targets share (`sqlstress.target`), after it
+        by which settings. "" where that is not known.
+        """
 
     def lacks_native(self, driver: str) -> str | None:
         """Say why a driver has no loop in C here; None where it has one."""

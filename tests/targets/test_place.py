@@ -20,7 +20,7 @@ from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.server import Server
 from sqlstress.target import DRIVERS as KNOWN
-from sqlstress.targets import dry, file_patterns, open_place, postgres, sqlite, target_of
+from sqlstress.targets import dry, file_patterns, lmdb, open_place, postgres, sqlite, target_of
 from sqlstress.targets.keyvalue import Store, Table
 from sqlstress.targets.place import Place, Target
 from sqlstress.targets.sqlite.drivers import DRIVERS
@@ -28,7 +28,7 @@ from tests.pulses import nothing, stopped_everywhere
 
 COUNTERS = 3
 ROWS = [[(1, 10), (2, 20)], [(3, 30)]]
-OF_PACKAGES: dict[str, Target] = {"sqlite": sqlite, "postgres": postgres, "dry": dry}
+OF_PACKAGES: dict[str, Target] = {"sqlite": sqlite, "postgres": postgres, "lmdb": lmdb, "dry": dry}
 """Every target; that they are targets is for mypy to see."""
 
 
@@ -199,7 +199,7 @@ def exchange(path: Path) -> None:
 
 def data_in(folder: Path) -> list[Path]:
     """Return the files that hold data, in their order."""
-    return sorted(path for path in folder.iterdir() if path.suffix == ".db")
+    return sorted(path for path in folder.iterdir() if path.suffix in (".db", ".mdb"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody exchange a file that is in use")
@@ -265,7 +265,7 @@ def test_space_is_told_of_one_bucket_and_of_several_it_is_not(case: Case, tmp_pa
     place = open_place(replace(case, buckets=1), tmp_path)
     if table := place.table("int", 8, 0):
         table.create(nothing)
-    assert (place.space(nothing) is not None) == place.stores
+    assert (place.space(nothing) is not None) == (case.driver in DRIVERS or KNOWN[case.driver].serves)
     place.discard()
     assert open_place(case, tmp_path).space(nothing) is None
 
@@ -285,7 +285,10 @@ def test_a_target_stores_if_its_places_do(place: Place) -> None:
 
 def test_a_target_tells_what_library_of_sqlites_its_driver_is_if_it_is_one(case: Case) -> None:
     build = target_of(case.driver).describe(case.driver)
-    assert (build.driver if build else None) == (case.driver if case.driver in DRIVERS else None)
+    assert (build.driver if build else None) == (
+        None if KNOWN[case.driver].serves or not KNOWN[case.driver].stores else case.driver
+    )
+    assert not build or (build.library in ("SQLite", "LMDB") and build.version[0].isdecimal())
 
 
 def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Case, tmp_path: Path) -> None:
@@ -300,4 +303,4 @@ def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Ca
 
 
 def test_the_names_of_all_files_that_targets_leave_are_known() -> None:
-    assert file_patterns() == [sqlite.FILES]
+    assert file_patterns() == [sqlite.FILES, lmdb.FILES]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.report.case import MAX_BUCKETS, Case
-from sqlstress.targets.sqlite.place import Seal, SqlitePlace, file_names
+from sqlstress.targets.seal import Seal
+from sqlstress.targets.sqlite.place import SqlitePlace, file_names
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from sqlstress.report import Report
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.report.traits import traits
 from sqlstress.statistics.units import format_ms
+from sqlstress.target import takes, worth
 
 FLAT = 1.25
 """What a sync costs may differ by this factor on one machine."""
@@ -50,7 +51,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     yield _barrier("loop", "what drove the load, the native loop or Python's,", _loop(parts), letters)
     for name, (clause, figure) in may_be_unknown(parts[0].case).items():
         yield _barrier(name, clause, _told_if_unknown(parts, figure), letters)
-    yield _barrier("durability", "what a commit waits for", [_durability(part) for part in parts], letters)
+    yield _barrier("durability", "what a commit waits for", _durabilities(parts), letters)
 
 
 def _barrier(subject: str, clause: str, values: Values, letters: Sequence[str]) -> Difference:
@@ -87,6 +88,19 @@ def _told_if_unknown(parts: Parts, figure: Callable[[Case], int | None]) -> Valu
     if all(map(all, found)):
         return [""] * len(parts)
     return [listing([*map(whole, values)]) if all(values) else None for values in found]
+
+
+def _durabilities(parts: Parts) -> Values:
+    """Return what commits wait for; where a part's target is another store, on the scale that all share."""
+    if all(part.stores_nothing or takes(part.case.driver, "journal-mode") for part in parts):
+        return [_durability(part) for part in parts]
+    return [_worth(part) for part in parts]
+
+
+def _worth(part: Part) -> str | None:
+    """Return what a commit is worth; None where it is not known of all runs."""
+    found = dict.fromkeys(worth(trial.durability) for trial in part.trials())
+    return "; ".join(found) if found and "" not in found else None
 
 
 def _durability(part: Part) -> str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment, layout
+from sqlstress.experiments.kv import targets
 from sqlstress.experiments.kv.spec import Checkpointing, Extra, Load
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice
@@ -17,7 +18,7 @@ from sqlstress.report.case import COMMON, SETTINGS, Case, Settings, common, othe
 from sqlstress.report.server import Server
 from sqlstress.report.traits import UNSET, traits
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import without_sql
+from sqlstress.target import for_keyvalue, takes
 from sqlstress.targets import target_of
 
 MOST_DATA = 1 << 40
@@ -36,25 +37,31 @@ PUBLISHED = Case(
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
 """The published script's measurement: what `--preset classic` fixes; None: left alone."""
-_FREE = ("buckets", "concurrency", "driver", "repeat", "seed", "verify", "max-failed", "preset")
+_FREE = ("buckets", "concurrency", "driver", "target", "repeat", "seed", "verify", "max-failed", "preset")
 """What it leaves to the user."""
 
-_DRIVERS = without_sql()
-_DRIVERS_TOLD = f"{', '.join(f'{name} ({known.words})' for name, known in _DRIVERS.items())}."
+_KNOWN = for_keyvalue()
+DRIVER = otherwise(
+    "driver",
+    parse=choice(*_KNOWN),
+    help=f"{', '.join(f'{name} ({known.words})' for name, known in _KNOWN.items())}.",
+)
 
 Asked = Ask[Load, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield the cases, layouts outside, concurrencies inside, rates innermost. Raises UsageError."""
+    """Yield the cases: layouts, concurrencies in them, targets in those, rates innermost. Raises UsageError."""
     if "checkpoint-interval" in asked.given and not _beside(asked):
         raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader.")
-    first = _published(asked) if asked.extra.preset == "classic" else _checked(asked)
-    target, extra = target_of(first.driver), asked.extra
+    drivers = targets.drivers(asked)
+    targets.check_options(asked, drivers)
+    first = _published(asked) if asked.extra.preset == "classic" else _checked(asked, drivers)
     for buckets in asked.some("buckets"):
         for concurrency in asked.some("concurrency"):
-            case = replace(first, buckets=buckets, concurrency=concurrency)
-            yield from at_rates(asked, target.checked(case, extra.server, asked.given, extra.anyway))
+            for driver in drivers:
+                case = replace(first, driver=driver, buckets=buckets, concurrency=concurrency)
+                yield from at_rates(asked, targets.checked(case, asked.extra))
 
 
 def _beside(asked: Asked) -> bool:
@@ -107,7 +114,7 @@ def _fixed(name: str, value: object) -> str:
     )
 
 
-def _checked(asked: Asked) -> Case:
+def _checked(asked: Asked, drivers: Sequence[str]) -> Case:
     """Return the case. Raises UsageError when options contradict each other."""
     _check_load(asked.spec)
     check_rate(asked)
@@ -122,30 +129,11 @@ def _checked(asked: Asked) -> Case:
     if _beside(asked):
         _check_checkpointing(asked)
         case = replace(case, spec=replace(asked.spec, checkpointing=beside))
-    case = replace(case, spec=replace(case.spec, loop=_loop(asked)))
+    case = replace(case, spec=replace(case.spec, loop=targets.loop_for(asked, drivers)))
     check_locking(asked)
-    if asked.spec.where and (problem := target_of(case.driver).untold(case.driver)):
-        raise UsageError(f"--where can't be had: {problem}. Leave it out.")
     if beside.mode != "none":
         case = replace(case, settings=asked.with_settings(wal_autocheckpoint=0))
     return case if case.ops is None else replace(case, warmup_s=0.0, repeat=_counted(asked).repeat)
-
-
-def _loop(asked: Asked) -> str:
-    """Return what drives the load: what was asked for, or native where that can be had. Raises UsageError."""
-    if asked.spec.loop == "python":
-        return "python"
-    if asked.case.arrivals or asked.spec.where:
-        if asked.spec.loop == "native":
-            raise UsageError("--loop native knows neither --rate nor --where: use --loop python.")
-        return "python"
-    lacking = target_of(asked.case.driver).lacks_native(asked.case.driver)
-    if lacking and asked.spec.loop == "native":
-        raise UsageError(
-            f"--loop native is not to be had with the driver {asked.case.driver}: {lacking}. "
-            "Use --loop python."
-        )
-    return "python" if lacking else "native"
 
 
 def _check_load(load: Load) -> None:
@@ -188,7 +176,12 @@ def _guess_s(case: Case) -> float:
 
 def _traits(case: Case) -> dict[str, str]:
     """Return a case by option; who checkpoints is one, whatever follows from it."""
-    own, beside = traits(case), case.spec.checkpointing or Checkpointing()
+    beside = case.spec.checkpointing or Checkpointing()
+    own = {
+        name: value
+        for name, value in traits(case).items()
+        if name not in SETTINGS or takes(case.driver, name)
+    }
     if case.server:
         own["isolation"] = case.server.isolation
     often = beside.interval_s != Checkpointing().interval_s
@@ -213,7 +206,7 @@ KV = Experiment(
         *chosen(options_of(Load)),
         *common(*SETTINGS),
         *chosen(options_of(Checkpointing)),
-        otherwise("driver", parse=choice(*_DRIVERS), help=_DRIVERS_TOLD),
+        DRIVER,
         *chosen(options_of(Server)),
         *common("verify", "max-failed"),
         *chosen(options_of(Extra)),

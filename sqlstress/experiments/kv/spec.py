@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlstress.options.option import LOAD, SQLITE, TRUST, either, option
-from sqlstress.options.parsing import choice, duration_with_unit, ratio, switch, whole
+from sqlstress.options.option import LOAD, SQLITE, SWEEP, TRUST, either, option
+from sqlstress.options.parsing import choice, choices, duration_with_unit, ratio, switch, whole
 from sqlstress.report.case import BEGINS
 from sqlstress.report.server import SERVER, Server
+from sqlstress.target import target_names
 
 DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
@@ -109,6 +110,14 @@ class Extra:
 
     preset: str | None = option(
         choice("classic"), None, TRUST, "classic: the published script's measurement.", metavar="NAME"
+    )
+    target: tuple[str, ...] | None = option(
+        choices(*target_names()),
+        None,
+        SWEEP,
+        f"Side by side: some of {', '.join(target_names())}.",
+        metavar="LIST",
+        meaning="The targets that are measured side by side, each with one driver.",
     )
     anyway: bool = option(
         switch,

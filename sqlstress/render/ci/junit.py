@@ -66,7 +66,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     yield "measured", heading.origin(report)
     yield "command", " ".join(report.command)
     for build in report.environment.builds:
-        yield f"SQLite of {clean(build.driver)}", build.version
+        yield f"{clean(build.library)} of {clean(build.driver)}", build.version
     for warning in report.environment.warnings:
         yield f"warning {clean(warning.code)}", warning.text
 

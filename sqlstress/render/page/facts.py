@@ -167,7 +167,7 @@ def _sync(cost: SyncCost) -> Iterator[tuple[str, str]]:
 
 
 def _build(build: SqliteBuild) -> Iterator[tuple[str, str]]:
-    yield f"SQLite of {build.driver}", f"{build.version} ({build.driver} {build.driver_version})"
+    yield f"{build.library} of {build.driver}", f"{build.version} ({build.driver} {build.driver_version})"
     yield "Built from", build.source_id
     if build.memory_gets_per_s is not None:
         yield "Gets a second from memory", format_count(build.memory_gets_per_s)

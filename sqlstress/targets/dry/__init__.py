@@ -6,10 +6,11 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from sqlstress.errors import plainly
+from sqlstress.target import NOTHING_STORED
 from sqlstress.targets.dry.place import DryPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -33,14 +34,16 @@ def explain(driver: str, error: Exception) -> str:
     return plainly(error)
 
 
-def checked(case: Case, server: Server, given: frozenset[str], anyway: bool) -> Case:
-    from sqlstress.targets.serverless import checked
-
-    return checked(case, given)
+def checked(case: Case, server: Server, anyway: bool) -> Case:
+    return case
 
 
 def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
     return nullcontext()
+
+
+def durability(case: Case, effective: Mapping[str, str]) -> str:
+    return f"{NOTHING_STORED}: the harness's own ceiling"
 
 
 def lacks_native(driver: str) -> str | None:

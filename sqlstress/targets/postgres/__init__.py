@@ -27,10 +27,10 @@ def open_place(case: Case, where: Path) -> PostgresPlace:
     return PostgresPlace(case, where)
 
 
-def checked(case: Case, server: Server, given: frozenset[str], anyway: bool) -> Case:
+def checked(case: Case, server: Server, anyway: bool) -> Case:
     from sqlstress.targets.postgres.asked import checked
 
-    return checked(case, server, given, anyway)
+    return checked(case, server, anyway)
 
 
 def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:

@@ -1,4 +1,4 @@
-"""What can be asked of a server: options that mean nothing there are refused, rather than ignored."""
+"""What can be asked of a server."""
 
 from __future__ import annotations
 
@@ -7,32 +7,25 @@ from importlib.util import find_spec
 
 from sqlstress.errors import UsageError
 from sqlstress.options.dsn import EXTRA, Dsn
-from sqlstress.report.case import KEPT, SETTINGS, Case
+from sqlstress.report.case import KEPT, Case
 from sqlstress.report.server import Server
 
-TAKEN = frozenset({"synchronous", "busy-timeout"})
-"""The settings that mean something there, too."""
-REFUSED = (
-    *(name for name in SETTINGS if name not in TAKEN),
-    *("checkpointer", "checkpoint-interval", "pinned-reader", "preset"),
-)
 MOST_TABLES = 1000
 """Each connection prepares its statements for every table."""
 
 
-def checked(case: Case, server: Server, given: frozenset[str], anyway: bool) -> Case:
+def checked(case: Case, server: Server, anyway: bool) -> Case:
     """Return a case with its server, and without what is SQLite's alone. Raises UsageError."""
     if find_spec("psycopg") is None:
         raise UsageError(f"the driver {case.driver} is not installed: {EXTRA}.")
-    for name in REFUSED:
-        if name in given:
-            raise UsageError(f"--{name} is SQLite's: it means nothing with --driver {case.driver}. Leave it out.")
     if case.settings.synchronous == "extra":
         raise UsageError(
             "--synchronous extra is SQLite's: a server's commits wait for their sync (full) or not (normal, off)."
         )
     if case.buckets > MOST_TABLES:
-        raise UsageError(f"--buckets is the number of tables with --driver {case.driver}: {MOST_TABLES:,} at most.")
+        raise UsageError(
+            f"--buckets is the number of tables with --driver {case.driver}: {MOST_TABLES:,} at most."
+        )
     _check_local(server.address, anyway)
     return replace(case, server=server, settings=replace(case.settings, journal_mode=KEPT))
 

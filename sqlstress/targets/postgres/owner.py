@@ -63,7 +63,9 @@ class Owner:
             connection = connect(self.dsn, "the server can't be used", patience_s)
             if not _locked(connection, self.schema):
                 connection.close()
-                raise EnvironmentFailure(f"another sqlstress uses the schema {self.schema}: wait for its end.")
+                raise EnvironmentFailure(
+                    f"another sqlstress uses the schema {self.schema}: wait for its end."
+                )
             self._connection = connection
         return self._connection
 

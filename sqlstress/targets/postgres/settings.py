@@ -35,7 +35,9 @@ def wanted(case: Case) -> Iterator[tuple[str, str]]:
 def statements(case: Case, schema: str) -> str:
     """Return the SQL that sets a session up."""
     found = [f"SET {name} = '{value}'" for name, value in wanted(case)]
-    return "; ".join((*found, f"SET application_name = '{schema}'", f'SET search_path = "{schema}", pg_catalog'))
+    return "; ".join(
+        (*found, f"SET application_name = '{schema}'", f'SET search_path = "{schema}", pg_catalog')
+    )
 
 
 def differences(case: Case, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from sqlstress.targets.sqlite.drivers import DRIVERS, explain
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -23,6 +23,7 @@ __all__ = [
     "STORES",
     "checked",
     "describe",
+    "durability",
     "explain",
     "foresees",
     "lacks_native",
@@ -46,14 +47,18 @@ def open_place(case: Case, where: Path) -> SqlitePlace:
     return SqlitePlace(case, where)
 
 
-def checked(case: Case, server: Server, given: frozenset[str], anyway: bool) -> Case:
-    from sqlstress.targets.serverless import checked
-
-    return checked(case, given)
+def checked(case: Case, server: Server, anyway: bool) -> Case:
+    return case
 
 
 def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
     return nullcontext()
+
+
+def durability(case: Case, effective: Mapping[str, str]) -> str:
+    from sqlstress.targets.sqlite.worth import durability
+
+    return durability(effective)
 
 
 def lacks_native(driver: str) -> str | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.report.where import Where
     from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.seal import Seal
     from sqlstress.targets.sqlite.drivers import Connection, Row
     from sqlstress.targets.sqlite.keyvalue import SqliteStore
     from sqlstress.targets.sqlite.native.store import SqliteNativeStore
@@ -79,6 +80,8 @@ class SqlitePlace:
         return SqliteNativeStore(self.client(worker), begin)
 
     def seal(self) -> Seal:
+        from sqlstress.targets.seal import Seal
+
         return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in HELD_OPEN)
 
     def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
@@ -137,39 +140,3 @@ class SqlitePlace:
         from sqlstress.targets.sqlite.files import remove
 
         remove(self.case, self.where)
-
-
-class Seal:
-    """Files as they were when it was made. One that was not there then is none of its business.
-
-    A process that works on a file does not see that its name has gone to another one: SQLite goes on with
-    a deleted database as if nothing had happened, as fast as before.
-    """
-
-    def __init__(self, paths: Iterable[Path]) -> None:
-        """Raises OSError when it can't be told what a file is."""
-        self._files = [(path, found) for path in paths if (found := _identity(path))]
-
-    def broken(self) -> str | None:
-        """Say which file is another one now, or gone, or that it can't be told; None when none is."""
-        try:
-            return self.exchanged()
-        except OSError as error:
-            return f"a database file could not be looked at ({error.strerror})"
-
-    def exchanged(self) -> str | None:
-        """Say the same, or raise OSError where it can't be told."""
-        for path, before in self._files:
-            now = _identity(path)
-            if now != before:
-                return f"{path.name} was {'replaced by another file' if now else 'deleted'}"
-        return None
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and the number of a file; None when there is none. Raises OSError."""
-    try:
-        found = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return found.st_dev, found.st_ino

@@ -15,8 +15,8 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.place import MEANWHILE, Disturbance
+from sqlstress.targets.seal import Seal
 from sqlstress.targets.sqlite.drivers import codes, explain, load_driver
-from sqlstress.targets.sqlite.place import Seal
 
 MARKS = ("journal_mode", "schema_version", "user_version", "application_id")
 """What a database says of itself, and no worker changes. Every change of a table, an index or a trigger

@@ -80,7 +80,9 @@ def test_one_that_is_in_use_is_neither_dropped_nor_taken(server: str, somebody: 
     assert drop_abandoned(server) == []
     other = Owner(server, "sqlstress_one")
     for take in (other.make, other.drop):
-        with pytest.raises((EnvironmentFailure, ConnectionError), match="another sqlstress uses the schema sqlstress_one"):
+        with pytest.raises(
+            (EnvironmentFailure, ConnectionError), match="another sqlstress uses the schema sqlstress_one"
+        ):
             take()
     assert schemas(somebody) == ["sqlstress_one"]
     owner.drop()

@@ -9,6 +9,7 @@ from sqlstress.analysis.comparison.matching import differing
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.wording import listing
+from sqlstress.display import side_by_side
 from sqlstress.display.at_a_rate.findings import at_a_rate
 from sqlstress.display.at_a_rate.plots import plots as plots_at_a_rate
 from sqlstress.display.at_a_rate.table import blocks as table_at_a_rate
@@ -64,6 +65,7 @@ class KeyValueShown(Shown):
         if group.case.arrivals:
             yield from table_at_a_rate(group)
         else:
+            yield from side_by_side.blocks(group)
             table = build(group)
             yield table
             yield Paragraph(legend(group, table))

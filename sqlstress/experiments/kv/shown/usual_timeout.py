@@ -11,6 +11,7 @@ from sqlstress.experiment import has_window
 from sqlstress.report import Run, Trial
 from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_S
+from sqlstress.target import takes
 
 USUAL_S = 5
 """How long Python's sqlite3 waits for a lock by default, and most libraries that wrap SQLite."""
@@ -22,7 +23,8 @@ LONG_ENOUGH_S = 4 * USUAL_S
 
 def usual_timeout(group: Group) -> Iterator[Finding]:
     """Yield how many operations waited longer than the usual time-out; or that the window hides it."""
-    if group.case.settings.busy_timeout_ms <= USUAL_S * 1000 or not group.writes:
+    waits = takes(group.case.driver, "busy-timeout")
+    if not waits or group.case.settings.busy_timeout_ms <= USUAL_S * 1000 or not group.writes:
         return
     shared = [run for run in group.runs if run.case.concurrency > 1]
     longer = [(run.case, number) for run in shared if (number := _longer(run))]

@@ -14,6 +14,7 @@ from sqlstress.experiments.kv.shown.usual_timeout import usual_timeout
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import format_duration
+from sqlstress.target import takes
 
 USEFUL_BUCKETS = 20
 """The fewest buckets to try: every process then finds a free file most of the time."""
@@ -45,7 +46,7 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str:
 def _ways(group: Group, cases: Sequence[Case]) -> list[str]:
     """Return what shortens the waits of the processes of these cases."""
     ways = []
-    if group.case.settings.busy != "fair":
+    if group.case.settings.busy != "fair" and takes(group.case.driver, "busy"):
         ways.append(f"--busy fair{' without the preset' * face_of(group.case).whole_script}")
     most = max(case.buckets for case in cases)
     files = max(USEFUL_BUCKETS, 2 * most)

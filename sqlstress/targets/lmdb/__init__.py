@@ -1,0 +1,95 @@
+"""LMDB: one writer at a time, a memory map, a file for each bucket. It has keys and values, and no SQL."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from sqlstress.errors import said
+from sqlstress.targets.lmdb.place import LmdbPlace
+from sqlstress.targets.lmdb.settings import durability
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from sqlstress.report import SqliteBuild
+    from sqlstress.report.case import Case
+    from sqlstress.report.server import Server
+
+__all__ = [
+    "DESCRIPTORS",
+    "FILES",
+    "STORES",
+    "checked",
+    "describe",
+    "durability",
+    "explain",
+    "foresees",
+    "lacks_native",
+    "open_place",
+    "preload",
+    "serving",
+    "untold",
+]
+
+STORES = True
+FILES: str | None = r"kv(_\d+)?\.mdb(-lock)?"
+DESCRIPTORS = 3
+"""The data, once more to sync what says where it begins, and the lock file."""
+
+_ADVICE = {
+    "MapFullError": "lower --key-space, --value-size or --batch, or spread it over more --buckets",
+    "ReadersFullError": "another program reads it: end that, or lower --concurrency",
+    "DiskError": "free some space there, or choose another --dir",
+    "MemoryError": "the memory map is too large for this system: lower --key-space or --value-size",
+}
+
+
+def open_place(case: Case, where: Path) -> LmdbPlace:
+    return LmdbPlace(case, where)
+
+
+def checked(case: Case, server: Server, anyway: bool) -> Case:
+    from sqlstress.targets.lmdb.asked import checked
+
+    return checked(case)
+
+
+def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def preload(driver: str) -> tuple[str, ...]:
+    return "sqlstress.targets.lmdb.keyvalue", "lmdb"
+
+
+def explain(driver: str, error: Exception) -> str:
+    from sqlstress.errors import plainly
+
+    if not foresees(error):
+        return plainly(error)
+    advice = _ADVICE.get(type(error).__name__)
+    return f"LMDB: {said(error)}" + (f" ({advice})" if advice else "")
+
+
+def lacks_native(driver: str) -> str:
+    return "the loop in C is SQLite's, and LMDB has none"
+
+
+def foresees(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] == "lmdb"
+
+
+def untold(driver: str) -> str:
+    return "LMDB does not say what it waits for"
+
+
+def describe(driver: str) -> SqliteBuild:
+    from sqlstress.report import SqliteBuild
+    from sqlstress.targets.lmdb.environments import load
+
+    lmdb = load()
+    version = ".".join(map(str, lmdb.version()))
+    return SqliteBuild(driver, f"py-lmdb {lmdb.__version__}", version, "", (), library="LMDB")

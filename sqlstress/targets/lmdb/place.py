@@ -1,0 +1,101 @@
+"""Where a case's data lies with LMDB: an environment for each bucket, a file each, side by side in one folder.
+
+What only the parent does is imported when it does it: a worker needs none of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from sqlstress.report import Check
+    from sqlstress.report.case import Case
+    from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.lmdb.keyvalue import LmdbStore
+    from sqlstress.targets.lmdb.table import LmdbTable
+    from sqlstress.targets.place import Definition, NativeStore
+    from sqlstress.targets.seal import Seal, SealedFiles
+
+
+class LmdbPlace:
+    """The files of a case."""
+
+    stores: Literal[True] = True
+
+    def __init__(self, case: Case, where: Path) -> None:
+        self.case, self.where = case, where
+        names = ["kv.mdb"] if case.buckets == 1 else [f"kv_{bucket}.mdb" for bucket in range(case.buckets)]
+        self.paths = [where / name for name in names]
+        """The data, by bucket."""
+        self.damaged = False
+        """Whether a file was found damaged: then none of it is read any more."""
+
+    def watch(self, trace: object, process: int) -> None:
+        return None
+
+    def trace(self, processes: int) -> None:
+        return None
+
+    def account(self, trace: object, workers: object) -> None:
+        return None
+
+    def keyvalue(self, worker: int, begin: str, sample: Any) -> LmdbStore:
+        from sqlstress.targets.lmdb.keyvalue import LmdbStore
+
+        return LmdbStore(self)
+
+    def native(self, worker: int, begin: str) -> NativeStore:
+        from sqlstress.errors import EnvironmentFailure
+
+        raise EnvironmentFailure("LMDB has no loop in C. Use --loop python.")
+
+    def seal(self) -> Seal:
+        from sqlstress.targets.seal import Seal
+
+        return Seal(self.paths)
+
+    def table(self, key_type: str, value_size: int, counters: int) -> LmdbTable:
+        from sqlstress.targets.lmdb.table import LmdbTable
+
+        return LmdbTable(self, key_type, value_size, counters)
+
+    def schema(self) -> Sequence[Definition]:
+        from sqlstress.targets.lmdb.sound import names
+
+        return names(self, self.paths[0])
+
+    def snapshot(self, pulse: Pulse) -> SealedFiles:
+        from sqlstress.targets.seal import SealedFiles
+
+        return SealedFiles(self.paths)
+
+    def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+        from sqlstress.targets.lmdb.settings import differences
+
+        return differences(self.case, effective)
+
+    def integrity(self, level: str, pulse: Pulse) -> Check:
+        from sqlstress.targets.lmdb.sound import integrity_check
+
+        check = integrity_check(self.paths, pulse)
+        self.damaged = check.status == "failed"
+        return check
+
+    def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
+        from sqlstress.targets.lmdb.sound import schema_check
+
+        return schema_check(self, created, pulse)
+
+    def space(self, pulse: Pulse) -> None:
+        return None
+
+    def discard(self) -> None:
+        from sqlstress.system.files import remove
+        from sqlstress.targets.lmdb.environments import LOCK
+
+        for path in self.paths:
+            remove(path)
+            remove(path.with_name(path.name + LOCK))

@@ -1,0 +1,83 @@
+"""Whether LMDB's files are sound, as the verifier of its binding sees them, and hold what they should.
+
+That reads their bytes itself: LMDB trusts what it maps, and a damaged file may end whoever reads it through LMDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlstress.report import Check
+from sqlstress.report.problems import Tally
+from sqlstress.system.processes import call_apart
+from sqlstress.system.pulse import Pulse
+from sqlstress.targets.lmdb.environments import Held
+from sqlstress.targets.lmdb.settings import flags_of
+
+if TYPE_CHECKING:
+    from sqlstress.targets.lmdb.place import LmdbPlace
+    from sqlstress.targets.place import Definition
+
+SMALL = 16 << 20
+"""Bytes of a file that is verified here and now, in under a second; another one can be left off."""
+
+
+class Damaged(Exception):
+    """A file that was found damaged, and is not read any more."""
+
+
+def integrity_check(paths: Sequence[Path], pulse: Pulse) -> Check:
+    """Verify every file."""
+    tally = Tally("lmdb.verify")
+    for path in paths:
+        pulse()
+        tally.checked += 1
+        for complaint in _complaints(path, pulse):
+            tally.problem(f"{path.name}: {complaint}")
+    return tally.check()
+
+
+def _complaints(path: Path, pulse: Pulse) -> list[str]:
+    if not path.exists():
+        return ["the file is gone"]
+    return verified(path) if path.stat().st_size <= SMALL else call_apart(pulse, verified, path)
+
+
+def verified(path: Path) -> list[str]:
+    """Return what is wrong with a file."""
+    from lmdb.verify import VerifyError, verify
+
+    try:
+        return list(map(str, verify(str(path), subdir=False)))
+    except VerifyError as error:
+        return [str(error)]
+
+
+def check_readable(place: LmdbPlace) -> None:
+    """Raise Damaged after the files of a place were found so."""
+    if place.damaged:
+        raise Damaged("they are not read after what lmdb.verify found")
+
+
+def names(place: LmdbPlace, path: Path) -> list[Definition]:
+    """Return the names of the databases in a file."""
+    check_readable(place)
+    with closing(Held(place.case, path, **flags_of(place.case))) as held, held.environment.begin() as txn:
+        return [(bytes(name).decode(errors="replace"),) for name in txn.cursor().iternext(values=False)]
+
+
+def schema_check(place: LmdbPlace, created: Sequence[Definition], pulse: Pulse) -> Check:
+    """See that every file has the databases that were created when the trial began, and no other."""
+    tally = Tally("schema")
+    for path in place.paths:
+        pulse()
+        found = names(place, path)
+        tally.checked += len(created)
+        for (name,) in set(created) - set(found):
+            tally.problem(f"{path.name} lacks the database {name}")
+        for (name,) in set(found) - set(created):
+            tally.problem(f"{path.name} holds the database {name}, which nobody created")
+    return tally.check()

@@ -1,0 +1,67 @@
+"""Targets side by side: one table for all, whatever the format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlstress.render.markdown import report_markdown
+from sqlstress.render.page.document import report_html
+from sqlstress.render.text import report_text
+from sqlstress.report import Report, SqliteBuild, from_json, to_json
+from sqlstress.target import LAST_LOST
+from tests.analysis.test_sides import NOISE, measured
+from tests.example_report import assert_golden, example_report
+
+SOME = (0.9, 1.08, 1.0, 1.05, 0.97)
+
+
+def compared(**fields: str) -> Report:
+    """Return a report of two targets, with 1 to 8 processes."""
+    example = example_report()
+    rates = {"sqlite3": (9000, 8000, 7500, 9000), "lmdb": (20_000, 17_000, 7510, 8000)}
+    runs = [
+        measured(
+            driver,
+            tps,
+            count,
+            SOME if count == 8 else NOISE[:: 1 if driver == "lmdb" else -1],
+            **(fields if driver == "lmdb" else {}),
+        )
+        for count, *both in zip((1, 2, 4, 8), *rates.values(), strict=True)
+        for driver, tps in zip(rates, both, strict=True)
+    ]
+    builds = (
+        *example.environment.builds,
+        SqliteBuild("lmdb", "py-lmdb 3.0.0", "0.9.36", "", (), library="LMDB"),
+    )
+    environment = replace(example.environment, builds=builds)
+    shown = tuple(replace(one, case=replace(one.case, repeat=5, duration_s=2.0)) for one in runs)
+    return replace(example, environment=environment, runs=shown, planned=len(shown))
+
+
+def test_the_text_has_a_column_for_each_target_and_says_who_leads_where() -> None:
+    assert_golden("sides.txt", report_text(compared()))
+
+
+def test_so_has_markdown() -> None:
+    assert_golden("sides.md", report_markdown(compared()))
+
+
+def test_what_is_not_worth_the_same_is_called_not_comparable_in_every_row() -> None:
+    text = report_text(compared(worth=LAST_LOST))
+    assert text.count("not comparable\n") == 4
+    assert " leads with" not in text
+
+
+def test_the_page_has_the_table_the_sentence_and_a_line_for_each_target() -> None:
+    page = report_html(compared())
+    assert "lmdb leads with 1 and 2 processes on 1 file" in page
+    assert '"name":"sqlite3"' in page.replace('": "', '":"') and '"name":"lmdb"' in page.replace(
+        '": "', '":"'
+    )
+
+
+def test_a_saved_report_says_what_a_commit_was_worth_and_of_what_library() -> None:
+    report = compared()
+    assert from_json(to_json(report)) == report
+    assert '"library": "LMDB"' in to_json(report)

@@ -1,0 +1,82 @@
+"""A worker that is killed at any moment: nothing that was acknowledged is lost."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from benchmarks.mutations import trial
+from benchmarks.mutations.trial import work_on
+from sqlstress.engine.pool import Pool
+from sqlstress.engine.summary import outcomes
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case, Settings
+from sqlstress.targets.lmdb.environments import Held
+from sqlstress.targets.lmdb.place import LmdbPlace
+from tests.pulses import nothing
+from tests.rows import mostly_thorough
+
+CASE = Case(
+    driver="lmdb",
+    concurrency=3,
+    duration_s=0.3,
+    warmup_s=0.05,
+    settings=Settings(synchronous="off"),
+    spec=Load(key_space=200, read_ratio=0.2, update_ratio=0.3, batch=4),
+)
+
+pytestmark = pytest.mark.skipif(
+    sys.platform == "darwin", reason="LMDB's lock outlives whoever is killed with it, on macOS"
+)
+
+
+@pytest.mark.parametrize("seed", mostly_thorough(range(1, 12), (1,)))
+@pytest.mark.parametrize("level", mostly_thorough(("off", "full"), ("off",)))
+def test_what_a_killed_worker_was_told_is_there(
+    tmp_path: Path, seed: int, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("lmdb")
+    monkeypatch.setattr(trial, "READY_S", 10.0)
+    draw = Random(seed)
+    case = replace(CASE, settings=replace(CASE.settings, synchronous=level))
+
+    def kill(pool: Pool) -> None:
+        time.sleep(0.35 * draw.random())
+        pool._processes[1].kill()
+
+    done = work_on(case, tmp_path, 7, {}, kill)
+    # Where who was killed had just been woken, another one may not be: it is ended as hung.
+    ended = {one.worker: one.reason or "" for one in done.ended if not one.done}
+    assert all("hung" in reason for worker, reason in ended.items() if worker != 2)
+    verdict = done.work.verify(outcomes(done.ended), nothing)
+    assert {check.name: check.status for check in verdict.checks} == {
+        "values read": "ok",
+        "torn transactions": "ok",
+        "lmdb.verify": "ok",
+        "schema": "ok",
+        "last write": "ok",
+        "lost updates": "ok",
+    }
+
+
+def test_an_acknowledged_write_that_is_gone_is_found(tmp_path: Path) -> None:
+    pytest.importorskip("lmdb")
+    done = work_on(replace(CASE, spec=replace(CASE.spec, batch=1)), tmp_path, 7, {}, lambda pool: None)
+    place = LmdbPlace(CASE, tmp_path)
+    held = Held(CASE, place.paths[0])
+    with held.environment.begin(write=True, db=held.database(b"kv")) as txn:
+        cursor = txn.cursor()
+        cursor.first()
+        txn.delete(bytes(cursor.key()))
+    with held.environment.begin(write=True, db=held.database(b"counter")) as txn:
+        txn.put(bytes(8), bytes(8))
+    held.close()
+    verdict = done.work.verify(outcomes(done.ended), nothing)
+    failed = {check.name: check.counterexamples for check in verdict.checks if check.status == "failed"}
+    assert failed["last write"] == ("key 0 is gone",)
+    assert failed["lost updates"][0].startswith("counter kv.mdb:0 is 0 after ")
