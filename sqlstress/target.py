@@ -6,6 +6,7 @@ names a driver or a target but who expressly needs SQLite.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -65,6 +66,11 @@ def usual() -> dict[str, Known]:
 def without_sql() -> dict[str, Known]:
     """Return the drivers that an experiment can use which needs no more than keys and values."""
     return {name: known for name, known in DRIVERS.items() if known.everywhere or known.keyvalue}
+
+
+def told(drivers: Mapping[str, Known]) -> str:
+    """Return what drivers are, for help."""
+    return f"{', '.join(f'{name} ({known.words})' for name, known in drivers.items())}."
 
 
 def product(driver: str) -> str:

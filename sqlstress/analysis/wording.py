@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from sqlstress.experiment import face_of, has_window
-from sqlstress.report.case import Case, Settings
+from sqlstress.report.case import Case
 from sqlstress.statistics.ratios import Ratio
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
 
@@ -108,7 +108,7 @@ def busy_policy(case: Case) -> str:
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
-        return f"{case.server.isolation}, begun again and locks waited for up to {timeout}"
+        return f"{case.server.isolation.replace('-', ' ')}, begun again and locks waited for up to {timeout}"
     handler = "fair waits" if settings.busy == "fair" else "SQLite's busy handler"
     return f"{handler} up to {format_duration(settings.busy_timeout_ms / 1000)}"
 

@@ -131,7 +131,9 @@ def _libraries(group: Group, environment: Environment) -> Iterator[str]:
 def _answered(group: Group, driver: str) -> str:
     """Return the version of the servers that were spoken to, and which they were."""
     runs = [run for run in group.runs if run.case.driver == driver]
-    versions = {trial.effective.get("server_version", "").partition(" ")[0] for run in runs for trial in run.trials}
+    versions = {
+        trial.effective.get("server_version", "").partition(" ")[0] for run in runs for trial in run.trials
+    }
     where = {run.case.server.address or "our own" for run in runs if run.case.server}
     told = " or ".join(sorted(filter(None, versions)))
     return f"{told} ({' or '.join(sorted(where))})" if told and where else told

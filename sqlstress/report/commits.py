@@ -21,7 +21,7 @@ def at_server(effective: Mapping[str, str]) -> str | None:
     if fsync != "on":
         return f"nothing is synced: {by}; a power failure can corrupt the database"
     if commit not in _SYNCED:
-        return f"no commit waits for a sync: {by}; a power failure can lose the last commits, no crash of ours can"
+        return f"no commit waits for a sync: {by}; a crash of its machine can lose the last commits"
     torn = "" if effective.get("full_page_writes") == "on" else "; a power failure can tear pages"
     method = effective.get("wal_sync_method")
     return f"every commit synced: {by}{f', by {method}' if method else ''}{torn}"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlstress.errors import UsageError
-from sqlstress.report.case import Case
 from sqlstress.target import DRIVERS
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
 
 OF_SERVERS = ("dsn", "isolation", "anyway")
 """The options that say something of a server."""

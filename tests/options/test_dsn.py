@@ -67,7 +67,11 @@ def test_another_process_is_told_all_of_it(drawn: tuple[str, str]) -> None:
 
 @given(secrets)
 def test_a_password_that_was_not_quoted_is_not_shown_either(secret: str) -> None:
-    for text in (f"postgresql://me:{secret}@h/db", f"host=h password={secret} user=me", f"postgresql://me:{secret}"):
+    for text in (
+        f"postgresql://me:{secret}@h/db",
+        f"host=h password={secret} user=me",
+        f"postgresql://me:{secret}",
+    ):
         try:
             shown = str(dsn(text))
         except ValueError as error:
@@ -123,7 +127,9 @@ def test_what_libpq_takes_from_the_environment_counts(monkeypatch: pytest.Monkey
     assert (str(found), found.is_local) == ("me@db.example.org:5432/some", False)
 
 
-@pytest.mark.parametrize("value", ["", "  ", 5, None, "postgresql://u:a@b@c/d", "postgresql://u:a/b@c/d", "nothing"])
+@pytest.mark.parametrize(
+    "value", ["", "  ", 5, None, "postgresql://u:a@b@c/d", "postgresql://u:a/b@c/d", "nothing"]
+)
 def test_what_is_no_connection_string_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="connection string"):
         dsn(value)

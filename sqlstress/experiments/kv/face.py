@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment, layout
+from sqlstress.experiments.kv.sizes import check_sizes
 from sqlstress.experiments.kv.spec import Checkpointing, Extra, Load
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice
@@ -17,13 +18,9 @@ from sqlstress.report.case import COMMON, SETTINGS, Case, Settings, common, othe
 from sqlstress.report.server import Server
 from sqlstress.report.traits import UNSET, traits
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import without_sql
+from sqlstress.target import told, without_sql
 from sqlstress.targets import target_of
 
-MOST_DATA = 1 << 40
-"""Bytes of all values together, each key's being preloaded."""
-MOST_WRITTEN = 1 << 30
-"""Bytes that a transaction writes: the worker holds them in memory."""
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 3e-6, 5e-3
 """What an operation, a key to preload, and a file to make take, about."""
 
@@ -38,9 +35,6 @@ PUBLISHED = Case(
 """The published script's measurement: what `--preset classic` fixes; None: left alone."""
 _FREE = ("buckets", "concurrency", "driver", "repeat", "seed", "verify", "max-failed", "preset")
 """What it leaves to the user."""
-
-_DRIVERS = without_sql()
-_DRIVERS_TOLD = f"{', '.join(f'{name} ({known.words})' for name, known in _DRIVERS.items())}."
 
 Asked = Ask[Load, Extra]
 
@@ -109,7 +103,7 @@ def _fixed(name: str, value: object) -> str:
 
 def _checked(asked: Asked) -> Case:
     """Return the case. Raises UsageError when options contradict each other."""
-    _check_load(asked.spec)
+    check_sizes(asked.spec)
     check_rate(asked)
     case, beside = asked.case, asked.extra.checkpointing
     for name in ("duration", "warmup"):
@@ -146,19 +140,6 @@ def _loop(asked: Asked) -> str:
             "Use --loop python."
         )
     return "python" if lacking else "native"
-
-
-def _check_load(load: Load) -> None:
-    if load.read_ratio + load.update_ratio > 1 + 1e-9:
-        raise UsageError(
-            "--read-ratio and --update-ratio add up to more than 1. Lower one of them; the rest are replaces."
-        )
-    if load.batch > load.key_space:
-        raise UsageError("--batch is larger than --key-space: a transaction writes distinct keys.")
-    sizes = (("key-space", load.key_space, MOST_DATA, "1 TiB"), ("batch", load.batch, MOST_WRITTEN, "1 GiB"))
-    for name, count, most, bound in sizes:
-        if count * load.value_size > most:
-            raise UsageError(f"--{name} times --value-size is more than {bound}: lower one of them.")
 
 
 def _check_checkpointing(asked: Asked) -> None:
@@ -213,7 +194,7 @@ KV = Experiment(
         *chosen(options_of(Load)),
         *common(*SETTINGS),
         *chosen(options_of(Checkpointing)),
-        otherwise("driver", parse=choice(*_DRIVERS), help=_DRIVERS_TOLD),
+        otherwise("driver", parse=choice(*without_sql()), help=told(without_sql())),
         *chosen(options_of(Server)),
         *common("verify", "max-failed"),
         *chosen(options_of(Extra)),

@@ -26,13 +26,17 @@ def checked(case: Case, server: Server, given: frozenset[str], anyway: bool) -> 
         raise UsageError(f"the driver {case.driver} is not installed: {EXTRA}.")
     for name in REFUSED:
         if name in given:
-            raise UsageError(f"--{name} is SQLite's: it means nothing with --driver {case.driver}. Leave it out.")
+            raise UsageError(
+                f"--{name} is SQLite's: it means nothing with --driver {case.driver}. Leave it out."
+            )
     if case.settings.synchronous == "extra":
         raise UsageError(
-            "--synchronous extra is SQLite's: a server's commits wait for their sync (full) or not (normal, off)."
+            "--synchronous extra is SQLite's: a server's commits wait for a sync (full) or not (normal, off)."
         )
     if case.buckets > MOST_TABLES:
-        raise UsageError(f"--buckets is the number of tables with --driver {case.driver}: {MOST_TABLES:,} at most.")
+        raise UsageError(
+            f"--buckets is the number of tables with --driver {case.driver}: {MOST_TABLES:,} at most."
+        )
     _check_local(server.address, anyway)
     return replace(case, server=server, settings=replace(case.settings, journal_mode=KEPT))
 
@@ -40,7 +44,7 @@ def checked(case: Case, server: Server, given: frozenset[str], anyway: bool) -> 
 def _check_local(address: str | None, anyway: bool) -> None:
     if isinstance(address, Dsn) and not address.is_local and not anyway:
         raise UsageError(
-            f"{address} may not be this machine: others may depend on it. Add --anyway to load it all the same."
+            f"{address} may not be this machine: others may need it. Add --anyway to load it all the same."
         )
     if address is None and anyway:
         raise UsageError("--anyway is for a server that is not on this machine: add --dsn, or leave it out.")

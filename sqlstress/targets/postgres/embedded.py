@@ -61,7 +61,18 @@ def running(folder: Path, connections: int) -> Iterator[str]:
         made.mkdir(mode=0o700)
         _hand_over(made, user)
     way = _way(home, data, user)
-    initdb = [str(bin / "initdb"), "-D", DATA, "-U", USER, "-E", "UTF8", "--locale=C", "--no-sync", *way.initdb]
+    initdb = [
+        str(bin / "initdb"),
+        "-D",
+        DATA,
+        "-U",
+        USER,
+        "-E",
+        "UTF8",
+        "--locale=C",
+        "--no-sync",
+        *way.initdb,
+    ]
     _initialise(Start(initdb, data, log, user))
     limit = ("-c", f"max_connections={connections + SPARE}")
     postgres = [str(bin / "postgres"), "-D", DATA, *way.server, *limit]

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 GET = "SELECT value FROM {kv} WHERE key = $1"
 PAIR = "SELECT key, value FROM {kv} WHERE key IN ($1, $2)"
-PUT = (
-    "INSERT INTO {kv} (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-)
+PUT = "INSERT INTO {kv} (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 COUNT = "SELECT n FROM {counter} WHERE id = $1"
 SET_COUNT = "UPDATE {counter} SET n = $1 WHERE id = $2"
 
@@ -44,7 +42,11 @@ def _as_it_is(data: bytes) -> bytes:
     return data
 
 
-CODERS = {INT8: Coder(_INT.pack, _read_int), TEXT: Coder(str.encode, bytes.decode), BYTEA: Coder(bytes, bytes)}
+CODERS = {
+    INT8: Coder(_INT.pack, _read_int),
+    TEXT: Coder(str.encode, bytes.decode),
+    BYTEA: Coder(bytes, bytes),
+}
 
 
 class PostgresStore:

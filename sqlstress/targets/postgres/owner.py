@@ -47,7 +47,10 @@ class Owner:
             raise EnvironmentFailure(f"cannot make the schema {self.schema}: {explained(error)}.") from error
 
     def drop(self) -> None:
-        """Drop the schema, if it is there and ours; let it go. Raises ConnectionError: the next start drops it."""
+        """Drop the schema, if it is there and ours, and let it go.
+
+        Raises ConnectionError where that can't be: the next start does it.
+        """
         try:
             _drop_ours(self._held(sessions.RECOVERY_S), self.schema)
         except (psycopg.Error, EnvironmentFailure) as error:
@@ -63,7 +66,9 @@ class Owner:
             connection = connect(self.dsn, "the server can't be used", patience_s)
             if not _locked(connection, self.schema):
                 connection.close()
-                raise EnvironmentFailure(f"another sqlstress uses the schema {self.schema}: wait for its end.")
+                raise EnvironmentFailure(
+                    f"another sqlstress uses the schema {self.schema}: wait for its end."
+                )
             self._connection = connection
         return self._connection
 

@@ -60,6 +60,8 @@ def await_quiet(connection: Connection, schema: str, pulse: Pulse) -> None:
     until = time.monotonic() + QUIET_S
     while rows := connection.execute(_OTHERS, (schema,)).fetchall():
         if time.monotonic() > until:
-            raise EnvironmentFailure(f"{len(rows)} sessions of ours stay on the server though their processes ended.")
+            raise EnvironmentFailure(
+                f"{len(rows)} sessions of ours stay on the server though their processes ended."
+            )
         pulse()
         time.sleep(_POLL_S)

@@ -28,14 +28,16 @@ def wanted(case: Case) -> Iterator[tuple[str, str]]:
     if settings.synchronous is not None:
         yield "synchronous_commit", _COMMITS[settings.synchronous]
     if case.server:
-        yield "default_transaction_isolation", case.server.isolation
+        yield "default_transaction_isolation", case.server.isolation.replace("-", " ")
     yield "lock_timeout", str(max(1, settings.busy_timeout_ms))
 
 
 def statements(case: Case, schema: str) -> str:
     """Return the SQL that sets a session up."""
     found = [f"SET {name} = '{value}'" for name, value in wanted(case)]
-    return "; ".join((*found, f"SET application_name = '{schema}'", f'SET search_path = "{schema}", pg_catalog'))
+    return "; ".join(
+        (*found, f"SET application_name = '{schema}'", f'SET search_path = "{schema}", pg_catalog')
+    )
 
 
 def differences(case: Case, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

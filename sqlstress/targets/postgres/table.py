@@ -77,13 +77,17 @@ class PostgresTable:
     def _copy(
         self, connection: Connection, bucket: int, rows: Iterable[tuple[Any, Any]], pulse: Pulse
     ) -> None:
-        statement = SQL("COPY {} (key, value) FROM STDIN (FORMAT BINARY)").format(self._known(table_name(bucket)))
+        statement = SQL("COPY {} (key, value) FROM STDIN (FORMAT BINARY)").format(
+            self._known(table_name(bucket))
+        )
         rows = iter(rows)
         for first in rows:
             self._copy_some(connection, statement, chain((first,), islice(rows, AT_ONCE - 1)))
             pulse()
 
-    def _copy_some(self, connection: Connection, statement: Composed, rows: Iterable[tuple[Any, Any]]) -> None:
+    def _copy_some(
+        self, connection: Connection, statement: Composed, rows: Iterable[tuple[Any, Any]]
+    ) -> None:
         with connection.cursor() as cursor, cursor.copy(statement) as copy:
             copy.set_types(self._types)
             for row in rows:
