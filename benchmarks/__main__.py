@@ -2,6 +2,7 @@
 
     python -m benchmarks limit                                   against a C loop
     python -m benchmarks sql                                     TPC-B's transaction, against a C loop
+    python -m benchmarks pgbench                                 PostgreSQL, against pgbench
     python -m benchmarks published                               against the published loop
     python -m benchmarks harness                                 the harness's own cost
     python -m benchmarks fair                                    --busy fair against the default
@@ -74,7 +75,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _document(arguments: list[str], bench: Bench, names: tuple[str, ...]) -> Document:
-    drivers = {"published": ("sqlite3",), "harness": ("sqlite3",), "sql": ("sqlite3",)}
+    drivers = {
+        "published": ("sqlite3",),
+        "harness": ("sqlite3",),
+        "sql": ("sqlite3",),
+        "pgbench": ("sqlite3",),
+    }
     needed = dict.fromkeys(driver for name in names for driver in drivers.get(name, bench.options.drivers))
     return Document(
         command=("python", "-m", "benchmarks", *map(shlex.quote, arguments)),

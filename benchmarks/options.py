@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks import endurance, fair, harness, limit, memory, published, sql, stages, where
+from benchmarks import endurance, fair, harness, limit, memory, pgbench, published, sql, stages, where
 from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Scale
 from benchmarks.results import Plan
 from sqlstress.statistics.units import parse_duration
@@ -21,12 +21,13 @@ STUDIES: dict[str, Callable[[Bench], Plan]] = {
     "fair": fair.plan,
     "memory": memory.plan,
     "sql": sql.plan,
+    "pgbench": pgbench.plan,
     "profile": stages.plan,
     "where": where.plan,
     "endurance": endurance.plan,
 }
-APART = ("endurance",)
-"""Not among `all`: it takes a quarter of an hour."""
+APART = ("endurance", "pgbench")
+"""Not among `all`: one takes a quarter of an hour, the other needs a server's programs."""
 _TITLES = {
     "limit": limit.TITLE,
     "published": published.TITLE,
@@ -34,6 +35,7 @@ _TITLES = {
     "fair": fair.TITLE,
     "memory": memory.TITLE,
     "sql": sql.TITLE,
+    "pgbench": pgbench.TITLE,
     "profile": stages.TITLE,
     "where": where.TITLE,
     "endurance": endurance.TITLE,
@@ -58,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
             _window(command)
         if name in ("limit", "fair", "memory", "profile", "where", "all"):
             _choice(command, "--driver", DRIVERS)
-        if name in ("limit", "fair", "harness", "profile", "where", "all"):
+        if name in ("limit", "fair", "harness", "pgbench", "profile", "where", "all"):
             _choice(command, "--load", tuple(LOADS))
         if name not in ("harness", "profile", "sql", "where"):
             command.add_argument(
@@ -71,6 +73,7 @@ def parser() -> argparse.ArgumentParser:
     _choice(made["limit"], "--synchronous", limit.SYNCHRONOUS)
     _choice(made["limit"], "--arm", limit.EVERY_ARM)
     _choice(made["sql"], "--synchronous", sql.SYNCHRONOUS)
+    _choice(made["pgbench"], "--synchronous", ("full", "normal"))
     return found
 
 

@@ -6,6 +6,7 @@ names a driver or a target but who expressly needs SQLite.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 SYNCED = "every commit synced"
@@ -111,6 +112,11 @@ def worth(durability: str) -> str:
 def usual() -> dict[str, Known]:
     """Return the drivers that every experiment can use."""
     return {name: known for name, known in DRIVERS.items() if known.everywhere}
+
+
+def told(drivers: Mapping[str, Known]) -> str:
+    """Return what drivers are, for help."""
+    return f"{', '.join(f'{name} ({known.words})' for name, known in drivers.items())}."
 
 
 def product(driver: str) -> str:

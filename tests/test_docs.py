@@ -94,6 +94,7 @@ ADDED = {
         "--duration 300ms --repeat 1"
     ),
     "sqlstress -c 4 --synchronous normal --where": "--repeat 1",
+    "sqlstress --driver psycopg -c 1-8": SHORT,
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
     'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
     'sqlstress ab --a "" --b "" --concurrency 2': AB_SHORT,
@@ -142,6 +143,9 @@ ELSEWHERE = {
     "sh examples/next_ticket.sh": "it must fail, as the test of that example sees",
     "sqlstress exec -c 4 --ops 4 --timeout 60s --database bookmarks.db --check bookmarks_checks.sql -- "
     'buku --nostdin --db {db} --offline --nc -a "https://example.org/{n}"': "it needs buku and its file",
+    "python -m pip install '.[postgres]'": "the extra test brings what it does",
+    "sqlstress --driver psycopg -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": "it must fail, as a test sees",
+    "python -m benchmarks pgbench": "it takes minutes",
     "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
     "sqlstress app examples/app/bank_wrong.py -c 4": "it must fail, as a test sees",
     "python -m pytest examples/test_my_settings.py": "the test of that example runs it",

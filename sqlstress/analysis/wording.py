@@ -108,7 +108,7 @@ def busy_policy(case: Case) -> str:
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
-        return f"{case.server.isolation}, begun again and locks waited for up to {timeout}"
+        return f"{case.server.isolation.replace('-', ' ')}, begun again and locks waited for up to {timeout}"
     handler = "fair waits" if settings.busy == "fair" else "SQLite's busy handler"
     return f"{handler} up to {format_duration(settings.busy_timeout_ms / 1000)}"
 

@@ -40,7 +40,7 @@ class Dsn(str):
 
 
 def dsn(value: Any) -> Dsn:
-    """Read a connection string: a URL or keywords. Raises ValueError, which says nothing of what was given."""
+    """Read a connection string: a URL or keywords. Raises ValueError, without what was given."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("it is a connection string: postgresql://user@host/database")
     parts = {**_defaults(), **_parsed(value)}
@@ -118,8 +118,8 @@ def _parsed(text: str) -> dict[str, str]:
 
 def _unquoted() -> ValueError:
     return ValueError(
-        "it is no connection string that can be read: write postgresql://user@host:port/database, other "
-        "characters than letters and digits as %40 is for @, and leave a password to PGPASSWORD or ~/.pgpass"
+        "it is no connection string: write postgresql://user@host:port/database, with %40 for an @ in a name "
+        "or a password, or leave that to PGPASSWORD"
     )
 
 

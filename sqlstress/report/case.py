@@ -25,7 +25,7 @@ from sqlstress.options.parsing import (
 )
 from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.server import Server
-from sqlstress.target import usual
+from sqlstress.target import told, usual
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 KEPT = "kept"
@@ -127,7 +127,7 @@ class Case:
         choice(*usual()),
         target.DEFAULT,
         SQLITE,
-        f"{', '.join(f'{name} ({known.words})' for name, known in usual().items())}.",
+        told(usual()),
         metavar="NAME",
         meaning="Name in the registry of drivers.",
     )

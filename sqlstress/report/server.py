@@ -10,17 +10,15 @@ from sqlstress.options.option import either, option
 from sqlstress.options.parsing import shown
 
 SERVER = "A server"
-ISOLATIONS = ("read committed", "repeatable read", "serializable")
+ISOLATIONS = ("read-committed", "repeatable-read", "serializable")
 
 
 def isolation(value: Any) -> str:
-    """Read a level of isolation; its words may be joined by hyphens."""
-    words = (
-        " ".join(value.lower().replace("-", " ").replace("_", " ").split()) if isinstance(value, str) else ""
-    )
-    if words not in ISOLATIONS:
+    """Read a level of isolation; between its words there may be spaces, as in SQL."""
+    name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
+    if name not in ISOLATIONS:
         raise ValueError(f"{shown(value)} is not one of {', '.join(ISOLATIONS)}")
-    return words
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class Server:
     )
     isolation: str = option(
         isolation,
-        "read committed",
+        "read-committed",
         SERVER,
         f"How transactions are kept apart: {either(ISOLATIONS)}.",
         metavar="LEVEL",

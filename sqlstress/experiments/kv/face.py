@@ -9,6 +9,7 @@ from typing import Any, cast
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment, layout
 from sqlstress.experiments.kv import targets
+from sqlstress.experiments.kv.sizes import check_sizes
 from sqlstress.experiments.kv.spec import Checkpointing, Extra, Load
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice
@@ -18,13 +19,9 @@ from sqlstress.report.case import COMMON, SETTINGS, Case, Settings, common, othe
 from sqlstress.report.server import Server
 from sqlstress.report.traits import UNSET, traits
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import for_keyvalue, takes
+from sqlstress.target import for_keyvalue, takes, told
 from sqlstress.targets import target_of
 
-MOST_DATA = 1 << 40
-"""Bytes of all values together, each key's being preloaded."""
-MOST_WRITTEN = 1 << 30
-"""Bytes that a transaction writes: the worker holds them in memory."""
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 3e-6, 5e-3
 """What an operation, a key to preload, and a file to make take, about."""
 
@@ -40,12 +37,7 @@ PUBLISHED = Case(
 _FREE = ("buckets", "concurrency", "driver", "target", "repeat", "seed", "verify", "max-failed", "preset")
 """What it leaves to the user."""
 
-_KNOWN = for_keyvalue()
-DRIVER = otherwise(
-    "driver",
-    parse=choice(*_KNOWN),
-    help=f"{', '.join(f'{name} ({known.words})' for name, known in _KNOWN.items())}.",
-)
+DRIVER = otherwise("driver", parse=choice(*for_keyvalue()), help=told(for_keyvalue()))
 
 Asked = Ask[Load, Extra]
 
@@ -116,7 +108,7 @@ def _fixed(name: str, value: object) -> str:
 
 def _checked(asked: Asked, drivers: Sequence[str]) -> Case:
     """Return the case. Raises UsageError when options contradict each other."""
-    _check_load(asked.spec)
+    check_sizes(asked.spec)
     check_rate(asked)
     case, beside = asked.case, asked.extra.checkpointing
     for name in ("duration", "warmup"):
@@ -134,19 +126,6 @@ def _checked(asked: Asked, drivers: Sequence[str]) -> Case:
     if beside.mode != "none":
         case = replace(case, settings=asked.with_settings(wal_autocheckpoint=0))
     return case if case.ops is None else replace(case, warmup_s=0.0, repeat=_counted(asked).repeat)
-
-
-def _check_load(load: Load) -> None:
-    if load.read_ratio + load.update_ratio > 1 + 1e-9:
-        raise UsageError(
-            "--read-ratio and --update-ratio add up to more than 1. Lower one of them; the rest are replaces."
-        )
-    if load.batch > load.key_space:
-        raise UsageError("--batch is larger than --key-space: a transaction writes distinct keys.")
-    sizes = (("key-space", load.key_space, MOST_DATA, "1 TiB"), ("batch", load.batch, MOST_WRITTEN, "1 GiB"))
-    for name, count, most, bound in sizes:
-        if count * load.value_size > most:
-            raise UsageError(f"--{name} times --value-size is more than {bound}: lower one of them.")
 
 
 def _check_checkpointing(asked: Asked) -> None:

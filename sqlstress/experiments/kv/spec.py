@@ -104,6 +104,9 @@ class Load:
     """What processes beside the workers do to the WAL; None: there are none."""
 
 
+_UNSAID = Server()
+
+
 @dataclass(frozen=True, slots=True)
 class Extra:
     """Options that only say which cases there are."""
@@ -128,5 +131,5 @@ class Extra:
     )
     checkpointing: Checkpointing = Checkpointing()
     """What is asked for beside the load."""
-    server: Server = Server()
+    server: Server = _UNSAID
     """What is said of a server."""

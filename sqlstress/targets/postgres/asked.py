@@ -20,7 +20,7 @@ def checked(case: Case, server: Server, anyway: bool) -> Case:
         raise UsageError(f"the driver {case.driver} is not installed: {EXTRA}.")
     if case.settings.synchronous == "extra":
         raise UsageError(
-            "--synchronous extra is SQLite's: a server's commits wait for their sync (full) or not (normal, off)."
+            "--synchronous extra is SQLite's: a server's commits wait for a sync (full) or not (normal, off)."
         )
     if case.buckets > MOST_TABLES:
         raise UsageError(
@@ -33,7 +33,7 @@ def checked(case: Case, server: Server, anyway: bool) -> Case:
 def _check_local(address: str | None, anyway: bool) -> None:
     if isinstance(address, Dsn) and not address.is_local and not anyway:
         raise UsageError(
-            f"{address} may not be this machine: others may depend on it. Add --anyway to load it all the same."
+            f"{address} may not be this machine: others may need it. Add --anyway to load it all the same."
         )
     if address is None and anyway:
         raise UsageError("--anyway is for a server that is not on this machine: add --dsn, or leave it out.")

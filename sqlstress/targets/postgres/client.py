@@ -40,7 +40,7 @@ class Client:
         self.case, self.schema = case, schema
         self.busy = self.busy_snapshot = 0
         self._clock, self._timeout_s = clock, case.settings.busy_timeout_ms / 1000
-        self._connection = _connected(dsn_of(case), schema)
+        self._connection: Any = _connected(dsn_of(case), schema)
         try:
             self.run(settings.statements(case, schema))
         except ServerError as error:
@@ -116,7 +116,7 @@ class Client:
         self.busy_snapshot += code == SERIALIZATION_FAILURE
 
 
-def _connected(dsn: str, schema: str) -> PGconn:
+def _connected(dsn: str, schema: str) -> Any:
     connection = PGconn.connect(with_defaults(dsn).encode())
     if connection.status != ConnStatus.OK:
         said = one_line(connection.error_message.decode(errors="replace"))
@@ -130,7 +130,7 @@ def with_defaults(dsn: str) -> str:
     """Return a connection string that says how long to wait for an answer, and in which characters."""
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-    own = {"connect_timeout": PATIENCE_S, "client_encoding": "UTF8"}
+    own: dict[str, Any] = {"connect_timeout": PATIENCE_S, "client_encoding": "UTF8"}
     return make_conninfo("", **{**own, **conninfo_to_dict(dsn)})
 
 

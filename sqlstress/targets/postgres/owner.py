@@ -47,7 +47,10 @@ class Owner:
             raise EnvironmentFailure(f"cannot make the schema {self.schema}: {explained(error)}.") from error
 
     def drop(self) -> None:
-        """Drop the schema, if it is there and ours; let it go. Raises ConnectionError: the next start drops it."""
+        """Drop the schema, if it is there and ours, and let it go.
+
+        Raises ConnectionError where that can't be: the next start does it.
+        """
         try:
             _drop_ours(self._held(sessions.RECOVERY_S), self.schema)
         except (psycopg.Error, EnvironmentFailure) as error:

@@ -28,7 +28,7 @@ def wanted(case: Case) -> Iterator[tuple[str, str]]:
     if settings.synchronous is not None:
         yield "synchronous_commit", _COMMITS[settings.synchronous]
     if case.server:
-        yield "default_transaction_isolation", case.server.isolation
+        yield "default_transaction_isolation", case.server.isolation.replace("-", " ")
     yield "lock_timeout", str(max(1, settings.busy_timeout_ms))
 
 

@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,14 +86,21 @@ def _apart(start: Start, opened: ExitStack) -> tuple[str, dict[str, Any]]:
 
 def end(server: subprocess.Popen[bytes]) -> None:
     """End a server at once: what it holds is not wanted any more."""
-    for act in (lambda: ask_to_end(server.pid), server.kill):
-        if server.poll() is None:
-            with suppress(OSError):
-                act()
-            with suppress(subprocess.TimeoutExpired):
-                server.wait(END_S)
+    _until_ended(server, partial(ask_to_end, server.pid))
+    _until_ended(server, server.kill)
+
+
+def _until_ended(server: subprocess.Popen[bytes], act: Callable[[], None]) -> None:
+    if server.poll() is None:
+        with suppress(OSError):
+            act()
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(END_S)
 
 
 def ask_to_end(pid: int) -> None:
     """Ask a server to end without writing anything more. Raises OSError."""
-    os.kill(pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGQUIT)
+    if sys.platform == "win32":
+        os.kill(pid, signal.SIGTERM)
+    else:
+        os.kill(pid, signal.SIGQUIT)

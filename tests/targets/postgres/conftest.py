@@ -37,7 +37,7 @@ def case(request: pytest.FixtureRequest, our_server: str) -> Case:
     return case_of(buckets=buckets, key_type=key_type)
 
 
-def case_of(buckets: int = 1, key_type: str = "int", isolation: str = "read committed") -> Case:
+def case_of(buckets: int = 1, key_type: str = "int", isolation: str = "read-committed") -> Case:
     """Return a case whose operations give up at once."""
     return Case(
         driver="psycopg",

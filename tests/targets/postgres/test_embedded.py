@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from tests.servers import needs_server
 psycopg = pytest.importorskip("psycopg")
 
 from sqlstress.targets.postgres import binaries, embedded  # noqa: E402
+from sqlstress.targets.postgres.watcher import ask_to_end  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 30.0
@@ -89,7 +89,6 @@ def test_where_a_socket_cannot_be_it_listens_on_this_machine_and_wants_a_passwor
     assert list(short.iterdir()) == []
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
 @pytest.mark.parametrize("also_the_watcher", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_a_parent_that_is_killed_takes_it_along_and_the_next_start_its_files(
     short: Path, also_the_watcher: bool
@@ -102,29 +101,29 @@ def test_a_parent_that_is_killed_takes_it_along_and_the_next_start_its_files(
         pid = pid_in(folder)
         watcher = psutil.Process(pid).ppid()
         if also_the_watcher:
-            os.kill(watcher, signal.SIGKILL)
+            psutil.Process(watcher).kill()
         parent.kill()
     if also_the_watcher:
         # Nobody is left to end it: it does so itself when its files are gone, within a minute.
         remove_abandoned(short)
-        os.kill(pid, signal.SIGQUIT)
+        ask_to_end(pid)
     assert comes_true(lambda: is_gone(pid))
     assert comes_true(lambda: not remove_abandoned(short) and not list(short.glob(f"{PREFIX}*")))
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
 def test_a_watcher_that_is_killed_leaves_it_to_the_parent(short: Path) -> None:
     with RunFolder(short, keep=False) as folder:
         with embedded.running(folder.path, 3):
             pid = pid_in(folder.path)
-            os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
+            psutil.Process(psutil.Process(pid).ppid()).kill()
         assert comes_true(lambda: is_gone(pid))
 
 
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="another signal ends it there")
 def test_a_ctrl_c_does_not_reach_it(short: Path) -> None:
+    assert sys.platform != "win32"
     with RunFolder(short, keep=False) as folder, embedded.running(folder.path, 3):
         assert os.getsid(pid_in(folder.path)) != os.getsid(0)
 
@@ -150,7 +149,7 @@ def test_a_server_that_does_not_start_tells_its_last_words(
 ) -> None:
     monkeypatch.setattr(embedded, "PORT", "nonsense")
     with (
-        pytest.raises(EnvironmentFailure, match="did not start: .*nonsense"),
+        pytest.raises(EnvironmentFailure, match=r"did not start: .*nonsense"),
         RunFolder(short, keep=False) as folder,
         embedded.running(folder.path, 3),
     ):

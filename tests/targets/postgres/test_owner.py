@@ -58,7 +58,7 @@ def test_one_of_this_name_that_we_did_not_make_is_left_alone(server: str, somebo
     somebody.execute("CREATE SCHEMA sqlstress_one")
     somebody.execute("COMMENT ON SCHEMA sqlstress_one IS 'theirs'")
     owner = Owner(server, "sqlstress_one")
-    with pytest.raises(EnvironmentFailure, match="cannot make the schema sqlstress_one: .*already exists"):
+    with pytest.raises(EnvironmentFailure, match=r"cannot make the schema sqlstress_one: .*already exists"):
         owner.make()
     owner.drop()
     assert drop_abandoned(server) == []
@@ -124,7 +124,7 @@ def test_one_that_may_make_no_schema_is_told(server: str, somebody: Any) -> None
     try:
         dsn = psycopg.conninfo.make_conninfo(server, user="nobody_here", password="x")
         owner = Owner(dsn, "sqlstress_one")
-        with pytest.raises(EnvironmentFailure, match="SQLSTATE 42501: .*CREATE in that database"):
+        with pytest.raises(EnvironmentFailure, match=r"SQLSTATE 42501: .*CREATE in that database"):
             owner.make()
         owner.drop()
     finally:

@@ -30,8 +30,7 @@ def _lost(group: Group) -> Iterator[Finding]:
         yield Finding(
             "lost-updates",
             "At read committed, who reads a row and then writes it overwrites what others wrote in between: "
-            "SELECT ... FOR UPDATE (--begin immediate) waits for them, and --isolation 'repeatable read' "
-            "refuses.",
+            "SELECT ... FOR UPDATE (--begin immediate) waits for them, --isolation repeatable-read refuses.",
         )
 
 
