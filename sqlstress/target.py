@@ -41,6 +41,9 @@ DRIVERS = {
     "sqlite3": Known("sqlite", f"{_SQLITE}.sqlite3_driver", "standard library"),
     "apsw": Known("sqlite", f"{_SQLITE}.apsw_driver", "extra"),
     "peewee": Known("sqlite", f"{_SQLITE}.peewee_driver", "the mapper", everywhere=False),
+    "libsql": Known(
+        "sqlite", f"{_SQLITE}.libsql_driver", "extra: libSQL, a fork", everywhere=False, keyvalue=True
+    ),
     "lmdb": Known(
         "lmdb",
         "",

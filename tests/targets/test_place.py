@@ -275,7 +275,7 @@ def test_a_target_stores_if_its_places_do(place: Place) -> None:
 def test_a_target_tells_what_library_its_driver_is_if_there_is_one(case: Case) -> None:
     build = target_of(case.driver).describe(case.driver)
     assert (build.driver if build else "dry") == case.driver
-    assert not build or (build.library in ("SQLite", "LMDB") and build.version[0].isdecimal())
+    assert not build or (build.library in ("SQLite", "libSQL", "LMDB") and build.version[0].isdecimal())
 
 
 def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Case, tmp_path: Path) -> None:
