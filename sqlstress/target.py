@@ -13,7 +13,7 @@ IN_CACHE = "every commit left in the drive's cache"
 LAST_LOST = "a power cut can lose the last commits"
 UNSAFE = "a power cut can corrupt the data"
 NOTHING_STORED = "nothing stored"
-"""What a commit is worth, on the scale that all targets share: what stands before the colon of `durability`."""
+"""What a commit is worth, on the scale that all targets share: it stands before the colon of `durability`."""
 
 
 class Known(NamedTuple):

@@ -84,7 +84,9 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 def advise_group(group: Group) -> tuple[Finding, ...]:
     """Return what the runs of one table say."""
     own = face_of(group.case).show().findings
-    return tuple(chain.from_iterable(topic(group) for topic in (wrong_data, failures, who_leads, answer, own)))
+    return tuple(
+        chain.from_iterable(topic(group) for topic in (wrong_data, failures, who_leads, answer, own))
+    )
 
 
 def advise(report: Report) -> tuple[Finding, ...]:

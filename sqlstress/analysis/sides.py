@@ -1,7 +1,7 @@
 """Sides: the targets of a group whose cases differ in the driver only, and which of them leads where.
 
-Only those are set against each other whose commits are worth the same: one that waits for no sync is no faster
-than one that does, it does less.
+Only those are set against each other whose commits are worth the same: one that waits for no sync is no
+faster than one that does, it does less.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Side:
     """The target's; the driver's where that stands for several sides."""
     runs: tuple[Run, ...]
     worth: str
-    """What a commit is worth, on the scale that all targets share; "" where it is not known, or not one thing."""
+    """What a commit is worth, on the scale that all targets share; "" where it is not known, or differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,4 +169,3 @@ def _by(own: Sequence[Lead]) -> str:
     whom = next_one[0] if len(next_one) == 1 else "the next"
     low, high = min(one.low for one in ratios), max(one.high for one in ratios)
     return f" ({rounded(low, 2)} to {rounded(high, 2)} times {whom})"
-

@@ -76,7 +76,9 @@ def _told(lead: Lead) -> str:
     return lead.verdict
 
 
-_FILES: Figure[_Line] = Figure(Column("files", ("", "files"), role=NAME), lambda line: whole_cell(line.place[0]))
+_FILES: Figure[_Line] = Figure(
+    Column("files", ("", "files"), role=NAME), lambda line: whole_cell(line.place[0])
+)
 _PROCESSES: Figure[_Line] = Figure(
     Column("processes", ("proc-", "esses"), role=NAME), lambda line: whole_cell(line.place[1])
 )

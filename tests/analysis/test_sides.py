@@ -69,7 +69,10 @@ def test_the_faster_one_leads_whichever_comes_first(first: str, second: str) -> 
 def test_who_leads_may_be_another_one_with_more_processes() -> None:
     at = (1, 2, 4, 8)
     sqlite = [measured("sqlite3", tps, count) for tps, count in zip((900, 1000, 1000, 3000), at, strict=True)]
-    other = [measured("lmdb", tps, count, NOISE[::-1]) for tps, count in zip((2000, 2000, 1001, 1000), at, strict=True)]
+    other = [
+        measured("lmdb", tps, count, NOISE[::-1])
+        for tps, count in zip((2000, 2000, 1001, 1000), at, strict=True)
+    ]
     assert said(*sqlite, *other)["leads"] == [
         "With every commit synced: lmdb leads with 1 and 2 processes on 1 file (2.0 to 2.3 times sqlite); "
         "sqlite and lmdb are about equal with 4 processes on 1 file; "
@@ -139,7 +142,10 @@ def test_wrong_data_leads_nowhere() -> None:
 
 def test_at_a_rate_nobody_leads() -> None:
     due = Arrivals(rate=100)
-    runs = [replace(one, case=replace(one.case, arrivals=due)) for one in (measured("sqlite3", 1), measured("lmdb", 2))]
+    runs = [
+        replace(one, case=replace(one.case, arrivals=due))
+        for one in (measured("sqlite3", 1), measured("lmdb", 2))
+    ]
     assert leads(whole(*runs)) == []
 
 
@@ -149,7 +155,10 @@ def test_drivers_of_one_target_are_no_sides_and_answer_as_before() -> None:
     assert said(*runs)["answer"][0].startswith("driver apsw: 2.0 times sqlite3")
 
 
-@given(st.lists(st.floats(0.7, 1.4), min_size=5, max_size=5), st.lists(st.floats(0.7, 1.4), min_size=5, max_size=5))
+@given(
+    st.lists(st.floats(0.7, 1.4), min_size=5, max_size=5),
+    st.lists(st.floats(0.7, 1.4), min_size=5, max_size=5),
+)
 def test_two_histories_that_are_exchanged_exchange_their_leader(one: list[float], other: list[float]) -> None:
     (found,) = leads(whole(measured("sqlite3", 1000, noise=one), measured("lmdb", 1000, noise=other)))
     (mirrored,) = leads(whole(measured("sqlite3", 1000, noise=other), measured("lmdb", 1000, noise=one)))

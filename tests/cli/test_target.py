@@ -81,7 +81,19 @@ def test_two_targets_are_measured_and_shown_side_by_side(cli: Cli, tmp_path: Pat
 
 def test_reports_of_two_targets_are_compared_where_a_commit_is_worth_the_same(cli: Cli) -> None:
     pytest.importorskip("lmdb")
-    short = ("-c", "1", "--duration", "30ms", "--warmup", "0", "--repeat", "1", "--key-space", "100", "--quiet")
+    short = (
+        "-c",
+        "1",
+        "--duration",
+        "30ms",
+        "--warmup",
+        "0",
+        "--repeat",
+        "1",
+        "--key-space",
+        "100",
+        "--quiet",
+    )
     for name, options in {
         "a": ("--loop", "python"),
         "b": ("--driver", "lmdb"),

@@ -20,11 +20,20 @@ def compared(**fields: str) -> Report:
     example = example_report()
     rates = {"sqlite3": (9000, 8000, 7500, 9000), "lmdb": (20_000, 17_000, 7510, 8000)}
     runs = [
-        measured(driver, tps, count, SOME if count == 8 else NOISE[:: 1 if driver == "lmdb" else -1], **(fields if driver == "lmdb" else {}))
+        measured(
+            driver,
+            tps,
+            count,
+            SOME if count == 8 else NOISE[:: 1 if driver == "lmdb" else -1],
+            **(fields if driver == "lmdb" else {}),
+        )
         for count, *both in zip((1, 2, 4, 8), *rates.values(), strict=True)
         for driver, tps in zip(rates, both, strict=True)
     ]
-    builds = *example.environment.builds, SqliteBuild("lmdb", "py-lmdb 3.0.0", "0.9.36", "", (), library="LMDB")
+    builds = (
+        *example.environment.builds,
+        SqliteBuild("lmdb", "py-lmdb 3.0.0", "0.9.36", "", (), library="LMDB"),
+    )
     environment = replace(example.environment, builds=builds)
     shown = tuple(replace(one, case=replace(one.case, repeat=5, duration_s=2.0)) for one in runs)
     return replace(example, environment=environment, runs=shown, planned=len(shown))
@@ -47,7 +56,9 @@ def test_what_is_not_worth_the_same_is_called_not_comparable_in_every_row() -> N
 def test_the_page_has_the_table_the_sentence_and_a_line_for_each_target() -> None:
     page = report_html(compared())
     assert "lmdb leads with 1 and 2 processes on 1 file" in page
-    assert '"name":"sqlite3"' in page.replace('": "', '":"') and '"name":"lmdb"' in page.replace('": "', '":"')
+    assert '"name":"sqlite3"' in page.replace('": "', '":"') and '"name":"lmdb"' in page.replace(
+        '": "', '":"'
+    )
 
 
 def test_a_saved_report_says_what_a_commit_was_worth_and_of_what_library() -> None:

@@ -62,7 +62,5 @@ def loop_for(asked: Ask[Load, Extra], names: Sequence[str]) -> str:
     lacking = next(((name, why) for name in names if (why := target_of(name).lacks_native(name))), None)
     if lacking and asked.spec.loop == "native":
         name, why = lacking
-        raise UsageError(
-            f"--loop native is not to be had with the driver {name}: {why}. Use --loop python."
-        )
+        raise UsageError(f"--loop native is not to be had with the driver {name}: {why}. Use --loop python.")
     return "python" if lacking else "native"

@@ -45,7 +45,10 @@ class LmdbStore:
 
     def __init__(self, place: LmdbPlace) -> None:
         self._held: list[Held] = []
-        self._keys, self._values = KEYS[place.case.spec.key_type], coding_of_values(place.case.spec.value_size)
+        self._keys, self._values = (
+            KEYS[place.case.spec.key_type],
+            coding_of_values(place.case.spec.value_size),
+        )
         self.gets: list[Operation] = []
         self.pairs: list[Operation] = []
         self.puts: list[Operation] = []

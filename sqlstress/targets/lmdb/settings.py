@@ -29,9 +29,7 @@ def refuses(case: Case) -> str | None:
     if settings.pragmas:
         return f"PRAGMA {settings.pragmas[0][0]} is SQLite's, and LMDB has none: leave out --pragma."
     if settings.synchronous not in (None, *FLAGS):
-        return (
-            f"--synchronous {settings.synchronous} is not to be had with LMDB: use {', '.join(FLAGS)}."
-        )
+        return f"--synchronous {settings.synchronous} is not to be had with LMDB: use {', '.join(FLAGS)}."
     return None
 
 

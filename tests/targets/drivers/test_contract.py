@@ -180,7 +180,9 @@ def test_writing_on_a_stale_snapshot_is_busy_snapshot(
 
 
 def test_other_errors_of_sqlite_have_their_extended_code(driver: Driver, one: Connection) -> None:
-    assert code_of(driver, one, "INSERT INTO kv VALUES (?, ?)", (1, "again")) == code(driver, CONSTRAINT_PRIMARYKEY)
+    assert code_of(driver, one, "INSERT INTO kv VALUES (?, ?)", (1, "again")) == code(
+        driver, CONSTRAINT_PRIMARYKEY
+    )
     assert code_of(driver, one, "SELECT nonsense") == 1
 
 

@@ -65,7 +65,9 @@ class Machine(RuleBasedStateMachine):
         self.stores[which].puts[bucket](row)
         self.model[bucket].update([row])
 
-    @rule(bucket=buckets, numbers=st.lists(numbers, min_size=1, max_size=8), fails=st.booleans(), data=st.data())
+    @rule(
+        bucket=buckets, numbers=st.lists(numbers, min_size=1, max_size=8), fails=st.booleans(), data=st.data()
+    )
     def batch(self, bucket: int, numbers: list[int], fails: bool, data: st.DataObject) -> None:
         rows = [(self.encode(number), data.draw(self.drawn)) for number in numbers]
         if fails:

@@ -58,7 +58,9 @@ def test_levels_and_pragmas_that_are_sqlites_are_refused(place: LmdbPlace) -> No
         at(place, pragmas=(("foreign_keys", "on"),))
 
 
-def test_a_full_map_says_what_to_do_and_loses_nothing(place: LmdbPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_map_says_what_to_do_and_loses_nothing(
+    place: LmdbPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(environments, "map_size", lambda case: 1 << 16)
     table = place.table("int", 16, 0)
     table.fill([[(1, b"kept")], []], nothing)

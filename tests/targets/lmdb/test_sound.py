@@ -60,9 +60,8 @@ def test_a_database_that_nobody_created_is_found_and_one_that_is_missing(place: 
     assert created == [("counter",), ("kv",)]
     before = place.redefined(created, nothing)
     assert (before.status, before.checked) == ("ok", 4)
-    with closing(Held(place.case, place.paths[1])) as held:
-        with held.environment.begin(write=True) as txn:
-            txn.drop(held.environment.open_db(b"counter", txn=txn))
+    with closing(Held(place.case, place.paths[1])) as held, held.environment.begin(write=True) as txn:
+        txn.drop(held.environment.open_db(b"counter", txn=txn))
     after = place.redefined(created, nothing)
     assert after.counterexamples == ("kv_1.mdb lacks the database counter",)
     others = place.redefined([("kv",)], nothing)

@@ -88,8 +88,8 @@ class Driver(Protocol):
     LIBRARY: str
     """What the library below it is called."""
     WHOLE: bool
-    """Whether it tells extended result codes, takes functions of ours and named parameters, and can be interrupted;
-    else it serves the key-value experiment only, which needs none of that."""
+    """Whether it tells extended result codes, takes functions of ours and named parameters, and can be
+    interrupted; else it serves the key-value experiment only, which needs none of that."""
     HANDLES_BUSY: bool
     """Whether a busy handler of ours can run inside SQLite; else operations are begun again."""
 

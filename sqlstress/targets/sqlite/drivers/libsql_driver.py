@@ -1,8 +1,8 @@
 """libSQL, a fork of SQLite, through its own binding.
 
-The binding tells errors in words alone, and binds whole numbers of more than 32 bits as floating-point ones, which
-loses digits: they are bound as text here, which a column of numbers makes numbers of again. It knows no functions
-of ours, no limits, and can't be interrupted. A statement has run to its end when its rows are fetched.
+The binding tells errors in words alone, and binds whole numbers of more than 32 bits as floating-point ones,
+which loses digits: they are bound as text here, which a column of numbers makes numbers of again. It knows no
+functions of ours, no limits, and can't be interrupted. A statement has run to its end when its rows are fetched.
 """
 
 from __future__ import annotations
