@@ -14,7 +14,7 @@ IN_CACHE = "every commit left in the drive's cache"
 LAST_LOST = "a power cut can lose the last commits"
 UNSAFE = "a power cut can corrupt the data"
 NOTHING_STORED = "nothing stored"
-"""What a commit is worth, on the scale that all targets share: what stands before the colon of `durability`."""
+"""What a commit is worth, on the scale that all targets share: it stands before the colon of `durability`."""
 
 
 class Known(NamedTuple):
@@ -46,6 +46,9 @@ DRIVERS = {
     "sqlite3": Known("sqlite", f"{_SQLITE}.sqlite3_driver", "standard library"),
     "apsw": Known("sqlite", f"{_SQLITE}.apsw_driver", "extra"),
     "peewee": Known("sqlite", f"{_SQLITE}.peewee_driver", "the mapper", everywhere=False),
+    "libsql": Known(
+        "sqlite", f"{_SQLITE}.libsql_driver", "extra: libSQL, a fork", everywhere=False, keyvalue=True
+    ),
     "psycopg": Known(
         "postgres",
         "sqlstress.targets.postgres.client",

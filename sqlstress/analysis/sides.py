@@ -1,7 +1,7 @@
 """Sides: the targets of a group whose cases differ in the driver only, and which of them leads where.
 
-Only those are set against each other whose commits are worth the same: one that waits for no sync is no faster
-than one that does, it does less.
+Only those are set against each other whose commits are worth the same: one that waits for no sync is no
+faster than one that does, it does less.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Side:
     """The target's; the driver's where that stands for several sides."""
     runs: tuple[Run, ...]
     worth: str
-    """What a commit is worth, on the scale that all targets share; "" where it is not known, or not one thing."""
+    """What a commit is worth, on the scale that all targets share; "" where it is not known, or differs."""
 
 
 @dataclass(frozen=True, slots=True)

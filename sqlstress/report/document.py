@@ -17,8 +17,8 @@ Format history (the major number changes when a reader of the old one would be m
       a search for the highest rate, whose runs are those that were tried. The user's own work: `sql`, `app`
       and `command` of a case, what a trial's workers met, `sightings`, and a journal mode that is `kept`. A
       case of kv says in `where` whether it is told where the time goes, and its trials then have `where`.
-      `durability` of a trial: what a commit is worth, on a scale that all targets share; `library` of a build,
-      where that is not SQLite.
+      `durability` of a trial: what a commit is worth, on a scale that all targets share; `library` of a
+      build, where that is not SQLite.
 """
 
 from __future__ import annotations

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
 import pytest
 
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
+from sqlstress.target import DRIVERS as KNOWN
 from sqlstress.targets.sqlite.drivers import DRIVERS
 
 QUICK = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)
 
 
-LAYOUTS = [(driver, buckets) for driver in sorted(DRIVERS) for buckets in (1, 5)]
-DAILY = {("apsw", 5), ("peewee", 1), ("sqlite3", 1), ("sqlite3", 5)}
+DAILY = {("apsw", 5), ("libsql", 5), ("peewee", 1), ("sqlite3", 1), ("sqlite3", 5)}
+WHOLE = [name for name in sorted(DRIVERS) if not KNOWN[name].keyvalue]
+"""Drivers that serve every experiment; another one can't be interrupted, and tells no extended codes."""
 
 
-@pytest.fixture(
-    params=[
+def layouts(drivers: Iterable[str]) -> list[Any]:
+    """Return rows of a driver and a number of files."""
+    return [
         pytest.param(one, id=f"{one[0]}-{one[1]}", marks=[] if one in DAILY else [pytest.mark.thorough])
-        for one in LAYOUTS
+        for one in product(drivers, (1, 5))
     ]
-)
+
+
+@pytest.fixture(params=layouts(WHOLE))
 def case(request: pytest.FixtureRequest) -> Case:
-    driver, buckets = request.param
+    return case_of(*request.param)
+
+
+def case_of(driver: str, buckets: int) -> Case:
+    """Return a case; it is skipped where its driver is not installed."""
     pytest.importorskip(driver)
     return Case(driver=driver, buckets=buckets, settings=QUICK, spec=Load(key_space=30, update_ratio=0.1))

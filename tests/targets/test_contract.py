@@ -16,11 +16,18 @@ from sqlstress.experiments.kv.partition import bucket_of
 from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
 from sqlstress.targets.keyvalue import Store
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers import explain
+from sqlstress.targets.sqlite.drivers import DRIVERS, explain
+from tests.targets.conftest import case_of, layouts
 from tests.targets.filled import contents, create, create_file, locked, open_store
 
 PRELOADED = {key: -key for key in range(30)}
 Open = Callable[..., Store]
+
+
+@pytest.fixture(params=layouts(sorted(DRIVERS)))
+def case(request: pytest.FixtureRequest) -> Case:
+    """A case of any driver: what a store must do, all of them do."""
+    return case_of(*request.param)
 
 
 @pytest.fixture

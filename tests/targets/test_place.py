@@ -288,7 +288,7 @@ def test_a_target_tells_what_library_of_sqlites_its_driver_is_if_it_is_one(case:
     assert (build.driver if build else None) == (
         None if KNOWN[case.driver].serves or not KNOWN[case.driver].stores else case.driver
     )
-    assert not build or (build.library in ("SQLite", "LMDB") and build.version[0].isdecimal())
+    assert not build or (build.library in ("SQLite", "libSQL", "LMDB") and build.version[0].isdecimal())
 
 
 def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Case, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ Asked = Ask[Load, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield the cases: layouts, concurrencies in them, targets in those, rates innermost. Raises UsageError."""
+    """Yield the cases, layouts outside, then concurrencies, targets, rates. Raises UsageError."""
     if "checkpoint-interval" in asked.given and not _beside(asked):
         raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader.")
     drivers = targets.drivers(asked)

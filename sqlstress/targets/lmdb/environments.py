@@ -24,7 +24,7 @@ _LEAST_MAP = 16 << 20
 _SPARE_READERS = 16
 """For the parent, and for the slots of those that were killed."""
 _GENERATIONS = 8
-"""Pages that a commit replaces are free after the next one: of what a transaction writes there are several."""
+"""Pages that a commit replaces are free after the next one: of what it writes there are several."""
 
 
 def load() -> Any:

@@ -1,4 +1,4 @@
-"""Where a case's data lies with LMDB: an environment for each bucket, a file each, side by side in one folder.
+"""Where a case's data lies with LMDB: an environment for each bucket, a file each, in one folder.
 
 What only the parent does is imported when it does it: a worker needs none of it.
 """

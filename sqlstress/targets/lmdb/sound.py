@@ -1,6 +1,7 @@
 """Whether LMDB's files are sound, as the verifier of its binding sees them, and hold what they should.
 
-That reads their bytes itself: LMDB trusts what it maps, and a damaged file may end whoever reads it through LMDB.
+That reads their bytes itself: LMDB trusts what it maps, and a damaged file may end whoever reads it through
+LMDB.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from sqlstress.target import DRIVERS as KNOWN
 from sqlstress.targets.sqlite.drivers import DRIVERS, explain
 from sqlstress.targets.sqlite.place import SqlitePlace
 
@@ -64,7 +65,7 @@ def durability(case: Case, effective: Mapping[str, str]) -> str:
 def lacks_native(driver: str) -> str | None:
     from sqlstress.targets.sqlite.native import lacks
 
-    return lacks(driver)
+    return _apart(driver) or lacks(driver)
 
 
 def preload(driver: str) -> tuple[str, ...]:
@@ -78,7 +79,12 @@ def foresees(error: Exception) -> bool:
 def untold(driver: str) -> str | None:
     from sqlstress.targets.sqlite.where.watch import why_not
 
-    return why_not(driver)
+    return _apart(driver) or why_not(driver)
+
+
+def _apart(driver: str) -> str | None:
+    """Say why C code can't get at a driver's connections; None where it may."""
+    return f"the binding {driver} hands over no connection" if KNOWN[driver].keyvalue else None
 
 
 def describe(driver: str) -> SqliteBuild:

@@ -25,6 +25,8 @@ def describe(name: str) -> SqliteBuild:
         begun = time.perf_counter()
         for key in range(_GETS):
             get((key * 7919 % 10_000,))
-        return SqliteBuild(name, binding, library, source_id, options, _GETS / (time.perf_counter() - begun))
+        return SqliteBuild(
+            name, binding, library, source_id, options, _GETS / (time.perf_counter() - begun), driver.LIBRARY
+        )
     finally:
         connection.close()

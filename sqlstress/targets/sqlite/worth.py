@@ -13,7 +13,7 @@ _WORTH = {GOOD: SYNCED, LOST: LAST_LOST}
 
 
 def durability(effective: Mapping[str, str]) -> str:
-    """Return it by the settings that were read back; "" where they were not, or differ between connections."""
+    """Return it by the settings that were read back; "" where they were not, or differ."""
     journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
     if journal not in JOURNAL_MODES or level not in SYNCHRONOUS:
         return ""

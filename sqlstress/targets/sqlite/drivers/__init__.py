@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sqlstress.errors import SqlstressError, UsageError, plainly, said
 from sqlstress.target import DEFAULT, drivers_of
+from sqlstress.target import DRIVERS as KNOWN
 from sqlstress.targets.sqlite.drivers import codes
 
 if TYPE_CHECKING:
@@ -84,6 +85,11 @@ class Connection(Protocol):
 class Driver(Protocol):
     """A binding of SQLite. Each driver is a module that has these names."""
 
+    LIBRARY: str
+    """What the library below it is called."""
+    WHOLE: bool
+    """Whether it tells extended result codes, takes functions of ours and named parameters, and can be
+    interrupted; else it serves the key-value experiment only, which needs none of that."""
     HANDLES_BUSY: bool
     """Whether a busy handler of ours can run inside SQLite; else operations are begun again."""
 
@@ -105,10 +111,15 @@ def load_driver(name: str) -> Driver:
     try:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
-        remedy = "use a Python that has it" if name == DEFAULT else f"python -m pip install {name}"
+        remedy = "use a Python that has it" if name == DEFAULT else f"python -m pip install {_package(name)}"
         raise UsageError(
             f"the driver {name} is not installed ({error}): {remedy}, or choose another --driver."
         ) from error
+
+
+def _package(name: str) -> str:
+    """Return what installs a driver."""
+    return f"'sqlstress[{name}]'" if KNOWN[name].keyvalue else name
 
 
 def load_vfs(name: str) -> Any:

@@ -13,6 +13,8 @@ from sqlstress.errors import UsageError
 from sqlstress.targets.sqlite.client import Waiting
 from sqlstress.targets.sqlite.drivers import Named, Row, codes
 
+LIBRARY = "SQLite"
+WHOLE = True
 HANDLES_BUSY = True
 
 

@@ -15,6 +15,8 @@ from sqlstress.targets.sqlite.client import Waiting
 from sqlstress.targets.sqlite.drivers import sqlite3_driver
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import StdlibConnection, file_name
 
+LIBRARY = "SQLite"
+WHOLE = True
 HANDLES_BUSY = False
 
 

@@ -12,6 +12,8 @@ from typing import Any
 from sqlstress.targets.sqlite.client import Waiting
 from sqlstress.targets.sqlite.drivers import Named, Row, codes
 
+LIBRARY = "SQLite"
+WHOLE = True
 HANDLES_BUSY = False
 
 
