@@ -127,9 +127,9 @@ def _loop(asked: Asked) -> str:
     """Return what drives the load: what was asked for, or native where that can be had. Raises UsageError."""
     if asked.spec.loop == "python":
         return "python"
-    if asked.case.arrivals or asked.spec.where:
+    if asked.case.arrivals:
         if asked.spec.loop == "native":
-            raise UsageError("--loop native knows neither --rate nor --where: use --loop python.")
+            raise UsageError("--loop native knows no --rate: use --loop python.")
         return "python"
     lacking = target_of(asked.case.driver).lacks_native(asked.case.driver)
     if lacking and asked.spec.loop == "native":
