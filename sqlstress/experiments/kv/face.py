@@ -125,11 +125,9 @@ def _checked(asked: Asked) -> Case:
 
 def _loop(asked: Asked) -> str:
     """Return what drives the load: what was asked for, or native where that can be had. Raises UsageError."""
-    if asked.spec.loop == "python":
-        return "python"
-    if asked.case.arrivals:
-        if asked.spec.loop == "native":
-            raise UsageError("--loop native knows no --rate: use --loop python.")
+    if asked.case.arrivals and asked.spec.loop == "native":
+        raise UsageError("--loop native knows no --rate: use --loop python.")
+    if asked.case.arrivals or asked.spec.loop == "python":
         return "python"
     lacking = target_of(asked.case.driver).lacks_native(asked.case.driver)
     if lacking and asked.spec.loop == "native":
@@ -222,6 +220,7 @@ KV = Experiment(
     guess_s=_guess_s,
     work="sqlstress.experiments.kv.work:KeyValueWork",
     worker="sqlstress.experiments.kv.worker:open_source",
+    imports=lambda case: ("sqlstress.experiments.kv.native",) if case.spec.loop == "native" else (),
     companions={
         "checkpointer": "sqlstress.experiments.kv.beside.companions:Checkpointer",
         "pinned reader": "sqlstress.experiments.kv.beside.companions:PinnedReader",
@@ -245,5 +244,6 @@ CLASSIC = replace(
     whole_script=True,
     work="sqlstress.experiments.kv.classic_work:ClassicWork",
     worker="sqlstress.experiments.kv.classic:ClassicSource",
+    imports=lambda case: (),
     companions={},
 )
