@@ -32,6 +32,8 @@ class ToolCase:
     verify: str = "quick"
     duration_s: float = 1.0
     warmup_s: float = 0.3
+    loop: str | None = None
+    """None: as the tool chooses."""
 
     def arguments(self, seed: int) -> list[str]:
         """Return the command line after `sqlstress kv`."""
@@ -48,6 +50,8 @@ class ToolCase:
             "repeat": 1,
             "seed": seed,
         }
+        if self.loop:
+            values["loop"] = self.loop
         return [word for name, value in values.items() for word in (f"--{name}", str(value))]
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks where
 
 Two processes, one that tells where its time goes and one that does not, each with a database of its own,
-run the engine's loop in slices by turns, milliseconds apart: ABBA. Processor time is hardly touched by what
+run their loop in slices by turns, milliseconds apart: ABBA. Processor time is hardly touched by what
 else the machine does. Target: at most 1 % more.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import time
+from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -24,10 +25,10 @@ from benchmarks.bench import LOADS, Bench
 from benchmarks.loops import LoopFailure
 from benchmarks.pairs import measure, ratios
 from benchmarks.results import AT_MOST, Comparison, Plan, Row, Task
-from sqlstress.engine.loop import closed_loop, timed_loop
+from sqlstress.engine.loop import work_through
 from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.spec import LOOPS, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.importing import named
 from sqlstress.system.processes import start
@@ -47,21 +48,22 @@ PATIENCE_S = 120.0
 def plan(bench: Bench) -> Plan:
     """List the drivers, loads and levels of synchronous."""
     notes = (
-        "One process, WAL, 100,000 keys, the Python loop with its proof. Processor time for each operation, "
+        "One process, WAL, 100,000 keys, each loop with its proof. Processor time for each operation, "
         f"in slices of about {SLICE_S * 1000:.0f} ms; told over untold, pair by pair.",
     )
     tasks = (
         Task(labels, lambda labels=labels: _row(bench, labels))  # type: ignore[misc]
         for driver in bench.options.drivers
+        for loop in LOOPS
         for load in bench.options.loads or LOADS_MEASURED
         for synchronous in SYNCHRONOUS
-        if (labels := {"driver": driver, "load": load, "synchronous": synchronous})
+        if (labels := {"driver": driver, "loop": loop, "load": load, "synchronous": synchronous})
     )
     return Plan(TITLE, notes, tuple(tasks))
 
 
 def _row(bench: Bench, labels: dict[str, str]) -> Row:
-    load = Load(read_ratio=LOADS[labels["load"]])
+    load = Load(read_ratio=LOADS[labels["load"]], loop=labels["loop"])
     case = Case(
         driver=labels["driver"],
         concurrency=1,
@@ -127,6 +129,6 @@ def _work(case: Case, folder: Path, pipe: Any) -> None:
     operations = 500
     while True:
         now, used = time.perf_counter_ns(), time.process_time_ns()
-        timed_loop(source, Window(now, now, FOREVER_NS), operations, [0], [0], closed_loop(source))
+        work_through(source, Window(now, now, FOREVER_NS), operations, array("q", [0]), array("q", [0]))
         pipe.send((time.process_time_ns() - used) / operations)
         operations = pipe.recv()

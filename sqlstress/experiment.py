@@ -123,6 +123,8 @@ class Experiment:
     """Import string of the parent's half; "": a study plays it."""
     worker: str = ""
     """Import string of the worker's half: (case, place, worker, salt, shared) → Source."""
+    imports: Callable[[Case], tuple[str, ...]] = lambda case: ()
+    """Modules that the worker's half imports for some cases only."""
     companions: Mapping[str, str] = field(default_factory=dict)
     """Processes that it may run beside the workers: name → import string."""
     study: str = ""

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress import target
-from sqlstress.targets.sqlite.client import Waiting
 from sqlstress.targets.sqlite.drivers import DRIVERS, Row, sqlite3_driver
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import HANDLES_BUSY, result_code, versions
+from sqlstress.targets.sqlite.waiting import Waiting
 
 NAME = "slowed"
 

@@ -24,5 +24,6 @@ def _of(case: Case) -> Iterator[str]:
     experiment = face_of(case)
     yield from COMMON
     yield from target_of(case.driver).preload(case.driver)
+    yield from experiment.imports(case)
     for target in (experiment.worker, *experiment.companions.values()):
         yield target.partition(":")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -16,7 +17,8 @@ PACE = 256
 
 def paced(items: Iterable[T], pulse: Pulse) -> Iterator[T]:
     """Yield items, with a pulse before the first one and then every so often."""
-    for number, item in enumerate(items):
-        if number % PACE == 0:
-            pulse()
-        yield item
+    left = iter(items)
+    for first in left:
+        pulse()
+        yield first
+        yield from islice(left, PACE - 1)

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.experiments.kv.spec import LOOPS
 from sqlstress.report import Run, from_json
 from sqlstress.report.where import CHECKPOINT, FREE, HELD, PROCESSOR, SYNC, Where
 from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.sqlite.native.reach import extension
+from sqlstress.targets.sqlite.waiting import PAUSE_S
 from sqlstress.targets.sqlite.where.watch import why_not
 from tests.cli.conftest import Cli
 from tests.rows import thorough
@@ -39,6 +41,7 @@ def told(run: Run) -> Where:
 
 
 @built
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 @pytest.mark.parametrize(
     "options",
@@ -52,9 +55,9 @@ def told(run: Run) -> Where:
     ],
 )  # fmt: skip
 def test_the_parts_add_up_to_the_time_that_was_measured(
-    cli: Cli, tmp_path: Path, driver: str, options: tuple[str, ...]
+    cli: Cli, tmp_path: Path, driver: str, loop: str, options: tuple[str, ...]
 ) -> None:
-    case = ("-c", "2", "--ops", "8000", "--driver", driver, *options)
+    case = ("-c", "2", "--ops", "8000", "--driver", driver, "--loop", loop, *options)
     ratios = (ratio(measured(cli, tmp_path, *case, how=BRIEF)) for _ in range(ATTEMPTS))
     assert any(one == pytest.approx(1, rel=0.03) for one in ratios)
 
@@ -96,8 +99,20 @@ def syncing_a_row(run: Run) -> float:
 
 
 @built
-def test_who_waits_alone_waits_for_nobody(cli: Cli, tmp_path: Path) -> None:
-    where = told(measured(cli, tmp_path, "-c", "1", "--synchronous", "off"))
+@pytest.mark.parametrize("loop", LOOPS)
+def test_who_writes_alone_and_lets_others_all_the_same_is_asleep_while_the_lock_is_free(
+    cli: Cli, tmp_path: Path, loop: str
+) -> None:
+    alone = ("-c", "1", "--read-ratio", "0", "--synchronous", "off", "--busy", "fair", "--loop", loop)
+    where = told(measured(cli, tmp_path, *alone))
+    assert where.parts[HELD] == 0
+    assert where.parts[FREE] >= PAUSE_S * NS_PER_S
+
+
+@built
+@pytest.mark.parametrize("loop", LOOPS)
+def test_who_waits_alone_waits_for_nobody(cli: Cli, tmp_path: Path, loop: str) -> None:
+    where = told(measured(cli, tmp_path, "-c", "1", "--synchronous", "off", "--loop", loop))
     assert (where.parts[HELD], where.parts[FREE], where.pending_ns) == (0, 0, 0)
     assert (PROCESSOR in where.parts) is (sys.platform == "linux")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.engine.processes import ROOT
 CASES = {
     "kv": Case(spec=Load()),
     "apsw": Case(driver="apsw", spec=Load()),
+    "native": Case(spec=Load(loop="native")),
     "dry": Case(driver="dry", spec=Load()),
     "keys": Case(workload="keys", spec=Picks("id-rowid", "int", users=2, picks=2, items=5)),
     "methods": Case(workload="methods", spec=Method("insert", "1b1", True, 20, 60.0)),
@@ -48,6 +50,28 @@ def test_what_is_imported_is_there_is_the_cases_own_and_begins_no_thread(name: s
     assert {"sqlstress.engine.worker", "ctypes"} <= found
     assert {"sqlite3", "apsw"} & found == {case.driver} - {"dry"}
     assert not {"click", "psutil", "tabulate", "tqdm", "sqlstress.engine.trial"} & found
+
+
+def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Path) -> None:
+    pytest.importorskip("sqlstress.targets.sqlite.native._native")
+    opened = (
+        "from sqlstress.experiments.kv.spec import Load\n"
+        "from sqlstress.report.case import Case\n"
+        "from tests.halves import open_source, open_work\n"
+        "from pathlib import Path\n"
+        "case = Case(concurrency=1, spec=Load(loop='native', key_space=10))\n"
+        "work = open_work(case, Path(sys.argv[1]), 1, {})\n"
+        "work.prepare(lambda: None)\n"
+        "for name in sys.argv[2:]: importlib.import_module(name)\n"
+        "preloaded = set(sys.modules)\n"
+        "open_source(case, Path(sys.argv[1]), 1, 1, work.shared).close()\n"
+        "work.discard()\n"
+        "print(*(set(sys.modules) - preloaded))"
+    )
+    modules = preload.modules([CASES["native"]])
+    command = [sys.executable, "-c", f"import sys, importlib\n{opened}", str(tmp_path), *modules]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert [name for name in done.stdout.split() if name.startswith("sqlstress")] == []
 
 
 def test_of_several_cases_all_that_they_need_is_imported_once() -> None:

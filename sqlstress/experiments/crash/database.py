@@ -15,10 +15,10 @@ from sqlstress.experiments.crash.result import INTEGRITY
 from sqlstress.report import Check, Verdict
 from sqlstress.report.problems import Tally
 from sqlstress.targets.sqlite import files, walindex
-from sqlstress.targets.sqlite.client import waiting_of
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Row, codes, load_driver
 from sqlstress.targets.sqlite.integrity import definitions, integrity, schema_complaints
 from sqlstress.targets.sqlite.place import SqlitePlace
+from sqlstress.targets.sqlite.waiting import waiting_of
 
 EXAMINER = 0
 

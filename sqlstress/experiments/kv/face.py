@@ -206,6 +206,7 @@ KV = Experiment(
     guess_s=_guess_s,
     work="sqlstress.experiments.kv.work:KeyValueWork",
     worker="sqlstress.experiments.kv.worker:open_source",
+    imports=lambda case: ("sqlstress.experiments.kv.native",) if case.spec.loop == "native" else (),
     companions={
         "checkpointer": "sqlstress.experiments.kv.beside.companions:Checkpointer",
         "pinned reader": "sqlstress.experiments.kv.beside.companions:PinnedReader",
@@ -229,5 +230,6 @@ CLASSIC = replace(
     whole_script=True,
     work="sqlstress.experiments.kv.classic_work:ClassicWork",
     worker="sqlstress.experiments.kv.classic:ClassicSource",
+    imports=lambda case: (),
     companions={},
 )

@@ -10,8 +10,8 @@ takes that regularity out.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar, cast
 from zlib import crc32
 
 from sqlstress.experiments.kv.keys import Key, encoder
@@ -20,8 +20,10 @@ from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse
 from sqlstress.system.sharing import shared_array
 
+T = TypeVar("T")
+
 MOST_KEPT = 1_000_000
-"""Keys whose partition is kept for the next trial: 2 to 6 MB a layout."""
+"""Keys whose partition is kept for the next trial: 6 to 10 MB a layout."""
 _MASK = (1 << 32) - 1
 _BLOCK = 1 << 14
 
@@ -80,11 +82,23 @@ def shared_arrays(case: Case, pulse: Pulse) -> tuple[Any, Any]:
 
 def shared_arrays_once(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
     """Return the same, from the trial before that had the same keys; of very many keys none are kept."""
-    asked = ("partition", case.buckets, case.spec.key_space, case.spec.key_type, case.spec.batch > 1)
+    return _once(case, carry, "partition", lambda: shared_arrays(case, pulse))
+
+
+def by_bucket_once(
+    case: Case, placement: Placement, carry: dict[Any, Any], pulse: Pulse
+) -> list[Sequence[int]]:
+    """Return what by_bucket returns, kept as the partition is."""
+    return _once(case, carry, "by bucket", lambda: by_bucket(placement, pulse))
+
+
+def _once(case: Case, carry: dict[Any, Any], what: str, make: Callable[[], T]) -> T:
+    load = case.spec
+    asked = (what, case.buckets, load.key_space, load.key_type, load.batch > 1)
     if asked in carry:
-        return cast("tuple[Any, Any]", carry[asked])
-    found = shared_arrays(case, pulse)
-    if case.spec.key_space <= MOST_KEPT:
+        return cast(T, carry[asked])
+    found = make()
+    if load.key_space <= MOST_KEPT:
         carry[asked] = found
     return found
 

@@ -57,11 +57,9 @@ def loop_for(asked: Ask[Load, Extra], names: Sequence[str]) -> str:
     """Return what drives the load on all of these drivers: what was asked for, or native where that can be
     had. Raises UsageError.
     """
-    if asked.spec.loop == "python":
-        return "python"
-    if asked.case.arrivals or asked.spec.where:
-        if asked.spec.loop == "native":
-            raise UsageError("--loop native knows neither --rate nor --where: use --loop python.")
+    if asked.case.arrivals and asked.spec.loop == "native":
+        raise UsageError("--loop native knows no --rate: use --loop python.")
+    if asked.case.arrivals or asked.spec.loop == "python":
         return "python"
     lacking = next(((name, why) for name in names if (why := target_of(name).lacks_native(name))), None)
     if lacking and asked.spec.loop == "native":

@@ -12,7 +12,7 @@ from sqlstress.engine.proven import ProvenWork
 from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv import acks, beside, proof
 from sqlstress.experiments.kv.keys import encoder, number_of
-from sqlstress.experiments.kv.partition import by_bucket, shared_arrays_once
+from sqlstress.experiments.kv.partition import by_bucket_once, shared_arrays_once
 from sqlstress.experiments.kv.placement import Placement, check_room
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
@@ -42,7 +42,7 @@ class KeyValueWork(ProvenWork):
         super().prepare(pulse)
 
     def create(self, pulse: Pulse) -> None:
-        numbers = by_bucket(self.placement, pulse)
+        numbers = by_bucket_once(self.case, self.placement, self._carry, pulse)
         assert self.table
         self.table.fill((self._preload(of_bucket, pulse) for of_bucket in numbers), pulse)
 
@@ -68,9 +68,8 @@ class KeyValueWork(ProvenWork):
             self.table.release()
 
     def _preload(self, numbers: Sequence[int], pulse: Pulse) -> Iterator[tuple[Any, Any]]:
-        encode, make = encoder(self.case.spec.key_type), self.values.maker(0)
-        for number in paced(numbers, pulse):
-            yield encode(number), make(number)
+        keys = map(encoder(self.case.spec.key_type), paced(numbers, pulse))
+        return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         areas = [acks.Area(self._words, self.shape, outcome.worker) for outcome in outcomes]
@@ -111,18 +110,21 @@ class KeyValueWork(ProvenWork):
 
     def _found(self, seen: bytearray, pulse: Pulse) -> Iterator[tuple[str, int | None, Stamp | None]]:
         """Yield every row of every bucket: key in words, slot, write. One in the wrong bucket is foreign."""
-        load = self.case.spec
+        key_type, key_space = self.case.spec.key_type, self.case.spec.key_space
+        bucket_of, slot_of, preloaded = self.placement.bucket, self.slots.slot, self.values.maker(0)
         assert self.table
         for bucket in range(self.case.buckets):
             for key, value in paced(self.table.rows(bucket), pulse):
-                number = number_of(key, load.key_type)
-                if number is None or number >= load.key_space or self.placement.bucket(number) != bucket:
+                number = number_of(key, key_type)
+                if number is None or number >= key_space or bucket_of(number) != bucket:
                     name = self.table.name(bucket)
                     yield f"{key!r:.80} (which does not belong into {name})", None, None
                     continue
                 seen[number] = 1
-                slot = self.slots.slot(number)
-                yield repr(key), None if slot < 0 else slot, self._writer(number, value)
+                slot = slot_of(number)
+                untouched = value == preloaded(number) and not isinstance(value, float)
+                stamp = proof.PRELOADED if untouched else self._writer(value)
+                yield repr(key), None if slot < 0 else slot, stamp
 
     def _missing(self, seen: bytearray, pulse: Pulse) -> Iterator[str]:
         """Yield every key, in words, that was not found."""
@@ -133,13 +135,10 @@ class KeyValueWork(ProvenWork):
             yield repr(encode(number))
             number = seen.find(0, number + 1)
 
-    def _writer(self, number: int, value: object) -> Stamp | None:
+    def _writer(self, value: object) -> Stamp | None:
+        """Return which write of a worker a value is of; None when of none."""
         stamp = self.values.read(value)
-        if stamp is None or stamp.worker > self.case.concurrency:
-            return None
-        if stamp.worker == 0:
-            return proof.PRELOADED if stamp.sequence == number else None
-        return stamp
+        return stamp if stamp and 1 <= stamp.worker <= self.case.concurrency else None
 
     def _check_counters(self, areas: Sequence[acks.Area], deaths: int) -> Check:
         told: dict[str, int] = {}

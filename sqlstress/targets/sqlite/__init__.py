@@ -69,7 +69,8 @@ def lacks_native(driver: str) -> str | None:
 
 
 def preload(driver: str) -> tuple[str, ...]:
-    return "sqlstress.targets.sqlite.keyvalue", DRIVERS[driver]
+    native = "sqlstress.targets.sqlite.native"
+    return "sqlstress.targets.sqlite.keyvalue", DRIVERS[driver], f"{native}.store", f"{native}._native"
 
 
 def foresees(error: Exception) -> bool:

@@ -32,11 +32,12 @@ class SqliteStore:
 
     def _prepare(self, connection: Connection) -> None:
         simple = self._retried if self._client.waits_outside else _as_it_is
+        in_turn = self._client.turns()
         self.gets.append(simple(connection, connection.scalar(GET)))
         self.pairs.append(simple(connection, lambda keys: connection.rows(PAIR, keys)))
-        self.puts.append(simple(connection, connection.writer(PUT)))
-        self.batches.append(self._retried(connection, _batch(connection, self._begin)))
-        self.updates.append(self._retried(connection, _update(connection, self._begin)))
+        self.puts.append(in_turn(simple(connection, connection.writer(PUT))))
+        self.batches.append(in_turn(self._retried(connection, _batch(connection, self._begin))))
+        self.updates.append(in_turn(self._retried(connection, _update(connection, self._begin))))
 
     def _retried(self, connection: Connection, operation: Operation) -> Operation:
         return self._client.retried(operation, connection.rollback)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlstress.targets.sqlite.client import Waiting
+from sqlstress.targets.sqlite.waiting import Waiting
 
 
 class FakeTime:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.targets.sqlite.client import FIRST, PATIENCE, POLL_INTERVAL_S, SHORTEST_S, Waiting
 from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT
+from sqlstress.targets.sqlite.waiting import FIRST, PATIENCE, POLL_INTERVAL_S, SHORTEST_S, Waiting
 from tests.targets.drivers.fake_time import FakeTime
 
 MANY = 512

@@ -14,7 +14,7 @@ from sqlstress.targets.sqlite.drivers import codes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sqlstress.targets.sqlite.client import Waiting
+    from sqlstress.targets.sqlite.waiting import Waiting
 
 DRIVERS = drivers_of("sqlite")
 """Name → module."""

@@ -2,6 +2,7 @@
 #include "loop.h"
 
 #include "clock.h"
+#include "where.h"
 
 #define FIRST_CHUNK 8
 #define SHORT_NS 8000000
@@ -37,6 +38,7 @@ static int give_up(Loop *loop, int i, int code) {
         loop->code = code;
         return 0;
     }
+    where_gave_up();
     if (loop->chunk.kinds[i] == REPLACE) acks_give_up(&loop->acks, i, loop->draws.mix.width);
     loop->chunk.kinds[i] = FAILED;
     return 1;

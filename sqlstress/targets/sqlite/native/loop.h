@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "sqlite.h"
+#include "waiting.h"
 
 enum { GET, REPLACE, UPDATE, PAIR, KINDS, FAILED = 255 };
 
@@ -96,19 +97,6 @@ void raw_read(Raw *raw, const Sqlite *sqlite, sqlite3_stmt *stmt, int column);
 int64_t header_worker(int64_t header);
 int64_t header_sequence(int64_t header);
 
-/* waiting.c: how an operation waits for a lock. */
-
-typedef struct {
-    int fair;
-    int64_t mean_ns, timeout_ns, begun;
-    uint64_t jitter;
-    int64_t busy, busy_snapshot;
-} Waiting;
-
-int waiting_again(Waiting *waiting, int attempt, int64_t begun);
-int waiting_handler(void *waiting, int attempt);
-void waiting_count(Waiting *waiting, int code);
-
 /* chunk.c: a stretch of operations, drawn outside the times that are measured. */
 
 typedef struct {
@@ -170,6 +158,7 @@ typedef enum { SQL_GET, SQL_PAIR, SQL_PUT, SQL_BEGIN, SQL_COMMIT, SQL_ROLLBACK, 
 typedef struct {
     sqlite3 *db;
     sqlite3_stmt *prepared[SQLS];
+    Turn turn;
 } Bucket;
 
 typedef struct Store Store;

@@ -158,20 +158,31 @@ static int again(Store *store, int which, int code, Attempts *attempts) {
     return 1;
 }
 
-static int put_all(Store *store, int which, const int64_t *numbers, int64_t sequence) {
-    Attempts attempts = {clock_ns(), 0};
-    int code;
-    do code = try_put_all(store, which, numbers, sequence);
-    while (again(store, which, code, &attempts));
+/* A write waits for its turn where waiting is fair, and that is in its own time. */
+static Attempts write_begins(Store *store, int which) {
+    return (Attempts){store->waiting.fair ? turn_await(&store->buckets[which].turn) : clock_ns(), 0};
+}
+
+static int write_ends(Store *store, int which, int code, const Attempts *attempts) {
+    if (store->waiting.fair && code == SQLITE_OK)
+        turn_wrote(&store->buckets[which].turn, &store->waiting, attempts->begun);
     return code;
 }
 
+static int put_all(Store *store, int which, const int64_t *numbers, int64_t sequence) {
+    Attempts attempts = write_begins(store, which);
+    int code;
+    do code = try_put_all(store, which, numbers, sequence);
+    while (again(store, which, code, &attempts));
+    return write_ends(store, which, code, &attempts);
+}
+
 static int update(Store *store, int which, int64_t counter) {
-    Attempts attempts = {clock_ns(), 0};
+    Attempts attempts = write_begins(store, which);
     int code;
     do code = try_update(store, which, counter);
     while (again(store, which, code, &attempts));
-    return code;
+    return write_ends(store, which, code, &attempts);
 }
 
 /* A single statement waits inside SQLite. What comes back as BUSY all the same is begun again where waiting is
@@ -185,11 +196,11 @@ static int get_fairly(Store *store, int which, int64_t number, int64_t *header) 
 }
 
 static int put_fairly(Store *store, int which, int64_t number, int64_t sequence) {
-    Attempts attempts = {clock_ns(), 0};
+    Attempts attempts = write_begins(store, which);
     int code;
     do code = put(store, which, number, sequence);
     while (again(store, which, code, &attempts));
-    return code;
+    return write_ends(store, which, code, &attempts);
 }
 
 static int read_pair_fairly(Store *store, int which, const int64_t *numbers) {

@@ -6,10 +6,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.targets.sqlite.client import POLL_INTERVAL_S
 from sqlstress.targets.sqlite.keyvalue import COUNT, GET, PAIR, PUT, SET_COUNT
 from sqlstress.targets.sqlite.native.reach import NotToBeHad, reached
 from sqlstress.targets.sqlite.native.run import carry_out
+from sqlstress.targets.sqlite.waiting import POLL_INTERVAL_S
 
 if TYPE_CHECKING:
     from sqlstress.targets.sqlite.client import Client

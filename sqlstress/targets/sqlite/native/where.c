@@ -22,6 +22,10 @@ void where_gave_up(void) {
     locks_gave_up();
 }
 
+void where_paused(int64_t begin, int64_t end) {
+    record_sum(WHERE_PAUSING, begin, end);
+}
+
 void where_end(void) {
     locks_settle();
     recorder_close();

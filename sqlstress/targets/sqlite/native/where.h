@@ -1,7 +1,7 @@
 /* Where the time goes: what a VFS between SQLite and the system's own sees of locks, writes, syncs and sleeps.
  *
  * A process writes into an area of shared 64-bit words of its own, which its parent reads: sums over the window,
- * and a ring of the newest spans of time. spans.py reads the same layout.
+ * and a ring of the newest spans of time. targets/sqlite/where/area.py reads the same layout.
  */
 #ifndef SQLSTRESS_WHERE_H
 #define SQLSTRESS_WHERE_H
@@ -18,7 +18,7 @@ enum {
     WHERE_SPANS, /* spans so far: the newest WHERE_ROOM of them are there */
     WHERE_PENDING, /* since when a lock is waited for; 0: none is */
     WHERE_WAITING, /* sums: waiting for a lock */
-    WHERE_SLEEPING, /* of it, in SQLite's own back-off */
+    WHERE_PAUSING, /* asleep of one's own accord, so that others get the lock */
     WHERE_WRITING,
     WHERE_SYNCING_WAL,
     WHERE_SYNCING_DATABASE,
@@ -59,6 +59,9 @@ const char *where_begin(const Routine *table, int64_t *area);
 
 /* Says that an operation was given up: what was waited for is waited for no more. */
 void where_gave_up(void);
+
+/* Says that nothing was tried meanwhile, so that others get the lock. */
+void where_paused(int64_t begin, int64_t end);
 
 /* Says that it is over. */
 void where_end(void);

@@ -17,6 +17,14 @@ static PyObject *gave_up(PyObject *module, PyObject *nothing) {
     Py_RETURN_NONE;
 }
 
+static PyObject *paused(PyObject *module, PyObject *args) {
+    long long from, until;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "LL", &from, &until)) return NULL;
+    where_paused(from, until);
+    Py_RETURN_NONE;
+}
+
 static PyObject *end(PyObject *module, PyObject *nothing) {
     (void)module;
     (void)nothing;
@@ -28,6 +36,7 @@ PyMethodDef where_functions[] = {
     {"where_begin", begin, METH_VARARGS,
      "Tell where the time goes from now on: functions of SQLite, address of the area. Returns why not, or None."},
     {"where_gave_up", gave_up, METH_NOARGS, "An operation was given up."},
+    {"where_paused", paused, METH_VARARGS, "Between these times nothing was tried, so that others get the lock."},
     {"where_end", end, METH_NOARGS, "It is over."},
     {NULL, NULL, 0, NULL},
 };

@@ -79,10 +79,6 @@ static int64_t within(int64_t begin, int64_t end) {
 
 void record_sum(int word, int64_t begin, int64_t end) {
     summed += end - begin;
-    record_part(word, begin, end);
-}
-
-void record_part(int word, int64_t begin, int64_t end) {
     if (!area) return;
     area[word] += within(begin, end);
     look(end);

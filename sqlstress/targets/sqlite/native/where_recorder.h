@@ -18,9 +18,6 @@ void recorder_close(void);
 /* Adds to a sum of the area what of a stretch lies in the window. No two stretches of these may overlap. */
 void record_sum(int word, int64_t begin, int64_t end);
 
-/* The same of a stretch that lies in another one. */
-void record_part(int word, int64_t begin, int64_t end);
-
 /* Keeps a span, if any of it lies in the window. */
 void record_span(int kind, int64_t file, int64_t begin, int64_t end);
 

@@ -179,20 +179,12 @@ static int shim_delete(sqlite3_vfs *vfs, const char *name, int sync_folder) {
     return result;
 }
 
-static int shim_sleep(sqlite3_vfs *vfs, int us) {
-    int64_t begin = clock_ns();
-    (void)vfs;
-    int result = lower_vfs->sleep(lower_vfs, us);
-    record_part(WHERE_SLEEPING, begin, clock_ns());
-    return result;
-}
-
 int shim_register(const Routine *table) {
     sqlite3_vfs *(*find)(const char *) = (sqlite3_vfs * (*)(const char *)) table[141];
     int (*enter)(sqlite3_vfs *, int) = (int (*)(sqlite3_vfs *, int))table[142];
     lower_vfs = find(NULL);
     if (!lower_vfs) return 0;
-    size_t known = offsetof(sqlite3_vfs, others) + sizeof(Routine) * (lower_vfs->version > 2 ? 6 : lower_vfs->version > 1 ? 3 : 2);
+    size_t known = offsetof(sqlite3_vfs, others) + sizeof(Routine) * (lower_vfs->version > 2 ? 8 : lower_vfs->version > 1 ? 5 : 4);
     memset(&shim, 0, sizeof shim);
     memcpy(&shim, lower_vfs, known);
     if (shim.version > 3) shim.version = 3;
@@ -201,6 +193,5 @@ int shim_register(const Routine *table) {
     shim.file_bytes = (int)ALIGNED(sizeof(File)) + lower_vfs->file_bytes;
     shim.open = shim_open;
     shim.delete = shim_delete;
-    shim.sleep = shim_sleep;
     return enter(&shim, 1) == SQLITE_OK;
 }

@@ -50,9 +50,7 @@ struct sqlite3_vfs {
     int (*access)(sqlite3_vfs *, const char *, int, int *);
     int (*full_path)(sqlite3_vfs *, const char *, int, char *);
     Routine dynamic[4];
-    int (*randomness)(sqlite3_vfs *, int, char *);
-    int (*sleep)(sqlite3_vfs *, int);
-    Routine others[6]; /* the last four from version 2 and 3 on: fewer are there in an older one */
+    Routine others[8]; /* the last four from version 2 and 3 on: fewer are there in an older one */
 };
 
 enum { OPEN_MAIN_DB = 0x100, OPEN_MAIN_JOURNAL = 0x800, OPEN_WAL = 0x80000 };

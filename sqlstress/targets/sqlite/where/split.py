@@ -33,9 +33,10 @@ _LOOKED_AT = {
 def split(own: Area, harness_ns: int, held_share: float) -> dict[str, int]:
     """Return where a worker's window went, part by part in ns: they add up to it.
 
-    Of its waits for locks such a share was for those that another process held.
+    Of its waits for locks such a share was for those that another process held; it paused while it could
+    have had them.
     """
-    parts = {_WAIT: own[area.WAITING], CHECKPOINT: own[area.CHECKPOINTING]}
+    parts = {_WAIT: own[area.WAITING] + own[area.PAUSING], CHECKPOINT: own[area.CHECKPOINTING]}
     parts |= {SYNC: own.syncing_ns, WRITE: own[area.WRITING]}
     left = max(0, own.window_ns - sum(parts.values()))
     harness = min(harness_ns, left)
@@ -43,7 +44,8 @@ def split(own: Area, harness_ns: int, held_share: float) -> dict[str, int]:
     if own[area.PROCESSOR] >= 0:
         parts = _without_processor(own, parts)
     wait, inside = parts.pop(_WAIT), parts.pop(_INSIDE)
-    held, sqlite = round(wait * held_share), min(own[area.STATEMENTS_NS] * area.EVERY, inside)
+    held = round(wait * held_share * own[area.WAITING] / max(1, own[area.WAITING] + own[area.PAUSING]))
+    sqlite = min(own[area.STATEMENTS_NS] * area.EVERY, inside)
     found = {**parts, HELD: held, FREE: wait - held, SQLITE: sqlite, BINDING: inside - sqlite}
     return {name: found[name] for name in PARTS if name in found}
 

@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.native.reach import Handle, NotToBeHad, extension, reached
 from sqlstress.targets.sqlite.where.area import CLOSES, OPENS, ROOM, Area
@@ -41,6 +42,10 @@ class Watch:
     def gave_up(self) -> None:
         """Say that an operation was given up: it waits for no lock any more."""
         self._native.where_gave_up()
+
+    def paused(self, begin_s: float, end_s: float) -> None:
+        """Say that nothing was tried between these times of perf_counter, so that others get the lock."""
+        self._native.where_paused(int(begin_s * NS_PER_S), int(end_s * NS_PER_S))
 
     def end(self) -> None:
         """Say that all is done. What is still under way counts until the window closes."""
