@@ -41,7 +41,12 @@ def starvation(group: Group, remedy: Callable[[list[Case]], str]) -> Iterator[Fi
 
 
 def _is_uneven(run: Run) -> bool:
-    """Return whether the shares of every pass were uneven: those of one alone may be an accident."""
+    """Return whether the shares of every pass were uneven: those of one alone may be an accident.
+
+    At a rate it is chance that gives a process more than another.
+    """
+    if run.case.arrivals:
+        return False
     found = [finite(trial.fairness) for trial in run.valid]
     return bool(found) and all(jain is not None and jain < UNFAIR_UNDER for jain in found)
 
