@@ -18,7 +18,8 @@ from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
-from sqlstress.studies.slices import OtherPythons, OwnPython, Python
+from sqlstress.studies.python import Python
+from sqlstress.studies.slices import OtherPythons, OwnPython
 from tests.ab_report import TEST, trial
 
 ROOT = Path(__file__).parents[2]
