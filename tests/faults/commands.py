@@ -29,7 +29,6 @@ EXPERIMENTS = {
     "crash": ("crash", "--rounds", "2", "--seed", "1"),
     "sql": ("sql", "-b", "bank", *BRIEF, *ONCE),
     "app": ("app", BANK, *BRIEF, *ONCE),
-    "exec": ("exec", *BRIEF, *ONCE, "--", sys.executable, "-S", "-E", "-c", "pass"),
     "limit": ("limit", "sql", "-b", "bank", "--p99", "1s", *BRIEF),
     "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "--max-pairs", "10", "-c", "2", *SLICE),
 }

@@ -114,7 +114,7 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
 
 @pytest.mark.fault(
     area="stop",
-    injected="Ctrl-C to `methods`, `keys`, `cycles`, `crash`, `sql`, `app`, `exec`, `limit` and `ab` while "
+    injected="Ctrl-C to `methods`, `keys`, `cycles`, `crash`, `sql`, `app`, `limit` and `ab` while "
     "they examine, prepare, start, measure, verify, save or show",
     outcome="exit code 130, a line that says where the finished cases are; nothing else is left",
 )
