@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.pages import ROOT
 
 TRIED = ROOT / "examples" / "tried"
 PAGE = ROOT / "docs" / "tried.md"
-ONCE = {"concurrency": 2, "repeat": 1, "duration": "500ms"}
+ONCE: dict[str, Any] = {"concurrency": 2, "repeat": 1, "duration": "500ms"}
 
 
 @pytest.mark.thorough
