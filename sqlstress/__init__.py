@@ -22,6 +22,7 @@ _OFFERED = {
     "UsageError": "sqlstress.errors",
     "check": "sqlstress.own.declare",
     "connect": "sqlstress.own.declare",
+    "limit": "sqlstress.api",
     "measure": "sqlstress.api",
     "read": "sqlstress.api",
     "setup": "sqlstress.own.declare",
@@ -32,7 +33,7 @@ _OFFERED = {
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sqlstress.analysis.finding import Finding
-    from sqlstress.api import Figure, Report, measure, read
+    from sqlstress.api import Figure, Report, limit, measure, read
     from sqlstress.engine.observer import Progress
     from sqlstress.errors import SqlstressError, UsageError
     from sqlstress.own.declare import check, connect, setup, transaction
@@ -52,6 +53,7 @@ __all__ = [
     "__version__",
     "check",
     "connect",
+    "limit",
     "measure",
     "read",
     "setup",

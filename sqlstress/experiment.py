@@ -70,6 +70,8 @@ class Experiment:
     """Those of its options that the list of all commands shows, if it is the one that needs no name."""
     options: tuple[Option, ...] = ()
     """Its options, in the order of `--help`."""
+    by_itself: Mapping[str, Any] = field(default_factory=dict)
+    """Of its options, which make several cases of one: what they are where each is measured by itself."""
     extra: type | None = None
     """The dataclass of options that only say which cases there are, and stand in none of them."""
     cases: Callable[[Ask[Any, Any]], Iterator[Case]] = lambda ask: iter(())
@@ -106,6 +108,8 @@ class Experiment:
     """What it is compared by, in the plural; "": its transactions."""
     sweeps: bool = False
     """Whether its cases are layouts with numbers of processes: then tables and places say it so."""
+    many_files: bool = True
+    """Whether its data may lie in several files; of one that has a single one nobody says so."""
     windowed: bool = False
     """Whether what completes within a window is counted, unless a number of operations is given."""
     whole_script: bool = False
@@ -113,6 +117,8 @@ class Experiment:
     connects: bool = True
     """Whether its workers open the database with the settings of the case; else nothing is known of how it is
     opened, and what is defined in it is not ours alone to change."""
+    strangers: str = "another program"
+    """Who may have changed what is defined, when somebody has, as the subject of a sentence."""
     writes: Callable[[Case], bool] = lambda case: True
     """Whether the workers of a case write at all."""
     guess_s: Callable[[Case], float] = lambda case: case.duration_s + case.warmup_s
@@ -128,8 +134,7 @@ class Experiment:
     companions: Mapping[str, str] = field(default_factory=dict)
     """Processes that it may run beside the workers: name → import string."""
     study: str = ""
-    """Import string of (cases, extra) → the study that decides its measurements, and finds no cases; "": a
-    sweep of cases."""
+    """Import string of (cases, extra) → the study that decides what it measures; "": a sweep of its cases."""
     result: str = ""
     """Import string of the dataclass of what that finds."""
     result_key: tuple[str, str] = ("", "")
@@ -222,6 +227,11 @@ def commands() -> dict[str, Experiment]:
         if one.command:
             found.setdefault(one.command, one)
     return found
+
+
+def with_windows() -> dict[str, Experiment]:
+    """Return the commands whose cases have windows, which a study can measure one by one."""
+    return {name: one for name, one in commands().items() if one.windowed and not one.study}
 
 
 def layout(case: Case) -> str:

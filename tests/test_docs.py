@@ -77,7 +77,19 @@ TICKETS_BY_UTILS = (
     "examples/tickets_checks.sql -- sqlite-utils query {db} "
     '"INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"'
 )
+TRIED = "examples/tried"
+TRAC_SQL = (
+    f"sqlstress sql {TRIED}/comment.sql {TRIED}/changelog.sql@3 --database trac/db/trac.db "
+    f"--setup {TRIED}/tickets.sql --check {TRIED}/comments.sql -c 1,4"
+)
+TRAC_AB = (
+    f"sqlstress ab sql {TRIED}/comment.sql {TRIED}/changelog.sql@3 --database trac/db/trac.db "
+    f"--setup {TRIED}/tickets.sql --check {TRIED}/comments.sql -c 4 "
+    '--a "--journal-mode delete" --b "--journal-mode wal"'
+)
 ADDED = {
+    "sqlstress sql -b bank -c 4 --rate 200,800 --duration 1s": "--duration 200ms --repeat 1",
+    RIGHT.replace("sqlstress", "sqlstress limit") + " --p99 10ms": "-c 2 --duration 200ms --max-time 2s",
     RIGHT: "--concurrency 1,2 --repeat 1 --synchronous off",
     "sqlstress sql -b tpcb-like@2 -b select-only": "--concurrency 1 --repeat 1",
     "sqlstress sql -b bank -c 4 --ledger": "--repeat 1",
@@ -123,6 +135,19 @@ Plans are shortened in the file.
 """
 ELSEWHERE = {
     RIGHT.replace("right", "wrong"): "it must fail, as the test of the example sees",
+    RIGHT.replace("sqlstress sql", "sqlstress ab sql --a").replace(
+        "--setup", "--b examples/transfer/wrong.sql --setup"
+    )
+    + " -c 4": "it must fail, as a test of ab sees",
+    "python -m pip install huey litequeue persist-queue trac": "the tests do not need them",
+    **{
+        f"sqlstress app {TRIED}/{name}.py -c 4 --repeat 10 --duration 2s": "a test of what was tried runs it"
+        for name in ("queue_huey", "queue_lite", "queue_persist")
+    },
+    f"sqlstress app {TRIED}/tickets_trac.py --database trac/db/trac.db -c 4 --repeat 10 --duration 2s": (
+        "as above"
+    ),
+    **dict.fromkeys((TRAC_SQL, TRAC_AB), "as above"),
     "python -m pip install .": ".ci/run and the workflow install the project",
     "python -m pip install '.[apsw]'": "the extra test brings apsw",
     "python -m benchmarks.picture": "it draws the README's picture, which a test compares",

@@ -51,19 +51,32 @@ def wrong_data(group: Group) -> Iterator[Finding]:
     """Yield what was wrong with the data, with the first counter-examples."""
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:SHOWN]:
-        told = "; ".join(_told(check) for check in run.verdict.checks if check.status == "failed")
+        told = "; ".join(map(_told, _by_name(run).values()))
         yield Finding("data-wrong", f"FAILED at {group.place(run.case)}: {told}.")
     if len(wrong) > SHOWN:
         rest = group.places(run.case for run in wrong[SHOWN:])
         yield Finding("data-wrong", f"FAILED at {rest} too: the JSON report has the counter-examples.")
 
 
-def _told(check: Check) -> str:
+def _by_name(run: Run) -> dict[str, list[Check]]:
+    """Return a run's checks of all passes by their names, of those that failed in any."""
+    found: dict[str, list[Check]] = {}
+    for check in run.verdict.checks:
+        found.setdefault(check.name, []).append(check)
+    return {name: own for name, own in found.items() if any(one.status == "failed" for one in own)}
+
+
+def _told(checks: Sequence[Check]) -> str:
+    """Return what failed passes of a check say."""
+    failed = [check for check in checks if check.status == "failed"]
+    checked, problems = sum(one.checked for one in failed), sum(one.problems for one in failed)
     # A row that is gone is a problem without having been looked at: there can be more problems.
-    total = f" of {whole(check.checked)}" if check.checked >= check.problems else ""
-    amount = f", {whole(check.problems)}{total} wrong" if check.problems else ""
-    examples = "; ".join(check.counterexamples[:SHOWN])
-    return f"{check.name}{amount}" + (f" ({examples})" if examples else "")
+    total = f" of {whole(checked)}" if checked >= problems else ""
+    amount = f", {whole(problems)}{total} wrong" if problems else ""
+    passes = f", in {len(failed)} of {len(checks)} passes" if len(checks) > 1 else ""
+    examples = dict.fromkeys(example for one in failed for example in one.counterexamples[:SHOWN])
+    told = "; ".join([*examples][:SHOWN])
+    return f"{failed[0].name}{amount}{passes}" + (f" ({told})" if told else "")
 
 
 def partial_proofs(group: Group) -> Iterator[Finding]:
@@ -139,7 +152,12 @@ def _against_the_first(change: float) -> str:
 
 
 def _change(run: Run) -> float | None:
-    """Return by how much the second half of the window differed: the median of trials that agree on it."""
+    """Return by how much the second half of the window differed: the median of trials that agree on it.
+
+    At a rate it is when operations were due that differs, by chance.
+    """
+    if run.case.arrivals:
+        return None
     found = [ratio - 1 for trial in run.valid if (ratio := finite(trial.half_ratio)) is not None]
     agree = found and (min(found) > UNSTEADY_OVER or max(found) < -UNSTEADY_OVER)
     return median(found) if agree else None

@@ -10,6 +10,7 @@ from sqlstress.analysis.comparing import TOO_FEW, UNTOLD, as_much, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, noise
 from sqlstress.analysis.wording import between, files, layouts, listing, percent, places, processes, rounded
+from sqlstress.experiment import face_of
 from sqlstress.report import Run
 
 WORTH_SAYING = 1.0
@@ -107,7 +108,10 @@ def _scalings(found: Mapping[int, Curve]) -> Iterator[Finding]:
         if len(curve.runs) > 1:
             said.setdefault(_scaling(curve), []).append(layout)
     for one, own in said.items():
-        yield Finding(one.code, f"On {layouts(own)} {one.text}.")
+        if face_of(found[own[0]].runs[0].case).many_files:
+            yield Finding(one.code, f"On {layouts(own)} {one.text}.")
+        else:
+            yield Finding(one.code, f"{one.text[0].upper()}{one.text[1:]}.")
 
 
 def _scaling(curve: Curve) -> Finding:

@@ -18,7 +18,12 @@ LONG_WAIT_NS = NS_PER_S
 
 
 def starvation(group: Group, remedy: Callable[[list[Case]], str]) -> Iterator[Finding]:
-    """Yield where the shares were uneven, or a wait long; `remedy` says what helps there, in a sentence."""
+    """Yield where the shares were uneven, or a wait long; `remedy` says what helps there, in a sentence.
+
+    Nothing of a rate: it is chance that gives a process more, and the queue that one waits in.
+    """
+    if group.case.arrivals:
+        return
     uneven: list[tuple[Case, float]] = []
     waited: list[tuple[Case, float]] = []
     for run, trial in group.measured():

@@ -117,7 +117,12 @@ def place(case: Case) -> str:
     """Write which case it is: "8 processes on 20 files"."""
     if not face_of(case).sweeps:
         return case.label
-    return f"{processes(case.concurrency)} on {files(case.buckets)}{at_rate(case)}"
+    return f"{processes(case.concurrency)}{on_files(case)}{at_rate(case)}"
+
+
+def on_files(case: Case) -> str:
+    """Write a layout: " on 20 files"; nothing where there is but one."""
+    return f" on {files(case.buckets)}" if face_of(case).many_files else ""
 
 
 def at_rate(case: Case) -> str:
@@ -155,7 +160,8 @@ def _rates(rates: Sequence[int]) -> str:
     return f" at {listing([f'{whole(rate)}/s' for rate in rates])}" if any(rates) else ""
 
 
-def _layouts_of(cases: Iterable[Case]) -> str:
+def _layouts_of(cases: Sequence[Case]) -> str:
+    many_files = any(face_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
     for case in cases:
         by_layout.setdefault(case.buckets, set()).add(case.concurrency)
@@ -164,7 +170,7 @@ def _layouts_of(cases: Iterable[Case]) -> str:
         by_concurrency.setdefault(tuple(sorted(counts)), []).append(layout)
     return listing(
         [
-            f"{_numbers(counts, processes)} on {_numbers(sorted(layouts), files)}"
+            _numbers(counts, processes) + (f" on {_numbers(sorted(layouts), files)}" if many_files else "")
             for counts, layouts in by_concurrency.items()
         ]
     )

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlstress.cli.options import GroupedCommand, click_options, slice_options, with_options
+from sqlstress.cli.of_experiment import command, others
+from sqlstress.cli.options import slice_options, typed, with_options
 from sqlstress.errors import UsageError
+from sqlstress.experiment import DEFAULT
 from sqlstress.options.dsn import NAME as DSN
 from sqlstress.options.dsn import redacted
+from sqlstress.options.option import REST
 from sqlstress.report.case import Case
-from sqlstress.studies.ab_options import GATE, ab_options, defaults
+from sqlstress.studies.ab_options import GATE, ab_options, defaults, load_options
 
 if TYPE_CHECKING:
     from sqlstress.engine.study import Opening
@@ -24,42 +27,60 @@ _GATE = {option.name for option in GATE}
 
 Given = dict[str, Any]
 """Unparsed values by option name."""
+HELP = f"""Compare B with A on this machine: short slices in turns, until a drop is shown or ruled out.
+
+Options of the load are common to both arms. Exits 0 when B passes, 1 when it fails. With {others()}
+behind `ab` it is your own work, with its options: --a and --b may be two versions of it.
+"""
 
 
-@with_options(ab_options())
-@click.command(
-    cls=GroupedCommand,
-    epilog='Example: sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4',
-)
-@slice_options
-def ab(
-    directory: Path, outputs: tuple[str, ...], github: bool, quiet: bool, no_progress: bool, **given: Any
+def made(experiment: str) -> click.Command:
+    """Return the command for an experiment."""
+
+    @with_options(ab_options(experiment))
+    @command(
+        experiment,
+        made,
+        help=HELP,
+        epilog='Example: sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4',
+    )
+    @slice_options
+    def ab(**given: Any) -> int:
+        return _compare(experiment, **given)
+
+    return ab
+
+
+def _compare(
+    experiment: str,
+    directory: Path,
+    outputs: tuple[str, ...],
+    github: bool,
+    quiet: bool,
+    no_progress: bool,
+    **given: Any,
 ) -> int:
-    """Compare B with A on this machine: short slices in turns, until a drop is shown or ruled out.
-
-    Options of the load are common to both arms. Exits 0 when B passes, 1 when it fails.
-    """
     from sqlstress.cli.measure import measure
     from sqlstress.cli.saver import Saver
     from sqlstress.statistics.gate import MOST, looks
     from sqlstress.studies.ab import AbStudy
 
-    asked = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
+    asked = typed(given)
     gate = {name: value for name, value in asked.items() if name in _GATE}
     common = {name: value for name, value in asked.items() if name not in _GATE}
-    arms = _arms(gate, common)
-    cases = _cases(arms)
+    arms = _arms(experiment, gate, common)
+    cases = _cases(experiment, arms)
     test = _test(gate, cases[0][0].seed)
     return measure(
         AbStudy(cases, test, looks(test.max_pairs or MOST)),
-        _opening(gate, arms, cases, directory),
+        _opening(experiment, gate, arms, cases, directory),
         Saver.of(outputs, github, quiet),
         strict=bool(gate.get("strict")),
         progress=not (quiet or no_progress),
     )
 
 
-def _arms(gate: Given, common: Given) -> tuple[Given, Given]:
+def _arms(experiment: str, gate: Given, common: Given) -> tuple[Given, Given]:
     """Return the options of both arms. Raises UsageError when there is nothing to compare."""
     if ("python-a" in gate) != ("python-b" in gate):
         raise UsageError("--python-a and --python-b belong together: give both.")
@@ -67,37 +88,42 @@ def _arms(gate: Given, common: Given) -> tuple[Given, Given]:
         raise UsageError(
             'nothing to compare: give --a "OPTIONS" and --b "OPTIONS", or --python-a and --python-b.'
         )
-    return _merged(common, _parsed("a", gate)), _merged(common, _parsed("b", gate))
+    a, b = (_merged(experiment, common, _parsed(experiment, name, gate)) for name in "ab")
+    return a, b
 
 
-def _parsed(name: str, gate: Given) -> Given:
+def _parsed(experiment: str, name: str, gate: Given) -> Given:
     """Return the options of one arm alone. Raises UsageError that names it."""
-    command = click.Command(
-        name,
-        params=click_options(one for one in ab_options() if one.name not in _GATE),
-        add_help_option=False,
-    )
+    arm = with_options(load_options(experiment))(click.Command(name, add_help_option=False))
     try:
-        context = command.make_context(f"--{name}", shlex.split(gate.get(name, "")))
+        context = arm.make_context(f"--{name}", shlex.split(gate.get(name, "")))
     except (click.UsageError, ValueError) as error:
         said = error.format_message() if isinstance(error, click.UsageError) else str(error)
         raise UsageError(f"--{name}: {said.rstrip('.?')}. It takes options of the load.") from error
-    return {key.replace("_", "-"): value for key, value in context.params.items() if value not in (None, ())}
+    return typed(context.params)
 
 
-def _merged(common: Given, own: Given) -> Given:
-    """Return the options of an arm: its own take the place of common ones, PRAGMAs come beside them."""
-    lists = {name: (*common.get(name, ()), *value) for name, value in own.items() if isinstance(value, tuple)}
+def _merged(experiment: str, common: Given, own: Given) -> Given:
+    """Return the options of an arm: its own take the place of common ones, those of a list come beside them.
+
+    But a command is one, whatever its words are.
+    """
+    wholes = {one.name for one in load_options(experiment) if one.argument == REST}
+    lists = {
+        name: (*common.get(name, ()), *value)
+        for name, value in own.items()
+        if isinstance(value, tuple) and name not in wholes
+    }
     given = {**common, **own, **lists}
-    return {**defaults(given), **given}
+    return {**defaults(given, experiment), **given}
 
 
-def _cases(arms: tuple[Given, Given]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
+def _cases(experiment: str, arms: tuple[Given, Given]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
     """Return the cells of both arms, all of one seed."""
     from sqlstress.plan import cases_of, seeded
 
     seed = seeded({**arms[0], **arms[1]})["seed"]
-    a, b = (cases_of({**arm, "seed": seed}) for arm in arms)
+    a, b = (cases_of({**arm, "seed": seed, "repeat": 1}, experiment) for arm in arms)
     if len(a) != len(b):
         raise UsageError(f"A has {len(a)} cells and B has {len(b)}: they are compared one with one.")
     return a, b
@@ -130,16 +156,27 @@ def _test(gate: Given, seed: int) -> AbTest:
 
 
 def _opening(
-    gate: Given, arms: tuple[Given, Given], cases: tuple[tuple[Case, ...], tuple[Case, ...]], directory: Path
+    experiment: str,
+    gate: Given,
+    arms: tuple[Given, Given],
+    cases: tuple[tuple[Case, ...], tuple[Case, ...]],
+    directory: Path,
 ) -> Opening[SliceBench]:
     from sqlstress.cli.measure import command_line
+    from sqlstress.studies.python import Python
     from sqlstress.studies.same_loop import check_loops
-    from sqlstress.studies.slices import OtherPythons, OwnPython, Python
+    from sqlstress.studies.slices import OtherPythons, OwnPython
 
     if "python-a" not in gate:
         check_loops((cases[0][0], cases[1][0]), arms)
         return OwnPython((*cases[0], *cases[1]), directory, command_line())
     if any(DSN in arm for arm in arms):
         raise UsageError(f"--{DSN} is for this Python: another one would show it to all as its argument.")
-    a, b = (Python(gate[f"python-{name}"], arm, directory) for name, arm in zip("ab", arms, strict=True))
+    a, b = (
+        Python(gate[f"python-{name}"], arm, directory, experiment)
+        for name, arm in zip("ab", arms, strict=True)
+    )
     return OtherPythons((a, b), (cases[0][0], cases[1][0]), command_line())
+
+
+ab = made(DEFAULT)

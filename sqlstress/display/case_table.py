@@ -83,6 +83,11 @@ def _case(row: Row) -> str:
     return shortened(face_of(row.run.case).work_of(row.run.case), _LONGEST_CASE)
 
 
+def _files(row: Row) -> str | None:
+    case = row.run.case
+    return whole_cell(case.buckets) if face_of(case).many_files else None
+
+
 def _total(row: Row) -> str | None:
     if row.trial is None:
         return FAILED
@@ -108,9 +113,7 @@ def _longest_wait(row: Row) -> str | None:
 
 
 CASE: Figure[Row] = Figure(Column("case", ("", "case"), "left", NAME), _case)
-FILES: Figure[Row] = Figure(
-    Column("files", ("", "files"), role=NAME), lambda row: whole_cell(row.run.case.buckets)
-)
+FILES: Figure[Row] = Figure(Column("files", ("", "files"), role=NAME), _files)
 PROCESSES: Figure[Row] = Figure(
     Column("processes", ("proc-", "esses"), role=NAME), lambda row: whole_cell(row.run.case.concurrency)
 )

@@ -150,7 +150,10 @@ VERIFIED: Figure[Any] = Figure(
 """Of rows that have a run: whether its data was proved right."""
 
 
-def verified_legend(group: Group, ok: str = "no acknowledged write was lost") -> Iterator[str]:
+NOTHING_LOST = "no acknowledged write was lost"
+
+
+def verified_legend(group: Group, ok: str = NOTHING_LOST) -> Iterator[str]:
     """Yield what the words in the column mean, as far as the group has them; `ok` is what was proved."""
     meanings = {"ok": ok, **_MEANINGS}
     statuses = {run.verdict.status for run in group.runs}

@@ -12,12 +12,14 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.sides import sides_of
 from sqlstress.analysis.wording import amount, busy_policy, listing
 from sqlstress.experiment import face_of
-from sqlstress.report import Environment, Report, Run, Trial
+from sqlstress.report import Environment, Report, Run, Trial, Warning
 from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.statistics.units import format_count, format_duration
 from sqlstress.target import product, stores_nothing, takes
 
+OF_LIBRARY = frozenset({"sqlite-wal-reset-bug"})
+"""Codes of warnings of the SQLite library that was measured with."""
 _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
 
 
@@ -67,7 +69,8 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
     """Return what a reader must know first; what a finding of the same code says already is left out."""
     told = {finding.code for finding in findings}
-    general = [warning.text for warning in environment.warnings if warning.serious]
+    connects = face_of(group.case).connects
+    general = [_general(one, connects=connects) for one in environment.warnings if one.serious]
     cases: dict[str, list[Case]] = {}
     for run in group.runs:
         for warning in run.warnings:
@@ -76,6 +79,13 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     own = [f"{text} (At {group.places(where)}.)" for text, where in cases.items()]
     met = disturbances(group, environment)
     return tuple(f"Warning: {text}" for text in (*general, *own, *met))
+
+
+def _general(warning: Warning, *, connects: bool) -> str:
+    """Return a warning of the surroundings; one of the library is of no other connections than ours."""
+    if connects or warning.code not in OF_LIBRARY:
+        return warning.text
+    return f"{warning.text} That is the one which looks at the data; which one opens it besides is not known."
 
 
 def _surroundings(environment: Environment) -> Iterator[str]:

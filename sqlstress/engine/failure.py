@@ -7,6 +7,9 @@ import sys
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
 from sqlstress.targets import target_of
 
+HUNG = "hung"
+"""How the reason of a worker begins that got nothing done for too long."""
+
 
 def as_failure(problem: Exception, driver: str) -> SqlstressError:
     """Return an exception that came while a driver of that name was in use."""
@@ -29,3 +32,9 @@ def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:
     if nothing_yet:
         raise failure from problem
     return str(failure)
+
+
+def clause(reason: str | None) -> str:
+    """Return why a process failed, to stand behind its name."""
+    known = ("was ", "did ", HUNG, "ended", "closed", "its ")
+    return reason if reason and reason.startswith(known) else f"failed: {reason}"

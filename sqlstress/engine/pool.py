@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from sqlstress.engine import companion, worker
 from sqlstress.engine.companion import Errand, Observed
+from sqlstress.engine.failure import HUNG, clause
 from sqlstress.engine.tally import Window
 from sqlstress.engine.worker import CALL, DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
 from sqlstress.errors import EnvironmentFailure
@@ -142,7 +143,7 @@ class Pool:
     def gather(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
         """Wait for all results. They are given up when no worker has got anything done for `timeout_s`."""
         ended = []
-        for number, message in self._messages(self._numbered(workers=True), None, pulse, "hung", timeout_s):
+        for number, message in self._messages(self._numbered(workers=True), None, pulse, HUNG, timeout_s):
             ended.append(message if isinstance(message, Ended) else Ended(number, message))
         return sorted(ended, key=lambda one: one.worker)
 
@@ -242,9 +243,3 @@ class Pool:
         for process in self._processes:
             if process.exitcode is None:
                 act(process)
-
-
-def clause(reason: str | None) -> str:
-    """Return why a process failed, to stand behind its name."""
-    known = ("was ", "did ", "hung", "ended", "closed", "its ")
-    return reason if reason and reason.startswith(known) else f"failed: {reason}"

@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from sqlstress.engine.pool import Ended, clause
+from sqlstress.engine.failure import clause
+from sqlstress.engine.pool import Ended
 from sqlstress.engine.protocols import DONE, OUTCOMES, Outcome
 from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiment import face_of

@@ -9,9 +9,10 @@ from sqlstress.experiment import Experiment
 from sqlstress.own.data import Data
 from sqlstress.own.header import journal_mode
 from sqlstress.plan.ask import Ask, check_locking, is_exclusive
+from sqlstress.plan.rate import AT_A_RATE, check_rate
 from sqlstress.report.case import SETTINGS, Case, Settings, common
 
-SWEPT = common("concurrency", "duration", "warmup", "ops", "repeat")
+SWEPT = common("concurrency", "duration", "warmup", "ops", *AT_A_RATE, "repeat")
 CONNECTED = common(*SETTINGS)
 TRUSTED = common("driver", "verify", "max-failed")
 SEED = common("seed")
@@ -22,6 +23,7 @@ def own(**said: Any) -> Experiment:
     known: dict[str, Any] = {
         "unit": "transaction",
         "sweeps": True,
+        "many_files": False,
         "windowed": True,
         "companions": {"checker": "sqlstress.own.checker:Checker"},
     }
@@ -42,6 +44,7 @@ def check_together(asked: Ask[Any, Any], data: Data) -> Case:
     for name in ("duration", "warmup"):
         if case.ops is not None and name in asked.given:
             raise UsageError(f"--ops takes the place of a window: leave out --ops or --{name}.")
+    check_rate(asked)
     check_locking(asked)
     if data.checks and is_exclusive(asked.settings):
         raise UsageError("--check needs a process of its own, and locking_mode=exclusive lets one in.")

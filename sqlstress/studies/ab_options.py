@@ -1,4 +1,4 @@
-"""The options of A/B tests: what is compared, and those of the main experiment."""
+"""The options of A/B tests: what is compared, and those of the experiment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "warmup": {"default": "500ms"},
 }
 """What options of the experiment mean here, where there is a single trial to a slice."""
-_NOT_HERE = ("repeat", "max-failed", "preset", "target", *AT_A_RATE)
+_NOT_HERE = ("repeat", "max-failed", *AT_A_RATE)
 """Options of the experiment that mean nothing where slices are measured in turns."""
 
 
@@ -58,15 +58,23 @@ GATE = chosen(options_of(Gate))
 """What is compared."""
 
 
-def ab_options() -> tuple[Option, ...]:
-    """Return all options of the command."""
-    return (*GATE, *(_own(one) for one in face(DEFAULT).options if one.name not in _NOT_HERE))
+def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
+    """Return all options of the command for an experiment."""
+    return (*GATE, *load_options(command))
 
 
-def defaults(given: Collection[str]) -> dict[str, str]:
+def load_options(command: str) -> tuple[Option, ...]:
+    """Return those of the experiment, which each arm may have for itself."""
+    experiment = face(command)
+    left_out = (*_NOT_HERE, *experiment.by_itself)
+    return tuple(_own(one) for one in experiment.options if one.name not in left_out)
+
+
+def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
     """Return what stands for options that an arm was not given: other Pythons may have other defaults."""
     counted = ("duration", "warmup") if "ops" in given else ()
-    return {name: said["default"] for name, said in _OTHERWISE.items() if name not in counted}
+    usual = {name: said["default"] for name, said in _OTHERWISE.items() if name not in counted}
+    return {**usual, **{name: value for name, value in face(command).by_itself.items() if value is not None}}
 
 
 def _own(one: Option) -> Option:

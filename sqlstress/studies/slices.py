@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from sqlstress.engine.folder import SLICE, RunFolder
 from sqlstress.engine.observer import Observer
 from sqlstress.engine.session import Session
-from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
-from sqlstress.experiment import DEFAULT
-from sqlstress.report import AbTest, Arm, Report, Run, Trial, from_json
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.report import AbTest, Arm, Report, Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.studies.python import Python
 from sqlstress.studies.same_loop import check_loops
 from sqlstress.system.interrupt import StopSignals
 
 SALTS = 16
 """Numbers between the salts of two pairs: more than a trial is begun again."""
-POLL_S = 0.1
-END_S = 10.0
-TASTE = ("--duration=50ms", "--warmup=0", "--verify=none")
-"""A slice that only shows whether an arm can be measured, and with what."""
-PROGRAM = """
-import os, signal, sys, threading, time, _thread
-
-held, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
-os.dup2(nothing, 0)
-os.close(nothing)
-
-def end_with_parent():
-    os.read(held, 1)
-    while True:
-        _thread.interrupt_main(signal.SIGTERM)
-        time.sleep(0.05)
-
-threading.Thread(target=end_with_parent, daemon=True).start()
-from sqlstress.__main__ import main
-sys.exit(main())
-"""
-"""sqlstress that stops as if by SIGTERM once nobody holds the other end of its standard input.
-
-Until its command line is there, a SIGTERM of this kind does nothing. The workers' standard input is the null
-device: on Windows a process does not get through its start while another one reads from the same pipe.
-"""
-
 Measure = Callable[[int, Case, int], Trial]
 """(arm, 0 or 1; case; pair) → the trial, its index that of the pair. Raises SqlstressError."""
 
@@ -92,104 +61,8 @@ class OwnPython:
             yield SliceBench(bench.report, observer, measure)
 
 
-@dataclass(frozen=True, slots=True)
-class Python:
-    """Another interpreter, with the options that it is given."""
-
-    name: str
-    options: Mapping[str, Any]
-    """Unparsed values by option name, as the plan has them."""
-    directory: Path
-
-    def words(self, case: Case, pair: int) -> list[str]:
-        """Return the options of a slice."""
-        given = {
-            **self.options,
-            "repeat": 1,
-            "concurrency": case.concurrency,
-            "buckets": case.buckets,
-            "seed": (case.seed + pair) % (1 << 32),
-        }
-        return [word for name, value in given.items() for word in _words(name, value)]
-
-    def taste(self) -> tuple[str, ...]:
-        """Return the options that make a slice a short one."""
-        return () if "ops" in self.options else TASTE
-
-    def run(self, words: Sequence[str], check: Callable[[], None]) -> Report:
-        """Return the report of `sqlstress kv WORDS` by that Python; calls `check` often, which may raise."""
-        with RunFolder(self.directory, keep=False) as own:
-            file = own.path / SLICE
-            fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
-            # Without -P, a folder named sqlstress that we happen to stand in would be run for both arms.
-            code, said = self._call(["-P", "-c", PROGRAM, DEFAULT, *words, *fixed], check)
-            if code in (130, -2, -15):
-                raise Interrupted(f"{self.name} was stopped")
-            text = file.read_text(encoding="utf-8") if file.is_file() else None
-        if text is None:
-            kind = UsageError if code == 2 else EnvironmentFailure
-            raise kind(f"{self.name} can't measure: {_reason(said)} Is sqlstress installed there?")
-        return from_json(text)
-
-    def _call(self, arguments: list[str], check: Callable[[], None]) -> tuple[int, str]:
-        """Return the exit code of the interpreter and what it complained of."""
-        theirs, ours = os.pipe()
-        with os.fdopen(ours, "wb") as hold, os.fdopen(theirs, "rb") as held:
-            try:
-                process = subprocess.Popen(
-                    [self.name, *arguments],
-                    stdin=held,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    encoding="utf-8",
-                    errors="replace",
-                )
-            except OSError as error:
-                told = f"cannot start {self.name}: {error.strerror}. Name an interpreter."
-                raise UsageError(told) from error
-            with process:
-                try:
-                    return _finished(process, check)
-                except BaseException:
-                    hold.close()
-                    _end(process)
-                    raise
-
-
-def _finished(process: subprocess.Popen[str], check: Callable[[], None]) -> tuple[int, str]:
-    while True:
-        try:
-            _, said = process.communicate(timeout=POLL_S)
-            return process.returncode, said
-        except subprocess.TimeoutExpired:
-            check()
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End a measurement that nobody holds any more: it removes its databases itself if it is let.
-
-    Windows' way to terminate a process would not let it.
-    """
-    try:
-        process.communicate(timeout=END_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-
-
-def _words(name: str, value: Any) -> list[str]:
-    if value is True:
-        return [f"--{name}"]
-    return [f"--{name}={each}" for each in (value if isinstance(value, tuple) else (value,))]
-
-
-def _reason(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("Error: ")]
-    return (errors or lines[-1:] or ["it said nothing."])[0].removeprefix("Error: ")
-
-
 class OtherPythons:
-    """Opens benches whose slices are whole runs of `sqlstress kv`, each by the Python of its arm."""
+    """Opens benches whose slices are whole runs of sqlstress, each by the Python of its arm."""
 
     kept_folder = None
     stayed = ()

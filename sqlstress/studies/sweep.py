@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqlstress.engine.ceiling import harness_ns
-from sqlstress.engine.failure import kept_reason
+from sqlstress.engine.failure import HUNG, kept_reason
 from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.session import Bench, Session
 from sqlstress.engine.study import Steps, Study
@@ -66,7 +66,11 @@ class Sweep:
         if run.error or run.skipped:
             return
         trial = runner.run(run.case, turn.number)
-        self._runs[turn.case] = replace(run, trials=(*run.trials, trial))
+        # What hangs would do so in the next pass, and that takes its time.
+        hung = any((one.error or "").startswith(HUNG) for one in trial.workers)
+        self._runs[turn.case] = replace(
+            run, trials=(*run.trials, trial), error=trial.error if hung else run.error
+        )
         runner.signals.check()
 
     def _begin(self, index: int, runner: TrialRunner) -> Run:

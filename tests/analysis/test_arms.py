@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.analysis.arms import arm_differences
+from sqlstress.experiments.sql.spec import Scripted, Scripts
+from sqlstress.own.data import Data
 from sqlstress.report import Arm, Report, SqliteBuild
 from sqlstress.report.case import Case, Settings
 from tests.ab_report import CASE, TEST, ab_report
@@ -61,3 +63,12 @@ def test_each_python_has_the_library_of_its_arms_driver() -> None:
     )
     assert differing(a, b) == []
     assert differing(a, b, APSW, APSW) == ["SQLite: 3.54.1 and 3.53.0"]
+
+
+def test_arms_of_scripts_differ_in_their_names_and_weights() -> None:
+    def case(*scripts: Scripted, digest: str) -> Case:
+        return Case("sql", spec=Scripts(scripts, Data(setup="s.sql", setup_digest=digest)))
+
+    old, new = Scripted("old.sql", "SELECT 1;"), Scripted("new.sql", "SELECT 2;", 3)
+    found = differing(Arm("A"), Arm("B"), case(old, digest="a"), case(old, new, digest="b"))
+    assert found == ["scripts: old.sql and old.sql; new.sql@3"]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.report import Trial
+from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import Case
 from tests.analysis.hand_made import CALM, findings, run, trial
 
@@ -100,3 +101,10 @@ def test_a_proof_over_five_percent_of_the_window_is_told() -> None:
 
 def test_a_proof_of_five_percent_is_not() -> None:
     assert "proof-cost" not in findings(run(1, 2, proving(0.03, 0.07)))
+
+
+def test_at_a_rate_chance_makes_halves_differ_and_nothing_is_said_of_it() -> None:
+    unsteady = run(1, 2, trial(half_ratio=0.5))
+    assert "not-steady" in findings(unsteady)
+    due = replace(unsteady, case=replace(unsteady.case, arrivals=Arrivals(20)))
+    assert "not-steady" not in findings(due)

@@ -240,3 +240,64 @@ def test_a_real_drop_between_two_pythons_is_found(
     assert "FAIL: B's TPS is" in said.out
     assert f"A: {sys.executable} (CPython" in " ".join(said.out.split())
     assert {len(run.trials) for run in saved(tmp_path).runs} == {6}
+
+
+def test_two_versions_of_a_script_are_compared_beside_a_common_one(cli: Cli, made_up: Slices) -> None:
+    for name in ("old.sql", "new.sql", "both.sql"):
+        Path(name).write_text("SELECT 1;")
+    said = cli("ab", "sql", "both.sql", "--setup", "both.sql", "--a", "old.sql@2", "--b", "new.sql --scale 3")
+    assert said.code == 0, said
+    scripts = {
+        arm: ([(one.name, one.weight) for one in case.spec.scripts], case.spec.scale, case.repeat)
+        for arm, case in made_up.cases
+    }
+    assert scripts == {
+        "A": ([("both.sql", 1), ("old.sql", 2)], 1, 1),
+        "B": ([("both.sql", 1), ("new.sql", 1)], 3, 1),
+    }
+    text = " ".join(said.out.split())
+    assert "They differ in scripts: both.sql; old.sql@2 and both.sql; new.sql; scale: 1 and 3" in text or (
+        "scripts: both.sql; old.sql@2 and both.sql; new.sql" in text and "scale: 1 and 3" in text
+    )
+    assert "files" not in said.out
+
+
+def test_a_command_of_an_arm_takes_the_place_of_the_common_one(cli: Cli, made_up: Slices) -> None:
+    said = cli("ab", "exec", "--a=", "--b=-- python3 -c pass", "--", "python3", "{n}")
+    assert said.code == 0, said
+    commands = {arm: case.spec.command for arm, case in made_up.cases}
+    assert commands == {"A": ("python3", "{n}"), "B": ("python3", "-c", "pass")}
+
+
+def test_operations_that_fail_are_told(cli: Cli, made_up: Slices) -> None:
+    made_up.script = lambda arm, case, pair: replace(trial(pair), failed=500 * arm)
+    said = " ".join(cli("ab", "sql", "--a=-b bank", "--b=-b bank").out.split())
+    assert re.search(r"- B: [\d.]+% of the operations failed: the database was locked", said)
+    assert "- A: " not in said
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("soon")
+def test_wrong_data_of_a_script_fails_though_it_is_faster(cli: Cli) -> None:
+    folder = ROOT / "examples" / "transfer"
+    data = (f"--setup={folder / 'schema.sql'}", f"--check={folder / 'invariants.sql'}")
+    arms = (f"--a={folder / 'right.sql'}", f"--b={folder / 'wrong.sql'}")
+    said = cli("ab", "sql", *arms, *data, "-c4", "--duration=300ms", "--synchronous=off")
+    assert said.code == 1
+    assert "FAIL: the data of B is not what its processes were told it is" in said.err
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("soon")
+def test_an_application_is_compared_by_two_pythons(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
+    bank = str(ROOT / "examples" / "app" / "bank.py")
+    options = ("-c1", "--duration=100ms", "--warmup=100ms", "--max-drop=90%", "-oab.json")
+    said = cli("ab", "app", bank, *pythons, *options)
+    assert said.code == 0, said
+    runs = saved(tmp_path).runs
+    assert {len(run.trials) for run in runs} == {6} and {run.verdict.status for run in runs} == {"ok"}
+    assert {run.case.spec.file for run in runs} == {bank}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
+import sqlstress
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.report import Report, Trial, from_json
 from sqlstress.report.case import Case
@@ -17,6 +20,7 @@ from sqlstress.report.schema import report_schema
 from sqlstress.studies import limit
 from tests.cli.conftest import Cli
 from tests.example_report import example_report
+from tests.pages import ROOT
 from tests.rate_report import rate_trial
 
 CAPACITY = 2_000
@@ -143,3 +147,54 @@ def test_a_real_search_comes_to_an_end_and_leaves_no_file(cli: Cli, tmp_path: Pa
     assert len(report.runs) > 1
     assert all(run.verdict.status == "ok" for run in report.runs)
     assert [path.name for path in tmp_path.iterdir()] == ["limit.json"]
+
+
+def test_it_searches_with_scripts_of_the_users_own(windows: Windows, cli: Cli, tmp_path: Path) -> None:
+    said = cli(*OPTIONS, "--p99", "10ms", "sql", "-b", "bank@2", "-b", "select-only", "-c", "3")
+    assert said.code == 0, said
+    text = " ".join(said.out.split())
+    assert "Holds 1,800/s, does not hold 2,000/s" in text
+    assert "66.7% bank and 33.3% select-only" in text
+    # Nobody counts the commits of a script.
+    assert "How many checkpoints a window spans is not known of this load" in text
+    assert {(case.workload, case.concurrency) for case in windows.cases} == {("sql", 3)}
+    assert len(saved(tmp_path).runs) > 5
+
+
+def test_a_command_is_searched_with_alone(windows: Windows, cli: Cli) -> None:
+    assert cli(*OPTIONS, "--p99", "10ms", "exec", "--timeout", "5s", "--", "python3", "{n}").code == 0
+    assert {case.spec.command for case in windows.cases} == {("python3", "{n}")}
+    assert {case.spec.timeout_s for case in windows.cases} == {5.0}
+
+
+def test_python_searches_too(windows: Windows, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"p99": "10ms", "builtin": ["bank"], "save": tmp_path / "limit.json"}
+    report = sqlstress.limit("sql", directory=tmp_path, **options)
+    assert report.answer == (1_800, 2_000) and report.ok
+    assert saved(tmp_path) == report.document
+    assert sqlstress.read(tmp_path / "limit.json").answer == report.answer
+    assert sqlstress.Report(example_report()).answer is None
+    refused: list[tuple[str, dict[str, Any], str]] = [
+        ("keys", {"p99": "10ms"}, "there is no rate for 'keys'"),
+        ("sql", {"builtin": ["bank"]}, "nothing is promised"),
+        ("kv", {"p99": "10ms", "repeat": 3}, "--repeat is no option of a search"),
+    ]
+    for what, given, said in refused:
+        with pytest.raises(sqlstress.UsageError, match=said):
+            sqlstress.limit(what, **given)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("words", [("sql", "-b", "bank"), ("app", "bank.py")])
+def test_a_real_search_of_the_users_own_work(words: tuple[str, ...], cli: Cli, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples" / "app" / "bank.py", "bank.py")
+    options = ("--duration", "150ms", "--warmup", "100ms", "-c", "2", "--max-time", "4s")
+    said = cli("limit", *words, *OPTIONS[1:], "--p99", "100ms", *options)
+    assert said.code == 0, said.err
+    report = saved(tmp_path)
+    assert len(report.runs) > 1 and {run.case.workload for run in report.runs} == {words[0]}
+    assert all(run.verdict.status == "ok" for run in report.runs)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == [
+        "bank.py",
+        "limit.json",
+    ]

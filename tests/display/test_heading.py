@@ -12,7 +12,7 @@ from sqlstress.display import heading
 from sqlstress.experiments.kv.shown import KeyValueShown
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Report, Warning
-from sqlstress.report.case import Settings
+from sqlstress.report.case import Case, Settings
 from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case, with_one
 
 
@@ -150,3 +150,14 @@ def test_warnings_of_runs_say_which_once() -> None:
 def test_a_warning_that_a_finding_repeats_is_left_to_the_finding() -> None:
     assert [warning.code for warning in EXAMPLE.runs[3].warnings] == ["starvation"]
     assert warned(EXAMPLE) == ()
+
+
+def test_a_warning_of_the_library_is_not_of_what_commands_open_the_database_with() -> None:
+    bug = Warning("sqlite-wal-reset-bug", "SQLite 3.40.1 can corrupt a WAL database.", True)
+    environment = replace(EXAMPLE.environment, warnings=(bug,))
+    report = replace(EXAMPLE, environment=environment, runs=EXAMPLE.runs[:1])
+    (said, *_) = warned(report)
+    assert said == f"Warning: {bug.text}"
+    commands = replace(report, runs=(replace(report.runs[0], case=Case("exec")),))
+    (said, *_) = warned(commands)
+    assert said.startswith(f"Warning: {bug.text} That is the one which looks at the data; ")

@@ -19,12 +19,17 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminal
 HELD = Path(__file__).with_name("held.py")
 SLICE = ("--key-space", "500", "--warmup", "50ms", "--duration", "100ms")
 ONCE = ("--repeat", "1")
+BRIEF = ("--warmup", "50ms", "--duration", "100ms", "-c", "2")
+BANK = str(Path(__file__).parents[2] / "examples" / "app" / "bank.py")
 SHORT = (*SLICE, *ONCE)
 EXPERIMENTS = {
     "methods": ("methods", "--phase", "insert", "--scale", "20", "--driver", "sqlite3", *ONCE),
     "keys": ("keys", "--schema=no-key", "--id-type=uuid4", "--users=20", "--picks=10", "--items=60", *ONCE),
     "cycles": ("cycles", "--cycles", "3", "--settings", "wal", *ONCE),
     "crash": ("crash", "--rounds", "2", "--seed", "1"),
+    "sql": ("sql", "-b", "bank", *BRIEF, *ONCE),
+    "app": ("app", BANK, *BRIEF, *ONCE),
+    "limit": ("limit", "sql", "-b", "bank", "--p99", "1s", *BRIEF),
     "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "--max-pairs", "10", "-c", "2", *SLICE),
 }
 """Small measurements of the commands other than kv and run."""

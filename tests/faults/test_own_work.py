@@ -11,6 +11,9 @@ from sqlstress.engine.observer import Nobody
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.plan import cases_of
 from sqlstress.system.interrupt import StopSignals
+from tests.engine.processes import Command, gone, saved_report
+from tests.faults.commands import BANK, BRIEF, REPORT, Held, left, posix, strike
+from tests.rows import mostly_thorough
 
 SHORT = {"repeat": 1, "duration": "500ms", "warmup": "200ms", "synchronous": "off", "seed": 1}
 
@@ -41,3 +44,86 @@ def test_what_a_killed_worker_was_told_of_is_in_the_ledger(tmp_path: Path) -> No
     assert trial.error and "worker 1 " in trial.error and "the others' figures are kept" in trial.error
     checks = {one.name: one for one in trial.verdict.checks}
     assert {one.status for one in checks.values()} == {"ok"} and checks["ledger"].checked > 20
+
+
+KEPT = {
+    "sql": (("sql", "-b", "bank"), "1 of 3 trials"),
+    "app": (("app", BANK), "1 of 3 trials"),
+    "limit": (("limit", "sql", "-b", "bank", "--p99", "1s"), "1 window"),
+}
+PHASES = ("preparing", "starting", "measuring", "verifying")
+ROWS = [(name, phase) for name in KEPT for phase in PHASES]
+
+
+@posix
+@pytest.mark.fault(
+    area="stop",
+    injected="Ctrl-C to `sql`, `app` and `limit` while the second trial is prepared, started, measured or "
+    "verified",
+    outcome="exit code 130; the first trial is kept, nothing is left",
+)
+@pytest.mark.parametrize(("name", "phase"), mostly_thorough(ROWS, [("sql", "measuring")]))
+def test_a_stop_in_the_second_trial_keeps_the_first_one(tmp_path: Path, name: str, phase: str) -> None:
+    words, kept = KEPT[name]
+    repeat = () if name == "limit" else ("--repeat", "3")
+    with Held(tmp_path, phase, *words, *BRIEF, *repeat, *REPORT, count=2) as command:
+        children = command.children()
+        strike(command, "SIGINT")
+        code, _, errors = command.finish()
+    assert (code, errors) == (130, f"Stopped after {kept}; what was measured is in report.json.\n")
+    assert gone(children)
+    assert left(tmp_path) == ["report.json"]
+    report = saved_report(tmp_path)
+    assert report.interrupted
+    assert [trial.verdict.status for run in report.runs for trial in run.trials] == ["ok"]
+
+
+STANDING = """
+import os, sqlite3, sys, time
+from sqlstress import check, connect, setup, transaction
+def stand(moment):
+    if sys.argv and os.environ.get("STAND_AT") == moment:
+        open(os.environ["STANDS"], "w").close()
+        time.sleep(600)
+@setup
+def made(path):
+    c = sqlite3.connect(path)
+    c.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x); INSERT INTO t VALUES (0)")
+    c.close()
+    stand("setup")
+@transaction
+def add(path):
+    c = sqlite3.connect(path, timeout=30)
+    c.execute("UPDATE t SET x = x + 1")
+    c.commit()
+    c.close()
+    stand("transaction")
+@check
+def same(query):
+    if query("SELECT x FROM t") != [(0,)]:
+        stand("check")
+"""
+
+
+@posix
+@pytest.mark.fault(
+    area="stop",
+    injected="Ctrl-C while the user's own setup, transaction or check stands still",
+    outcome="exit code 130 at once; nothing is left, no process either",
+)
+@pytest.mark.parametrize("moment", mostly_thorough(["setup", "transaction", "check"], ["transaction"]))
+def test_code_of_the_users_that_stands_still_can_be_left(
+    tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.py").write_text(STANDING, encoding="utf-8")
+    stands = tmp_path / "stands"
+    monkeypatch.setenv("STAND_AT", moment)
+    monkeypatch.setenv("STANDS", str(stands))
+    with Command(tmp_path, "app", "own.py", *BRIEF, "--repeat", "1", *REPORT) as command:
+        command.until(stands.exists, "such moment")
+        children = command.children()
+        strike(command, "SIGINT")
+        code, _, errors = command.finish()
+    assert code == 130 and errors.count("\n") == 1
+    assert gone(children)
+    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"own.py", "stands"}

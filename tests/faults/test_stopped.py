@@ -40,6 +40,8 @@ HERE_AND_THERE = {
     ("keys", "starting"),
     ("cycles", "verifying"),
     ("crash", "verifying"),
+    ("app", "preparing"),
+    ("limit", "verifying"),
     ("ab", "measuring"),
 }
 IN_TURN = {("measuring", "SIGINT"), ("verifying", "SIGTERM"), ("saving", "SIGHUP"), ("examining", "SIGINT")}
@@ -112,8 +114,8 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
 
 @pytest.mark.fault(
     area="stop",
-    injected="Ctrl-C to `methods`, `keys`, `cycles`, `crash` and `ab` while they examine, prepare, start, "
-    "measure, verify, save or show",
+    injected="Ctrl-C to `methods`, `keys`, `cycles`, `crash`, `sql`, `app`, `limit` and `ab` while "
+    "they examine, prepare, start, measure, verify, save or show",
     outcome="exit code 130, a line that says where the finished cases are; nothing else is left",
 )
 @pytest.mark.parametrize(("experiment", "moment"), mostly_thorough(EVERYWHERE, HERE_AND_THERE))

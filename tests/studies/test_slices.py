@@ -18,7 +18,8 @@ from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
-from sqlstress.studies.slices import OtherPythons, OwnPython, Python
+from sqlstress.studies.python import Python
+from sqlstress.studies.slices import OtherPythons, OwnPython
 from tests.ab_report import TEST, trial
 
 ROOT = Path(__file__).parents[2]
@@ -146,3 +147,13 @@ def test_the_workers_of_a_slice_have_nothing_of_the_pipe_that_holds_it(tmp_path:
         Python(sys.executable, {}, tmp_path).run(["--duration=60s", "-c", "1"], look)
     assert set(inputs) == {os.devnull}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_words_without_a_name_stand_behind_all_options(tmp_path: Path) -> None:
+    scripts = Python("python", {"script": ("a.sql", "b.sql@2"), "setup": "s.sql"}, tmp_path, "sql")
+    assert scripts.words(CASE, 0) == ["--setup=s.sql", "--repeat=1", "--concurrency=1", "--seed=3"]
+    assert scripts.standing == ["--", "a.sql", "b.sql@2"]
+    app = Python("python", {"file": "bank.py"}, tmp_path, "app")
+    assert app.standing == ["--", "bank.py"]
+    command = Python("python", {"command": ("tool", "--fast"), "alone": True}, tmp_path, "exec")
+    assert command.words(CASE, 0)[0] == "--alone" and command.standing == ["--", "tool", "--fast"]

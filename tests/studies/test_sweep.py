@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from sqlstress.engine.failure import HUNG
 from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
-from sqlstress.report import Report, Trial
+from sqlstress.report import Report, Trial, WorkerResult
 from sqlstress.report.case import Case
 from sqlstress.studies import sweep
 from sqlstress.studies.carry_out import follow
@@ -188,3 +189,17 @@ def test_a_trial_that_is_not_valid_is_its_cases_error(scripted: Measure) -> None
     report, _ = scripted(lambda case, index: replace(TRIAL, error="worker 1 was killed by SIGKILL"), ONE)
     assert report.runs[0].error == "worker 1 was killed by SIGKILL"
     assert len(report.runs[0].trials) == 1
+
+
+def test_what_hangs_is_not_tried_in_a_second_pass(scripted: Measure) -> None:
+    hung = WorkerResult(1, 0, 0, 1.0, error=f"{HUNG} within the time-out, and was ended")
+    error = "worker 1 hung within the time-out, and was ended"
+    asked = []
+
+    def script(case: Case, index: int) -> Trial:
+        asked.append((case.concurrency, index))
+        return replace(TRIAL, workers=(hung,), error=error) if case.concurrency == 2 else TRIAL
+
+    report, _ = scripted(script, replace(ONE, repeat=3), replace(TWO, repeat=3))
+    assert sorted(asked) == [(1, 0), (1, 1), (1, 2), (2, 0)]
+    assert [run.error for run in report.runs] == [None, error]

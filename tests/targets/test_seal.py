@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.report.case import MAX_BUCKETS, Case
+from sqlstress.report.case import KEPT, MAX_BUCKETS, Case, Settings
 from sqlstress.targets.seal import Seal
 from sqlstress.targets.sqlite.place import SqlitePlace, file_names
 
@@ -83,3 +83,16 @@ def test_a_file_that_cannot_be_looked_at_is_not_called_deleted(
 
 def fail() -> None:
     raise OSError(24, "Too many open files")
+
+
+def test_of_an_application_that_closes_its_connections_the_wal_may_be_another_one(tmp_path: Path) -> None:
+    place = SqlitePlace(Case(settings=Settings(journal_mode=KEPT)), tmp_path)
+    (path,) = place.paths
+    wal = path.with_name("kv.db-wal")
+    path.touch()
+    wal.touch()
+    seal = place.seal()
+    wal.unlink()
+    assert seal.broken() is None
+    path.unlink()
+    assert seal.broken() == "kv.db was deleted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import files, finite, processes
+from sqlstress.analysis.wording import finite, on_files, processes
 from sqlstress.display.at_a_rate.findings import curves
 from sqlstress.display.at_a_rate.table import from_due, service
 from sqlstress.display.distribution import distributions
@@ -31,12 +31,12 @@ def over_rate(group: Group) -> Iterator[Plot]:
     """Yield the latencies over the rate, a view for each layout and number of processes."""
     views = []
     for part in group.parts or (group,):
-        for (layout, count), runs in curves(part.runs).items():
+        for (_, count), runs in curves(part.runs).items():
             data = list(_lines([run for run in runs if run.valid]))
             if data and len(data[0]["x"]) > 1:
                 value = f"{group.value(part.case)}, " if group.setting else ""
                 axes = {"xaxis": axis("due in a second"), "yaxis": axis("ms", type="log")}
-                views.append(View(f"{value}{processes(count)} on {files(layout)}", data, axes))
+                views.append(View(f"{value}{processes(count)}{on_files(runs[0].case)}", data, axes))
     if views:
         note = (
             "From the moment an operation was due. Dashed: from its begin only, which leaves the queue out."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from sqlstress.analysis.group import Group
 from sqlstress.display.blocks import NAME, Block, Column, Paragraph, Table
@@ -19,6 +20,7 @@ from sqlstress.display.case_table import (
     spread_legend,
 )
 from sqlstress.display.figures import (
+    NOTHING_LOST,
     VERIFIED,
     Figure,
     count_cell,
@@ -102,16 +104,22 @@ _MEANINGS = {
 }
 
 
-def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table, and what it means."""
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def blocks(group: Group, own: Mapping[str, str] = NOTHING, proved: str = NOTHING_LOST) -> Iterator[Block]:
+    """Yield the table, and what it means: `own` are the columns that mean something else here.
+
+    `proved` is what was proved where the data is right.
+    """
     table = table_of(rows_of(group), (*apart(group), *FIGURES), _LEAVING)
     yield table
-    yield Paragraph(f"{'; '.join(_legend(group, table))}.")
+    yield Paragraph(f"{'; '.join(_legend(group, table, {**_MEANINGS, **own}, proved))}.")
 
 
-def _legend(group: Group, table: Table) -> Iterator[str]:
-    for name, text in _MEANINGS.items():
+def _legend(group: Group, table: Table, meanings: Mapping[str, str], proved: str) -> Iterator[str]:
+    for name, text in meanings.items():
         if name in table.headers:
             yield text.format(units=group.unit)
     yield from spread_legend(group)
-    yield from verified_legend(group)
+    yield from verified_legend(group, proved)

@@ -12,6 +12,7 @@ from sqlstress.own.data import CHECKS, DATA, MOST_INVARIANTS, Data, Invariant, r
 from sqlstress.own.face import SEED, SWEPT, check_together, own
 from sqlstress.own.files import digest, text_of
 from sqlstress.plan.ask import Ask
+from sqlstress.plan.rate import at_rates
 from sqlstress.report.case import KEPT, Case, Settings, common, otherwise
 
 MOST = 4 << 20
@@ -24,7 +25,7 @@ Asked = Ask[App, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield the cases, one for each number of processes. Raises UsageError."""
+    """Yield the cases, one for each number of processes and each rate. Raises UsageError."""
     # Here, because help and the reading of old reports need neither processes nor SQLite.
     from sqlstress.experiments.app import apart
     from sqlstress.own.header import journal_mode
@@ -44,7 +45,7 @@ def cases(asked: Asked) -> Iterator[Case]:
     )
     case = check_together(replace(asked, case=replace(asked.case, settings=_kept(asked), spec=app)), app.data)
     for concurrency in asked.some("concurrency"):
-        yield replace(case, concurrency=concurrency)
+        yield from at_rates(asked, replace(case, concurrency=concurrency))
 
 
 def _kept(asked: Asked) -> Settings:
@@ -91,6 +92,7 @@ APP = own(
     cases=cases,
     work_of=named,
     in_label=frozenset(("file",)),
+    strangers="a transaction, or another program,",
     work="sqlstress.experiments.app.work:AppWork",
     worker="sqlstress.experiments.app.worker:AppSource",
     shown="sqlstress.experiments.app.shown:AppShown",

@@ -2,9 +2,10 @@
 
 Python tells an audit hook of each connection of its sqlite3, but before it can be used. So a profile function
 is set that is called when the next thing happens in that thread, and takes itself away: then `connect` has
-returned, and nothing has been done with the connection yet. Later it is done once more, after the first
-statement that is no PRAGMA: by then the settings are those that the application works with. A trace of the
-first statements says how transactions begin.
+returned, and nothing has been done with the connection yet. Later it is done once more, when the first
+statement that is no PRAGMA has run: by then the settings are those that the application works with. A trace
+of the first statements says how transactions begin. It is called amid a statement, where nothing may be asked:
+what is read there is a snapshot that the statement would have to write with, and then no lock is waited for.
 
 Source: https://docs.python.org/3/library/audit_events.html
 """
@@ -17,6 +18,7 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from sqlstress.errors import UsageError
@@ -27,6 +29,7 @@ MOST_CONNECTIONS = 50
 MOST_STATEMENTS = 200
 """So many statements of each."""
 READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
+_OWN = (sqlite3.Connection, sqlite3.Cursor)
 _HAS_KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
 _PRAGMA = re.compile(r"\s*(--|pragma\b|begin\b|savepoint\b|commit\b|rollback\b|attach\b)", re.IGNORECASE)
 
@@ -63,7 +66,7 @@ class Watch:
             return
         seen = Seen()
         self.seen.append(seen)
-        _next_moment(lambda: _opened(args[0], seen))
+        _next_moment(lambda: _opened(args[0], seen), _at_once)
 
 
 def protect(original: str) -> None:
@@ -91,11 +94,13 @@ def _is_file(name: Any, own: Path) -> bool:
         return False
 
 
-def _next_moment(call: Callable[[], None]) -> None:
-    """Call a function when the next thing happens in this thread: a call, or a return."""
+def _next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, Any], bool]) -> None:
+    """Call a function when the next thing happens in this thread that `has_come` takes."""
     before = sys.getprofile()
 
-    def profile(*_: Any) -> None:
+    def profile(frame: FrameType, event: str, arg: Any) -> None:
+        if not has_come(frame, event, arg):
+            return
         sys.setprofile(before)
         try:
             call()
@@ -103,6 +108,22 @@ def _next_moment(call: Callable[[], None]) -> None:
             pass  # it was closed meanwhile, or is busy: then nothing is known of it
 
     sys.setprofile(profile)
+
+
+def _at_once(*_: Any) -> bool:
+    return True
+
+
+def _has_run(caller: FrameType) -> Callable[[FrameType, str, Any], bool]:
+    """Return what says whether the statement has run that a frame is running by now."""
+    place = caller.f_lasti
+
+    def has_come(frame: FrameType, event: str, arg: Any) -> bool:
+        # The same place in a loop is come to again; what Python calls there has returned before.
+        ended = event in ("c_return", "c_exception") and isinstance(getattr(arg, "__self__", None), _OWN)
+        return ended or caller.f_lasti != place or (frame is caller and event == "return")
+
+    return has_come
 
 
 def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
@@ -114,11 +135,11 @@ def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
         nonlocal count
         count += 1
         if not seen.answers and not _PRAGMA.match(sql):
-            _next_moment(lambda: _look(connection, seen))
+            _next_moment(lambda: _look(connection, seen), _has_run(sys._getframe(1)))
         seen.begins.add(sql)
         if count == MOST_STATEMENTS:
             # Not here: SQLite is amid the call of this function.
-            _next_moment(lambda: connection.set_trace_callback(None))
+            _next_moment(lambda: connection.set_trace_callback(None), _has_run(sys._getframe(1)))
 
     connection.set_trace_callback(trace)
 

@@ -15,6 +15,7 @@ from sqlstress.options.parsing import choice
 from sqlstress.own import data as own_data
 from sqlstress.own.face import SEED, check_together, own, settings_of
 from sqlstress.plan.ask import Ask
+from sqlstress.plan.rate import AT_A_RATE, at_rates
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.statistics.units import format_duration
 
@@ -27,7 +28,10 @@ Asked = Ask[Command, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield the command and one that does nothing for each number of processes. Raises UsageError."""
+    """Yield the command and one that does nothing for each number of processes and each rate.
+
+    Raises UsageError.
+    """
     _check(asked.spec)
     data = own_data.read(asked.extra)
     settings = replace(settings_of(asked, data), synchronous=None)
@@ -35,9 +39,10 @@ def cases(asked: Asked) -> Iterator[Case]:
     if case.ops is not None:
         case = replace(case, warmup_s=0.0)
     for concurrency in asked.some("concurrency"):
-        yield (own_case := replace(case, concurrency=concurrency))
-        if not asked.extra.alone:
-            yield replace(own_case, spec=replace(case.spec, command=(), stdin=None))
+        for own_case in at_rates(asked, replace(case, concurrency=concurrency)):
+            yield own_case
+            if not asked.extra.alone:
+                yield replace(own_case, spec=replace(case.spec, command=(), stdin=None))
 
 
 def _check(spec: Command) -> None:
@@ -91,7 +96,7 @@ EXEC = own(
         otherwise("duration", default="1s"),
         *common("warmup"),
         otherwise("ops", help="Commands for each worker, instead of a window."),
-        *common("repeat"),
+        *common(*AT_A_RATE, "repeat"),
         *chosen(options_of(Extra), "alone"),
         *own_data.DATA,
         *chosen(options_of(Command), "command", "stdin", "timeout"),
@@ -111,6 +116,7 @@ EXEC = own(
         ),
         *SEED,
     ),
+    by_itself={"alone": True},
     extra=Extra,
     cases=cases,
     traits=traits,

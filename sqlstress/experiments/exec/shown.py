@@ -10,6 +10,8 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.wording import listing, places, whole
+from sqlstress.display.at_a_rate.findings import at_a_rate
+from sqlstress.display.at_a_rate.table import blocks as table_at_a_rate
 from sqlstress.display.blocks import Block, Column, Paragraph
 from sqlstress.display.case_table import (
     FAILED_SHARE,
@@ -30,6 +32,7 @@ from sqlstress.display.shown import Value
 from sqlstress.experiments.exec.spec import NOTHING
 from sqlstress.experiments.exec.topics import ENDED, ESCAPED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
 from sqlstress.own.shown import CASE, OwnShown
+from sqlstress.own.shown.table import PROVED
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import Case
 from sqlstress.report.sighting import Sighting
@@ -73,9 +76,10 @@ FIGURES: tuple[Figure[Row], ...] = (
 
 
 def scaling(group: Group) -> Iterator[Finding]:
-    """Yield what more processes brought the command; of the one that does nothing nobody asks that."""
+    """Yield what more processes, or a higher rate, did; nobody asks that of a command that does nothing."""
     if group.case.spec.command:
         yield from throughput(group)
+        yield from at_a_rate(group)
 
 
 def ended(group: Group) -> Iterator[Finding]:
@@ -154,14 +158,16 @@ class ExecShown(OwnShown):
         return called
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        table = table_of(rows_of(group), (*apart(group), *FIGURES), _LEAVING)
-        yield table
-        told = [text for name, text in _MEANINGS.items() if name in table.headers]
-        told += spread_legend(group, "rate")
+        if group.case.arrivals:
+            yield from table_at_a_rate(group, {"failed %": _MEANINGS["failed %"]}, PROVED)
+        else:
+            table = table_of(rows_of(group), (*apart(group), *FIGURES), _LEAVING)
+            yield table
+            told = [text for name, text in _MEANINGS.items() if name in table.headers]
+            told += spread_legend(group, "rate")
+            yield Paragraph(f"{'; '.join((*told, *verified_legend(group, PROVED)))}.")
         if any(not run.case.spec.command for run in group.runs):
-            told.append(f"{NOTHING}: the same with a command that does nothing, so what a start costs")
-        proved = "every check held, and SQLite finds nothing wrong"
-        yield Paragraph(f"{'; '.join((*told, *verified_legend(group, proved)))}.")
+            yield Paragraph(f"{NOTHING}: the same with a command that does nothing, so what a start costs.")
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
         return {**CASE, "command": lambda run: getattr(run.case.spec, "called", None)}

@@ -48,7 +48,8 @@ class ExecWork(OwnWork):
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         if self._escaped:
             trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
-        if trial.error or trial.transactions or trial.failed:
+        # At a rate what was not done stands in the table as queued.
+        if trial.error or trial.transactions or trial.failed or trial.arrived:
             return trial
         why = f"no command ended within the window of {format_duration(self.case.duration_s)}"
         return replace(trial, error=f"{why}: give a longer --duration, or --ops")

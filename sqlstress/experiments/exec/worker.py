@@ -19,7 +19,7 @@ from sqlstress.own.source import OwnSource
 from sqlstress.system.child import when_orphaned
 
 if TYPE_CHECKING:
-    from sqlstress.engine.protocols import Findings
+    from sqlstress.engine.protocols import Chunk, Findings, Stamps
     from sqlstress.report.case import Case
     from sqlstress.targets.dry.place import DryPlace
     from sqlstress.targets.sqlite.place import SqlitePlace
@@ -54,6 +54,10 @@ class ExecSource(OwnSource):
         # Each worker has numbers of its own, so that none need be asked for.
         self._number += self.case.concurrency
         return filled(self._words, Given(self._number, self.worker, self._db, self.random))
+
+    def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
+        """Take the numbers back of commands that were not run."""
+        self._number -= (len(chunk.kinds) - done) * self.case.concurrency
 
     def was_busy(self, error: Exception) -> bool:
         return isinstance(error, Failed)

@@ -194,6 +194,7 @@ KV = Experiment(
     main_options=(
         *("concurrency", "buckets", "duration", "read-ratio", "synchronous", "busy", "driver", "preset"),
     ),
+    by_itself={"preset": None, "target": None},
     extra=Extra,
     cases=cases,
     does="random gets and writes, in transactions",

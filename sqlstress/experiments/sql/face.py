@@ -18,6 +18,7 @@ from sqlstress.own.data import read as read_data
 from sqlstress.own.files import text_of, weighted
 from sqlstress.plan import suggestion
 from sqlstress.plan.ask import Ask
+from sqlstress.plan.rate import at_rates
 from sqlstress.report.case import Case
 from sqlstress.report.traits import traits
 from sqlstress.statistics.histogram import MOST_KINDS
@@ -32,7 +33,7 @@ Asked = Ask[Scripts, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield the cases, concurrencies inside; with a ledger each also without it. Raises UsageError."""
+    """Yield the cases, rates innermost; with a ledger each also without it. Raises UsageError."""
     scripts = tuple(_scripts(asked.extra))
     data = read_data(asked.extra.data)
     names = [one.name for one in scripts]
@@ -48,7 +49,8 @@ def cases(asked: Asked) -> Iterator[Case]:
     first = replace(_checked(asked, data), spec=spec, settings=face.settings_of(asked, data))
     for ledger in (False, True) if spec.ledger else (False,):
         for concurrency in asked.some("concurrency"):
-            yield replace(first, concurrency=concurrency, spec=replace(spec, ledger=ledger))
+            case = replace(first, concurrency=concurrency, spec=replace(spec, ledger=ledger))
+            yield from at_rates(asked, case)
 
 
 def _checked(asked: Asked, data: Data) -> Case:
@@ -195,6 +197,7 @@ SQL = face.own(
         *chosen(options_of(Scripts), "per-statement", "ledger"),
         *face.SEED,
     ),
+    by_itself={"ledger": None},
     extra=Extra,
     cases=cases,
     does="SQL scripts",

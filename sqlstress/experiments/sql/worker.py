@@ -72,14 +72,16 @@ class SqlSource(OwnSource):
         return Compiler(self.random, database, fixed, Around(ledger, self._times))
 
     def _own(self, picks: Sequence[int]) -> list[Variables]:
-        """Set the variables of each transaction, which it does not change."""
+        """Set the variables of each transaction, which it does not change.
+
+        Those of the last one that is run are what the next ones begin with.
+        """
         found, variables, heads = [], self._variables, self._heads
         for pick in picks:
             variables = variables.copy()
             for step in heads[pick]:
                 step(variables)
             found.append(variables)
-        self._variables = variables
         return found
 
     def _shared(self, picks: Sequence[int]) -> list[Variables]:
@@ -159,6 +161,8 @@ class SqlSource(OwnSource):
         self._window = window
 
     def settle(self, chunk: Any, done: int, results: list[Any], stamps: Any) -> None:
+        if done:
+            self._variables = chunk.params[done - 1]
         if self._times and self._window:
             for times in self._times.values():
                 times.fold(self._window)

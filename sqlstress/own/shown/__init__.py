@@ -10,11 +10,16 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.wording import whole
 from sqlstress.display import sweeps
+from sqlstress.display.at_a_rate.findings import at_a_rate
+from sqlstress.display.at_a_rate.plots import plots as plots_at_a_rate
+from sqlstress.display.at_a_rate.table import NOTHING
+from sqlstress.display.at_a_rate.table import blocks as table_at_a_rate
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.measures import RATIO, SCALING, SPREAD, TPS
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Topic, Value
-from sqlstress.own.shown.table import build, latencies, legend
+from sqlstress.display.sweeps.throughput import over_time
+from sqlstress.own.shown.table import PROVED, build, latencies, legend
 from sqlstress.own.shown.waiting import waiting
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -23,7 +28,9 @@ from sqlstress.report.case import Case
 class OwnShown(Shown):
     """An experiment inherits from it, and says what its processes do."""
 
-    topics: ClassVar[tuple[Topic, ...]] = (throughput, waiting, partial_proofs, trust)
+    topics: ClassVar[tuple[Topic, ...]] = (throughput, at_a_rate, waiting, partial_proofs, trust)
+    meanings: ClassVar[Mapping[str, str]] = NOTHING
+    """Columns of the table that mean something else here."""
     together = 3
     measures = ((TPS, RATIO), (SPREAD,), SCALING)
 
@@ -36,13 +43,20 @@ class OwnShown(Shown):
         return "; ".join((*works, *_checked(group.case)))
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        table = build(group)
-        yield table
-        yield Paragraph(legend(group, table))
+        if group.case.arrivals:
+            yield from table_at_a_rate(group, self.meanings, PROVED)
+        else:
+            table = build(group)
+            yield table
+            yield Paragraph(legend(group, table, self.meanings))
         yield from latencies(group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        return sweeps.plots(group)
+        if group.case.arrivals:
+            yield from plots_at_a_rate(group)
+            yield from over_time(group)
+        else:
+            yield from sweeps.plots(group)
 
     def rate(self, run: Run) -> float | None:
         return run.median_tps()

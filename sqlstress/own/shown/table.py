@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
-from types import MappingProxyType
 
 from sqlstress.analysis.group import Group
-from sqlstress.display.blocks import NAME, Block, Column, Table
+from sqlstress.display.at_a_rate.table import NOTHING, RATE
+from sqlstress.display.blocks import NAME, Block, Column, Paragraph, Table
 from sqlstress.display.case_table import (
     FAILED_SHARE,
     FAIRNESS,
@@ -33,9 +33,9 @@ from sqlstress.display.figures import (
     whole_cell,
 )
 from sqlstress.report import Latency, Run, Trial
+from sqlstress.report.latency import merged
 
 _LONGEST_KIND = 34
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def kinds_of(run: Run) -> list[str]:
@@ -122,18 +122,33 @@ class KindRow(Row):
 
     kind: str
     latency: Latency | None
+    """At a rate from when an operation was due; of parts of operations, and otherwise, from its begin."""
 
 
 def latencies(group: Group) -> Iterator[Block]:
     """Yield the table of the kinds, where a run has several."""
     rows = [
-        KindRow(run, trial, kind, run.latency(kind))
+        KindRow(run, trial, kind, _from_due(run, kind) or run.latency(kind))
         for run, trial in group.measured()
         if len(kinds_of(run)) > 1
         for kind in kinds_of(run)
     ]
     if rows:
-        yield table_of(rows, (*apart(group), *OF_KINDS), ("p90 ms", "p99.9 ms"))
+        yield table_of(rows, (*apart(group), *OF_KINDS), ("p90 ms", "p99.9 ms", "p50 ms"))
+        if group.case.arrivals:
+            parts = any(map(_is_part, rows))
+            told = "Each from the moment it was due; service: from its begin"
+            yield Paragraph(f"{told}, as all of what is but a part of another one." if parts else f"{told}.")
+
+
+def _from_due(run: Run, kind: str) -> Latency | None:
+    """Return the latencies of a kind from the moment each was due; None in a closed loop."""
+    found = [one.arrived.latency.get(kind) for one in run.valid if one.arrived]
+    return merged([one for one in found if one and one.count])
+
+
+def _is_part(row: KindRow) -> bool:
+    return row.kind not in operations_of(row.run)
 
 
 def _ms(percentile: str) -> Callable[[KindRow], str | None]:
@@ -151,15 +166,22 @@ def _count(trial: Trial, kind: str) -> int:
     return latency.count if latency else 0
 
 
+def _service(row: KindRow) -> str | None:
+    found = row.run.latency(row.kind) if row.run.case.arrivals else None
+    return ms_cell(found.p99_ns) if found else None
+
+
 OF_KINDS: tuple[Figure[KindRow], ...] = (
     Figure(Column("kind", ("", "what"), "left", NAME), lambda row: shortened(row.kind, _LONGEST_KIND)),
     Figure(
         Column("processes", ("proc-", "esses"), role=NAME), lambda row: whole_cell(row.run.case.concurrency)
     ),
+    RATE,
     Figure(Column("per s", ("", "per s")), _per_s),
     Figure(Column("p50 ms", ("p50", "ms")), _ms("p50_ns")),
     Figure(Column("p90 ms", ("p90", "ms")), _ms("p90_ns")),
     Figure(Column("p99 ms", ("p99", "ms")), _ms("p99_ns")),
     Figure(Column("p99.9 ms", ("p99.9", "ms")), _ms("p999_ns")),
     Figure(Column("max ms", ("max", "ms")), _ms("max_ns")),
+    Figure(Column("service p99 ms", ("service", "p99 ms")), _service),
 )

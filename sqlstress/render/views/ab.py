@@ -20,7 +20,7 @@ from sqlstress.analysis.arms import arm_differences
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.wording import finite, listing
+from sqlstress.analysis.wording import finite, listing, percent
 from sqlstress.display import heading
 from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.figures import MISSING, count_cell, ms_cell, whole_cell
@@ -38,7 +38,9 @@ LEGEND = (
 def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
     """Yield everything that an A/B test shows."""
     groups = group_runs(report.runs)
-    findings = tuple(chain.from_iterable((*wrong_data(group), *failures(group)) for group in groups))
+    findings = tuple(
+        chain.from_iterable((*wrong_data(group), *failures(group), *_given_up(group)) for group in groups)
+    )
     if groups:
         yield Lines(tuple(_heading(report, test, groups, findings)))
     if cells(report) and any(differences(report, test)):
@@ -78,14 +80,23 @@ def _durability(report: Report, runs: list[Run]) -> str:
     return " ".join(dict.fromkeys(told))
 
 
+def _given_up(group: Group) -> Iterator[Finding]:
+    """Yield that operations failed, which the figures do not show: what fails at once takes no time."""
+    run = max(group.runs, key=Run.failed_share)
+    if share := run.failed_share():
+        why = face_of(run.case).show().why_failed
+        yield Finding("given-up", f"{run.arm}: {percent(share)} of the operations failed: {why}.")
+
+
 def _interrupted(report: Report) -> list[str]:
     return ["Interrupted: what was measured by then is reported."] * report.interrupted
 
 
 def _table(report: Report, test: AbTest) -> Table:
     name, unit = NAMES[test.metric], " ms" if test.metric == "p99" else ""
+    many_files = any(face_of(run.case).many_files for run in report.runs)
     columns = (
-        Column("files", ("", "files"), role=NAME),
+        *((Column("files", ("", "files"), role=NAME),) if many_files else ()),
         Column("processes", ("proc-", "esses"), role=NAME),
         Column(f"A {name}{unit}", ("A", f"{name}{unit}")),
         Column(f"B {name}{unit}", ("B", f"{name}{unit}")),
@@ -97,8 +108,8 @@ def _table(report: Report, test: AbTest) -> Table:
     found = differences(report, test)
     rows = [
         (
-            whole_cell(a.case.buckets) if a.case.buckets == b.case.buckets else MISSING,
-            whole_cell(a.case.concurrency) if a.case.concurrency == b.case.concurrency else MISSING,
+            *((_common(a.case.buckets, b.case.buckets),) if many_files else ()),
+            _common(a.case.concurrency, b.case.concurrency),
             _middle(a, test.metric),
             _middle(b, test.metric),
             *_estimate(estimate(cell, test.metric, 0.0)),
@@ -107,8 +118,12 @@ def _table(report: Report, test: AbTest) -> Table:
     ]
     if len(rows) > 1:
         total = estimate(geometric_means(found), test.metric, 0.0)
-        rows.append(("all", MISSING, MISSING, MISSING, *_estimate(total)))
+        rows.append(("all", *(MISSING,) * (len(columns) - 5), *_estimate(total)))
     return Table(columns, tuple(rows))
+
+
+def _common(of_a: int, of_b: int) -> str:
+    return whole_cell(of_a) if of_a == of_b else MISSING
 
 
 def _middle(run: Run, metric: str) -> str:

@@ -74,7 +74,13 @@ def checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
     """Yield how many checkpoints a window spans, where that follows from its commits."""
     found = answered(report, search)
     near = [one for one in tried(report, search) if one.rate in (found.holds, found.breaks)]
-    counts = [count for one in near or tried(report, search)[:1] if (count := _spanned(one)) is not None]
+    near = near or list(tried(report, search)[:1])
+    counts = [count for one in near if (count := _spanned(one)) is not None]
+    if any(_may_span(one) for one in near):
+        yield (
+            "How many checkpoints a window spans is not known of this load: if it may be none, give a longer "
+            "--duration."
+        )
     if not counts:
         return
     least = min(counts)
@@ -99,6 +105,14 @@ def _spanned(one: Tried) -> float | None:
         spanned = commits / int(pages) / one.run.case.buckets
         least = spanned if least is None else min(least, spanned)
     return least
+
+
+def _may_span(one: Tried) -> bool:
+    """Return whether a window may span checkpoints, and nobody counts the commits."""
+    face, trial = face_of(one.run.case), one.run.shown()
+    if trial is None or face.show().commits(trial) is not None:
+        return False
+    return trial.effective.get("journal_mode", "wal") == "wal" and face.writes(one.run.case)
 
 
 def _table(rates: tuple[Tried, ...], search: LimitSearch) -> Table:

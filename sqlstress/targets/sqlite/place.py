@@ -81,8 +81,11 @@ class SqlitePlace:
 
     def seal(self) -> Seal:
         from sqlstress.targets.seal import Seal
+        from sqlstress.targets.sqlite.drivers.settings import KEPT
 
-        return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in HELD_OPEN)
+        # An application closes its connections as it likes, and the last one takes the WAL along.
+        held = HELD_OPEN[:1] if self.case.settings.journal_mode == KEPT else HELD_OPEN
+        return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in held)
 
     def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
         from sqlstress.targets.sqlite.table import SqliteTable

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.place import MEANWHILE, Disturbance
@@ -29,7 +30,7 @@ class SqliteSnapshot:
     """The files, and what each said of itself."""
 
     def __init__(self, case: Case, paths: Sequence[Path], pulse: Pulse) -> None:
-        self._driver = case.driver
+        self._driver, self._strangers = case.driver, face_of(case).strangers
         self._seal = Seal(paths)
         self._marks = [(path, self._first_marks(path, pulse)) for path in paths]
 
@@ -65,7 +66,7 @@ class SqliteSnapshot:
         for name, mark in now.items():
             if mark != before[name]:
                 was = f"its {name} was {before[name]} and is {mark}"
-                return Disturbance(f"another program changed {path.name} {MEANWHILE}: {was}")
+                return Disturbance(f"{self._strangers} changed {path.name} {MEANWHILE}: {was}")
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:

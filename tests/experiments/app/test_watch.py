@@ -131,3 +131,31 @@ else:
 sqlite3.connect("copy.db").close()
 """
     seen(code, tmp_path)
+
+
+def test_the_first_statement_waits_for_a_lock_as_it_would_unwatched(tmp_path: Path) -> None:
+    code = """
+def app(first):
+    own = sqlite3.connect("app.db", timeout=30, isolation_level=None)
+    other = sqlite3.connect("app.db", timeout=30, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("INSERT INTO t VALUES (NULL)")
+    timer = threading.Timer(0.3, lambda: other.execute("COMMIT"))
+    timer.start()
+    first(own)
+    timer.join()
+    own.close()
+    other.close()
+app(lambda own: own.execute("INSERT INTO t VALUES (NULL)"))
+app(lambda own: own.cursor().executemany("INSERT INTO t VALUES (?)", [(None,)]))
+def looped(own):
+    for value in (None, None):
+        own.execute("INSERT INTO t VALUES (?)", (value,))
+app(looped)
+def with_a_function(own):
+    own.create_function("twice", 1, lambda value: value)
+    own.execute("INSERT INTO t VALUES (twice(NULL))")
+app(with_a_function)
+"""
+    found = seen(code, tmp_path)
+    assert sum(count for _, _, count, _, _ in found) == 8

@@ -10,7 +10,8 @@ from sqlstress.own.data import Data, Invariant
 from sqlstress.render import FORMATS
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import report_text
-from sqlstress.report import Check, Latency, Report, Run, Verdict, from_json, to_json
+from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict, from_json, to_json
+from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import Case
 from tests.example_report import assert_golden, example_report
 
@@ -103,3 +104,26 @@ def test_scripts_of_one_kind_have_their_percentiles_in_the_first_table() -> None
     trials = tuple(replace(trial, workers=(worker,) * 2, latency=only) for trial in found.trials)
     text = report_text(report(replace(found, trials=trials)))
     assert " p50 " in text and " 2.70 " in text and "what " not in text
+
+
+def at_a_rate(rate: int) -> Run:
+    """Return a run at a rate, whose operations waited for a tenth of a second before they began."""
+    found = run(2, rate, HELD, fairness=0.2, longest_wait_ns=2_400_000_000)
+    due = {"transfer.sql": latency(100.3, 7500), "report.sql": latency(100.05, 25_000)}
+    arrived = Arrived(33_000, 0, 0, due, latency(0.002, 32_500))
+    trials = tuple(replace(trial, arrived=arrived) for trial in found.trials)
+    return replace(found, case=replace(found.case, arrivals=Arrivals(rate)), trials=trials)
+
+
+def test_at_a_rate_kinds_have_their_latency_from_when_they_were_due() -> None:
+    text = report_text(report(at_a_rate(500), at_a_rate(1000)))
+    assert "an open loop: due at a rate, poisson" in " ".join(text.split())
+    row = next(line for line in text.splitlines() if line.startswith("transfer.sql  "))
+    assert row.split()[:3] == ["transfer.sql", "2", "500"] and row.split()[-2:] == ["3,009", "2.70"]
+    part = next(line for line in text.splitlines() if line.startswith("transfer.sql:4 COMMIT"))
+    assert part.split()[-2:] == ["6.00", "1.80"]
+    said = " ".join(text.split())
+    assert "service: from its begin, as all of what is but a part of another one." in said
+    assert "every check held, and SQLite finds nothing wrong" in said and "on 1 file" not in said
+    # It is chance that gives a process more, and the queue that one waits in.
+    assert "Starvation" not in said

@@ -203,3 +203,15 @@ def test_without_a_store_scripts_cost_only_themselves(tmp_path: Path) -> None:
     _, source = opened(case, tmp_path)
     assert set(done(source, 50).kinds) == {0, 1} and source.busy_counts() == (0, 0)
     source.close()
+
+
+def test_variables_of_transactions_that_were_not_run_are_taken_back(tmp_path: Path) -> None:
+    text = "\\set n :n + 1\nINSERT INTO seen VALUES (:n);"
+    work, source = opened(case_of(tmp_path, {"a.sql": text}, define=["n=0"]), tmp_path)
+    for run in (2, 0, 3):
+        chunk = source.next_chunk(5)
+        for call, params in zip(list(chunk.calls)[:run], list(chunk.params)[:run], strict=True):
+            call(params)
+        source.settle(chunk, run, [], source.stamps)
+    assert rows(work, "SELECT value FROM seen") == [(1,), (2,), (3,), (4,), (5,)]
+    source.close()

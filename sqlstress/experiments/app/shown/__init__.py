@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -10,12 +10,12 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.waits import starvation
+from sqlstress.display.at_a_rate.findings import at_a_rate
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.shown import Topic
 from sqlstress.experiments.app.shown.connections import described, unwise
 from sqlstress.experiments.app.shown.exceptions import raised
 from sqlstress.own.shown import OwnShown
-from sqlstress.own.shown.table import build, latencies, legend
 from sqlstress.report.case import Case
 
 
@@ -29,7 +29,16 @@ class AppShown(OwnShown):
 
     sets = False
     why_failed = "they raised, as the report says"
-    topics: ClassVar[tuple[Topic, ...]] = (raised, unwise, throughput, waits, partial_proofs, trust)
+    topics: ClassVar[tuple[Topic, ...]] = (
+        raised,
+        unwise,
+        throughput,
+        at_a_rate,
+        waits,
+        partial_proofs,
+        trust,
+    )
+    meanings: ClassVar[Mapping[str, str]] = {"failed %": "failed: transactions that raised, in per cent"}
 
     def work(self, case: Case) -> str:
         """Return what the processes of a case do, as the beginning of a sentence."""
@@ -42,9 +51,6 @@ class AppShown(OwnShown):
         return f"{app.file}: {', '.join(parts)}"
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        table = build(group)
-        yield table
-        yield Paragraph(legend(group, table, {"failed %": "failed: transactions that raised, in per cent"}))
-        yield from latencies(group)
+        yield from super().blocks(group)
         for text in described(group):
             yield Paragraph(text)

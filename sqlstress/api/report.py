@@ -1,28 +1,22 @@
-"""The Python API: `import sqlstress`, measure, and ask the report. The command line does the same."""
+"""What a measurement returns: a report that can be asked."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.engine.observer import NOBODY, Nobody, Progress
-from sqlstress.errors import SqlstressError, UsageError
-from sqlstress.experiment import DEFAULT, commands, face_of
-from sqlstress.options.dsn import redacted
+from sqlstress.errors import UsageError
+from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Latency, Run
 from sqlstress.report import Report as Document
 from sqlstress.report.case import Case
 
 if TYPE_CHECKING:
-    from sqlstress.plan import Planned
-
-Watch = Callable[[Progress], None]
-"""Called often with how far the measurement has come; must be quick, and must not raise."""
+    from sqlstress.statistics.search import Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +95,13 @@ class Report:
         return self.document.results
 
     @cached_property
+    def answer(self) -> Answer | None:
+        """Of a search, the highest rate that `holds`, and the lowest that does not (`breaks`); else None."""
+        from sqlstress.analysis.limit import answered
+
+        return answered(self.document, self.document.limit) if self.document.limit else None
+
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What it says, a sentence or two each, with a stable code."""
         from sqlstress.analysis.advice import advise
@@ -155,78 +156,3 @@ def _figure(run: Run) -> Figure:
         verified=run.verdict.status,
         error=run.error,
     )
-
-
-def measure(
-    what: str | Path = DEFAULT,
-    *,
-    directory: str | Path = ".",
-    keep: bool = False,
-    save: str | Path | None = None,
-    progress: Watch | None = None,
-    **options: Any,
-) -> Report:
-    """Measure an experiment, or a plan, and return its report.
-
-    `what` is an experiment's name (kv, sql, app, exec, methods, keys, cycles, crash), or the path of a TOML
-    plan. `options` are those of the command line, with underscores for dashes: `measure(concurrency="1-8",
-    buckets=[1, 20], duration="500ms")`. The databases go into a fresh folder below
-    `directory`, and are removed unless `keep`.
-    `save` names a JSON file, written after every case; where that can't be, it warns. `progress` is called
-    often. A duration is a text with its unit; a few seconds may be a number.
-
-    Raises UsageError for options that can't be carried out, SqlstressError when nothing could be measured at
-    all. A case that fails is part of the report. Ctrl-C ends it: what was measured by then is returned.
-    """
-    from sqlstress.report import to_json, write_atomically
-    from sqlstress.studies.carry_out import carry_out
-    from sqlstress.studies.sweep import asked_study
-
-    if str(save) == "-":
-        raise UsageError("save names a file, which is written after every case: print text() instead.")
-    given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
-    said = (f"{name}={value}" for name, value in options.items())
-    command = redacted(("sqlstress.measure", str(what), *said))
-    study, session = asked_study(_planned(what, given), Path(directory), keep, command)
-
-    def keep_it(document: Document) -> None:
-        if save is not None:
-            try:
-                write_atomically(Path(save), to_json(document))
-            except SqlstressError as error:
-                warnings.warn(f"the report is not saved: {error}", stacklevel=2)
-
-    return Report(carry_out(study, session, keep_it, _Watched(progress) if progress else NOBODY))
-
-
-def read(path: str | Path) -> Report:
-    """Return a saved report. Raises UsageError, in a line that names the file."""
-    from sqlstress.report import read as read_document
-
-    return Report(read_document(Path(path)))
-
-
-def _planned(what: str | Path, given: Mapping[str, Any]) -> Planned:
-    from sqlstress.plan import Planned, from_toml, options_of_command, planned, suggestion
-
-    if isinstance(what, Path) or what.endswith(".toml"):
-        if given:
-            raise UsageError(f"a plan has its options in the file: leave out {', '.join(given)}.")
-        return Planned(from_toml(Path(what)))
-    if what not in commands():
-        raise UsageError(
-            f"there is no experiment {what!r:.60}.{suggestion(what, commands())} The experiments are "
-            f"{', '.join(commands())}; a plan's name ends with .toml."
-        )
-    flags = {option.name for option in options_of_command(what) if option.flag}
-    return planned({name: value for name, value in given.items() if value or name not in flags}, what)
-
-
-class _Watched(Nobody):
-    """Tells a function how far a measurement has come."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-
-    def progress(self, progress: Progress) -> None:
-        self._watch(progress)

@@ -1,0 +1,63 @@
+"""Commands that measure the experiment that is named: which one that is, and what is left of the words."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlstress.cli.ab import made as ab
+from sqlstress.cli.limit import made as limit
+from sqlstress.cli.of_experiment import named
+from tests.cli.conftest import Cli
+
+
+@pytest.mark.parametrize(
+    ("words", "experiment", "others"),
+    [
+        ("", "kv", ""),
+        ("--p99 10ms", "kv", "--p99 10ms"),
+        ("kv --p99 10ms", "kv", "--p99 10ms"),
+        ("sql a.sql --p99 10ms", "sql", "a.sql --p99 10ms"),
+        ("--p99 10ms sql a.sql", "sql", "--p99 10ms a.sql"),
+        ("--p99=10ms -c4 --quiet sql a.sql", "sql", "--p99=10ms -c4 --quiet a.sql"),
+        ("-c 4 --per-statement sql a.sql", "sql", "-c 4 --per-statement a.sql"),
+        ("--setup sql app own.py", "app", "--setup sql own.py"),
+        ("exec --p99 1s -- sql {db}", "exec", "--p99 1s -- sql {db}"),
+        ("-- sql", "kv", "-- sql"),
+        ("keys", "kv", "keys"),
+    ],
+)
+def test_the_first_word_that_is_no_option_names_it(words: str, experiment: str, others: str) -> None:
+    assert named(words.split(), limit) == (experiment, others.split())
+
+
+def test_options_of_either_command_may_stand_before_it() -> None:
+    words = ["--a", "-b bank", "--strict", "--github", "--max-pairs", "10", "sql"]
+    assert named(words, ab) == ("sql", words[:-1])
+
+
+def test_each_has_help_of_its_own(cli: Cli) -> None:
+    for command in ("limit", "ab"):
+        assert "--key-space" in cli(command, "--help").out
+        said = cli(command, "sql", "--help")
+        assert f"Usage: sqlstress {command} sql [OPTIONS] [SCRIPT[@N]]..." in said.out
+        assert "--key-space" not in said.out and "--ledger" not in said.out
+        assert f"With sql, exec or app behind {command}" in " ".join(said.out.replace("`", "").split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("limit sql --p99 10ms", "nothing to run: give a script"),
+        ("limit --p99 10ms sql a.sql --rate 5", "No such option '--rate'"),
+        ("limit app --p99 10ms", "app needs a Python file"),
+        ("limit exec --p99 10ms", "no command is given"),
+        ("limit exec --p99 10ms --alone -- true", "No such option '--alone'"),
+        ("limit keys --p99 10ms", "'keys' does not belong here."),
+        ("ab sql a.sql", "nothing to compare"),
+        ("ab sql --a -bbank --b -bbnak", "Did you mean bank?"),
+        ("ab sql --a --key-space=5 --b -bbank", "--a: No such option '--key-space'"),
+    ],
+)
+def test_what_cannot_be_measured_is_said_in_a_line(cli: Cli, words: str, said: str) -> None:
+    found = cli(*words.split())
+    assert found.code == 2 and said in found.lines[0], found

@@ -1,0 +1,66 @@
+"""Trials amid which somebody holds the write lock for half a second: what a closed loop hides."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+from sqlstress.engine.observer import Nobody
+from sqlstress.report import Latency, Trial
+from sqlstress.report.case import Case
+from sqlstress.statistics.histogram import bucket_floor
+from sqlstress.statistics.units import NS_PER_MS
+from tests.engine.benches import bench
+
+HELD_S = 0.5
+SLOW_MS = 100
+
+
+class Holder(Nobody):
+    """Holds the write lock of the only database for a while, in the middle of the window."""
+
+    def __init__(self, folder: Path, case: Case) -> None:
+        self.folder, self.after_s = folder, 0.25 * case.duration_s + case.warmup_s
+        self.threads: list[threading.Thread] = []
+        self.held = 0
+
+    def phase(self, name: str) -> None:
+        """Hold the lock in every attempt: on a busy machine the first one may not be valid."""
+        if name == "measuring":
+            self.threads.append(threading.Thread(target=self._hold))
+            self.threads[-1].start()
+
+    def _hold(self) -> None:
+        (database,) = self.folder.rglob("*.db")
+        time.sleep(self.after_s)
+        with closing(sqlite3.connect(database, isolation_level=None, timeout=0)) as connection:
+            self._begin(connection)
+            time.sleep(HELD_S)
+            connection.execute("COMMIT")
+        self.held += 1
+
+    @staticmethod
+    def _begin(connection: sqlite3.Connection) -> None:
+        """Take the lock by asking for it over and over: who sleeps between is starved by those who write."""
+        while not connection.in_transaction:
+            with suppress(sqlite3.OperationalError):
+                connection.execute("BEGIN IMMEDIATE")
+
+
+def measured(case: Case, folder: Path) -> Trial:
+    """Return a trial meanwhile of which the lock was held."""
+    holder = Holder(folder, case)
+    trial = bench(folder, observer=holder).runner._flawless(case, 0)
+    for thread in holder.threads:
+        thread.join()
+    assert holder.held == len(holder.threads) > 0
+    return trial
+
+
+def slow(latency: Latency | None) -> int:
+    """Return how many operations took longer than SLOW_MS."""
+    assert latency
+    return sum(n for index, n in latency.buckets if bucket_floor(index) > SLOW_MS * NS_PER_MS)

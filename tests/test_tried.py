@@ -1,0 +1,77 @@
+"""The programs that were tried, where they are installed: what docs/tried.md shows can be done again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sqlstress
+from tests.pages import ROOT
+
+TRIED = ROOT / "examples" / "tried"
+PAGE = ROOT / "docs" / "tried.md"
+ONCE: dict[str, Any] = {"concurrency": 2, "repeat": 1, "duration": "500ms"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [("queue_huey", "huey"), ("queue_lite", "litequeue"), ("queue_persist", "persistqueue")],
+)
+def test_a_queue_can_be_tried(name: str, library: str, tmp_path: Path) -> None:
+    pytest.importorskip(library)
+    report = sqlstress.measure(
+        "app", file=str(TRIED / f"{name}.py"), directory=tmp_path, max_failed=1.0, **ONCE
+    )
+    (trial,) = report.runs[0].trials
+    assert trial.error is None and trial.transactions > 0
+    assert {one.name for one in report.runs[0].case.spec.data.checks} >= {
+        {
+            "huey": "no_task_is_lost",
+            "litequeue": "no_message_is_popped_twice",
+            "persistqueue": "no_item_is_got_twice",
+        }[library]
+    }
+
+
+@pytest.fixture
+def trac(tmp_path: Path) -> Path:
+    """Return an environment of Trac's, made as its manual says."""
+    pytest.importorskip("trac")
+    command = [sys.executable, "-m", "trac.admin.console", str(tmp_path / "trac")]
+    subprocess.run([*command, "initenv", "Project", "sqlite:db/trac.db"], check=True, capture_output=True)
+    return tmp_path / "trac"
+
+
+@pytest.mark.thorough
+def test_tickets_can_be_tried_by_its_code_and_by_sql(trac: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = trac / "db" / "trac.db"
+    before = database.read_bytes()
+    monkeypatch.setenv("TRAC_ENV", str(trac))
+    by_code = sqlstress.measure(
+        "app", file=str(TRIED / "tickets_trac.py"), database=str(database), directory=trac, **ONCE
+    )
+    by_sql = sqlstress.measure(
+        "sql",
+        script=[str(TRIED / "comment.sql"), str(TRIED / "changelog.sql")],
+        database=str(database),
+        setup=str(TRIED / "tickets.sql"),
+        check=[str(TRIED / "comments.sql")],
+        directory=trac,
+        **ONCE,
+    )
+    for report in (by_code, by_sql):
+        (trial,) = report.runs[0].trials
+        assert trial.error is None and trial.transactions > 0
+    assert by_sql.ok, by_sql.problems
+    assert database.read_bytes() == before
+
+
+def test_the_page_names_every_file() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    files = [path.name for path in TRIED.iterdir() if path.is_file()]
+    assert files and [name for name in files if f"../examples/tried/{name}" not in text] == []
