@@ -36,6 +36,8 @@ EXPERIMENTS: dict[str, str] = {
     "classic": "sqlstress.experiments.kv.face:CLASSIC",
     "exec": "sqlstress.experiments.exec.face:EXEC",
     "app": "sqlstress.experiments.app.face:APP",
+    "presets": "sqlstress.experiments.presets.face:PRESETS",
+    "tune": "sqlstress.experiments.tune.face:TUNE",
 }
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 

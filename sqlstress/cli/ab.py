@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlstress.cli.options import GroupedCommand, click_options, slice_options, with_options
+from sqlstress.cli.options import GroupedCommand, slice_options, with_options
+from sqlstress.cli.words import given_in
 from sqlstress.errors import UsageError
 from sqlstress.report.case import Case
 from sqlstress.studies.ab_options import GATE, ab_options, defaults
@@ -70,17 +71,11 @@ def _arms(gate: Given, common: Given) -> tuple[Given, Given]:
 
 def _parsed(name: str, gate: Given) -> Given:
     """Return the options of one arm alone. Raises UsageError that names it."""
-    command = click.Command(
-        name,
-        params=click_options(one for one in ab_options() if one.name not in _GATE),
-        add_help_option=False,
-    )
     try:
-        context = command.make_context(f"--{name}", shlex.split(gate.get(name, "")))
-    except (click.UsageError, ValueError) as error:
-        said = error.format_message() if isinstance(error, click.UsageError) else str(error)
-        raise UsageError(f"--{name}: {said.rstrip('.?')}. It takes options of the load.") from error
-    return {key.replace("_", "-"): value for key, value in context.params.items() if value not in (None, ())}
+        words = shlex.split(gate.get(name, ""))
+    except ValueError as error:
+        raise UsageError(f"--{name}: {error}. It takes options of the load.") from error
+    return given_in(words, (one for one in ab_options() if one.name not in _GATE), f"--{name}")
 
 
 def _merged(common: Given, own: Given) -> Given:
