@@ -130,6 +130,9 @@ class Experiment:
     study: str = ""
     """Import string of (cases, extra) → the study that decides its measurements, and finds no cases; "": a
     sweep of cases."""
+    asks: str = ""
+    """Import string of (options as they were typed, how words are read as options) → what is asked for, of an
+    experiment that measures the cases of others; "": its options say the cases."""
     result: str = ""
     """Import string of the dataclass of what that finds."""
     result_key: tuple[str, str] = ("", "")

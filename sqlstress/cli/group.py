@@ -15,8 +15,6 @@ from sqlstress.system.importing import named
 OTHERS = {
     "ab": ("sqlstress.cli.ab:ab", "Compare two settings, or two Pythons, here and now: pass or fail."),
     "limit": ("sqlstress.cli.limit:limit", "The highest rate that holds a promise: --p99 10ms."),
-    "presets": ("sqlstress.cli.presets:presets", "Published settings of projects, measured on your load."),
-    "tune": ("sqlstress.cli.tune:tune", "Settings that do more here, and promise the same."),
     "check": ("sqlstress.cli.check:check", "A saved report against its baseline: pass or fail."),
     "run": ("sqlstress.cli.measuring:run", "Measure the cases of a plan in a TOML file."),
     "compare": ("sqlstress.cli.compare:compare", "Set saved reports side by side."),

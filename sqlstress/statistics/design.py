@@ -24,7 +24,7 @@ MOST_RUNS = 36
 EACH = 2
 """Rows for each figure that is to be told, at least."""
 DRAWS = 20
-"""Columns that are drawn, of which the best is taken."""
+"""Columns that are drawn at most, of which the best is taken."""
 
 
 def runs_of(levels: Sequence[int]) -> int:
@@ -38,9 +38,9 @@ def runs_of(levels: Sequence[int]) -> int:
 def design(levels: Sequence[int], runs: int, draw: Random) -> list[Row]:
     """Return a design of so many rows in an order that is drawn; `levels` has the number of each factor's."""
     columns: list[list[int]] = []
-    for count in levels:
-        drawn = (_improved(_column(count, runs, draw), columns) for _ in range(DRAWS))
-        columns.append(min(drawn, key=lambda one: _against(one, columns)))
+    for place, count in enumerate(levels):
+        least = sum(_even(runs, count * other) for other in levels[:place])
+        columns.append(_best_column(count, runs, columns, least, draw))
     rows = list(zip(*columns, strict=True))
     draw.shuffle(rows)
     return rows
@@ -54,6 +54,26 @@ def imbalance(rows: Sequence[Row], levels: Sequence[int]) -> float:
         even = len(rows) / (levels[a] * levels[b])
         total += sum((found[i, j] - even) ** 2 for i in range(levels[a]) for j in range(levels[b]))
     return total
+
+
+def _best_column(
+    count: int, runs: int, others: Sequence[Sequence[int]], least: int, draw: Random
+) -> list[int]:
+    """Draw columns until one stands as evenly beside the others as can be, or as often as we may."""
+    best: list[int] = []
+    for _ in range(DRAWS):
+        column = _improved(_column(count, runs, draw), others)
+        if not best or _against(column, others) < _against(best, others):
+            best = column
+        if _against(best, others) == least:
+            break
+    return best
+
+
+def _even(runs: int, cells: int) -> int:
+    """Return the squares of how often each of so many pairs stands, if they stand as evenly as can be."""
+    each, more = divmod(runs, cells)
+    return (cells - more) * each**2 + more * (each + 1) ** 2
 
 
 def _column(count: int, runs: int, draw: Random) -> list[int]:

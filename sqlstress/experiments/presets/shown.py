@@ -12,7 +12,7 @@ from sqlstress.analysis.durability import durability_of, waits
 from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG, Finding, Part
 from sqlstress.analysis.gains import EQUAL, cells, interval, told
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.wording import finite, plural, times
+from sqlstress.analysis.wording import duration, finite, plural, times
 from sqlstress.display import heading
 from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.figures import FAILED, MISSING, count_cell
@@ -23,7 +23,7 @@ from sqlstress.experiments.presets.result import MeasuredPreset, PresetCompariso
 from sqlstress.report import Report, Run
 from sqlstress.report.gain import Gain
 from sqlstress.report.power_failure import risk
-from sqlstress.statistics.units import format_duration
+from sqlstress.statistics.units import NS_PER_S
 
 LEGEND = (
     "TPS: the median of the slices. Over {base}: the mean of the ratios, round by round, with its interval. "
@@ -92,7 +92,7 @@ def _heading(report: Report, result: PresetComparison) -> Iterator[str]:
     group, every = Group(result.case, own), Group(result.case, report.runs or own)
     what = face_of(result.case).show().what(group)
     yield heading.describe(f"Published settings in turns. {what}", group, report)
-    took = format_duration(finite(result.seconds) or 0.0)
+    took = duration((finite(result.seconds) or 0.0) * NS_PER_S)
     yield f"{rounds(result)}, a slice of each preset in each, in an order that is drawn; {took}."
     yield from heading.warnings(every, report.environment, ())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlstress.options.option import REST, chosen, option, options_of
+from sqlstress.options.option import REST, option
 from sqlstress.options.parsing import duration, switch, whole
 
 COMPARED = "What is compared"
@@ -49,6 +49,3 @@ class Compared:
         metavar="[-- OPTIONS OF THE LOAD]",
         argument=REST,
     )
-
-
-OPTIONS = chosen(options_of(Compared))

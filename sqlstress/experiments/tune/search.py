@@ -1,8 +1,8 @@
 """What is measured next, from what was found so far: a balanced design, a race of the best, and fresh pairs.
 
 The design tells what each factor does: least squares of the logarithms, with what drifts from pass to pass
-taken out. Those rows of the whole grid that promise most then race with the default, round by round. The pairs
-that say how much the winner gains are measured afterwards: those that chose it flatter it.
+taken out. Those rows of the whole grid that promise most then race with the default, round by round. How much
+the winner gains is said by pairs that are measured afterwards: those that chose it flatter it.
 
 It measures nothing itself: it asks for slices one by one, and is sent their figures. So it can be tried on
 machines that are made up.

@@ -10,7 +10,7 @@ from sqlstress.analysis.advice import partial_proofs, wrong_data
 from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG, Finding, Part
 from sqlstress.analysis.gains import EQUAL, cells, interval, told
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.wording import finite, listing, percent, plural, times
+from sqlstress.analysis.wording import duration, finite, listing, percent, plural, times
 from sqlstress.display import heading
 from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.figures import FAILED, MISSING, whole_cell
@@ -19,7 +19,7 @@ from sqlstress.experiment import face_of
 from sqlstress.experiments.tune.result import TunedRow, Tuning
 from sqlstress.report import Report, Run
 from sqlstress.report.gain import Gain
-from sqlstress.statistics.units import format_duration
+from sqlstress.statistics.units import NS_PER_S, format_duration
 
 DEFAULT = "the default"
 UNSURE = "It can't be told whether anything is better than the default"
@@ -64,7 +64,7 @@ class TuningShown(ResultShown[Tuning]):
             yield DEFAULT, "is as good as what was found", "ok"
         else:
             yield "can't tell", "whether anything is better than the default", "unknown"
-        yield format_duration(finite(result.seconds) or 0.0), "of searching", ""
+        yield duration((finite(result.seconds) or 0.0) * NS_PER_S), "of searching", ""
 
     def progress(self, result: Tuning) -> str:
         raced = f" and a race of {len(result.raced)}" if result.raced else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlstress.options.option import chosen, option, options_of
+from sqlstress.options.option import option
 from sqlstress.options.parsing import duration, switch
 
 SEARCH = "The search"
@@ -23,6 +23,3 @@ class Patience:
         duration(5.0), "3m", SEARCH, "How long is searched, the fresh pairs included.", metavar="DURATION"
     )
     strict: bool = option(switch, None, SEARCH, "Exit 3 when it can't be told what is better.", flag=True)
-
-
-PATIENCE = chosen(options_of(Patience))
