@@ -38,7 +38,7 @@ def asked(given: Mapping[str, Any], read: ReadWords) -> Asked | tuple[Block, ...
             raise UsageError(f"{what} is for presets that are measured: name them, --compare rails,django.")
         return tuple(listed(catalogue().values()))
     chosen = _chosen(own["compare"], own["against"])
-    cases = _cases(own["load"] or (), chosen, read)
+    cases = _cases(own["load"], chosen, read)
     (against, base), *_ = cases.items()
     comparison = PresetComparison(
         base,
@@ -50,11 +50,10 @@ def asked(given: Mapping[str, Any], read: ReadWords) -> Asked | tuple[Block, ...
     return Asked(PresetStudy(comparison, cases), tuple(cases.values()), bool(own["strict"]))
 
 
-def _chosen(text: str, against: str) -> dict[str, Preset | None]:
+def _chosen(names: tuple[str, ...], against: str) -> dict[str, Preset | None]:
     """Return presets by name, first the one that others are set against; None is the load's own settings."""
     known = catalogue()
-    names = [name.strip().lower() for name in text.split(",") if name.strip()]
-    named = dict.fromkeys([against.strip().lower(), *(known if names == [EVERY] else names)])
+    named = dict.fromkeys([against, *(known if names == (EVERY,) else names)])
     for name in named:
         if name not in known and name != DEFAULT:
             raise UsageError(

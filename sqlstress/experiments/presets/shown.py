@@ -42,7 +42,7 @@ class PresetsShown(ResultShown[PresetComparison]):
         yield Lines(tuple(_heading(report, result)))
         if report.runs:
             yield _table(report, result)
-            yield Paragraph(LEGEND.format(base=result.against))
+            yield Paragraph(LEGEND.format(base=_base(result)))
         yield Verdict(verdict(result).text)
         yield Bullets(tuple(chain(_risks(result), _about(result.presets), _notes(report, result))))
 
@@ -76,11 +76,15 @@ def verdict(result: PresetComparison) -> Finding:
     gains = {one.name: one.gain for one in result.presets if one.gain}
     if not gains:
         return Finding(UNTOLD, "Nothing can be told: too few rounds were measured. Give --rounds 10.")
-    clauses = "; ".join(f"{name}: {told(gain, result.against)}" for name, gain in gains.items())
+    clauses = "; ".join(f"{name}: {told(gain, _base(result))}" for name, gain in gains.items())
     if open_ := [name for name, gain in gains.items() if not _is_told(gain)]:
         more = f"--rounds {min(500, 4 * max(result.planned, 1))}"
         return Finding(UNTOLD, f"{clauses}. More rounds tell more of {', '.join(open_)}: {more}.")
     return Finding(PROVED, f"{clauses}.")
+
+
+def _base(result: PresetComparison) -> str:
+    return "the default" if result.against == DEFAULT else result.against
 
 
 def _is_told(gain: Gain) -> bool:

@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlstress.options.option import REST, option
-from sqlstress.options.parsing import duration, switch, whole
+from sqlstress.options.parsing import duration, shown, switch, whole
 
 COMPARED = "What is compared"
 MOST_ROUNDS = 500
+
+
+def name(value: Any) -> str:
+    """Read the name of a preset."""
+    if isinstance(value, str) and value.strip():
+        return value.strip().lower()
+    raise ValueError(f"{shown(value)} is no name of a preset")
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Read names of presets: "rails,django"."""
+    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
+    if not parts:
+        raise ValueError(f"{shown(value)} names no preset: write rails,django")
+    return tuple(dict.fromkeys(map(name, parts)))
+
+
+def words(value: Any) -> tuple[str, ...]:
+    """Read the words behind --."""
+    if isinstance(value, list | tuple) and all(isinstance(word, str) for word in value):
+        return tuple(value)
+    raise ValueError(f"{shown(value)} is no list of words")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +43,11 @@ class Nothing:
 class Compared:
     """Which presets are measured, and how often."""
 
-    compare: str | None = option(
-        str, None, COMPARED, "Presets to measure: rails,django; all for every one.", metavar="LIST"
+    compare: tuple[str, ...] | None = option(
+        names, None, COMPARED, "Presets to measure: rails,django; all for every one.", metavar="LIST"
     )
     against: str = option(
-        str,
+        name,
         "default",
         COMPARED,
         "What they are set against: default (your own settings), or one of them.",
@@ -42,8 +65,8 @@ class Compared:
     )
     strict: bool = option(switch, None, COMPARED, "Exit 3 when something can't be told.", flag=True)
     load: tuple[str, ...] = option(
-        tuple,
-        None,
+        words,
+        (),
         COMPARED,
         "Your load, behind --: options of kv, or another command and its options.",
         metavar="[-- OPTIONS OF THE LOAD]",
