@@ -17,6 +17,7 @@ Format history (the major number changes when a reader of the old one would be m
       a search for the highest rate, whose runs are those that were tried. The user's own work: `sql`, `app`
       and `command` of a case, what a trial's workers met, `sightings`, and a journal mode that is `kept`. A
       case of kv says in `where` whether it is told where the time goes, and its trials then have `where`.
+      `choice`: published settings that were compared, and a search for better ones.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ RACERS = 5
 MOST_ROUNDS = 20
 FEWEST_PAIRS, MOST_PAIRS = 5, 40
 """Fresh pairs, however long they take; and however short."""
-ABOUT = 0.01
+ABOUT = 0.02
 """Rows that differ by less than this share in the race are equal: the one that changes least wins."""
 ERROR = 0.05
 

@@ -12,19 +12,21 @@ from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Steps
 from sqlstress.errors import UsageError
 from sqlstress.experiments.tune.result import TunedLevel, TunedRow, Tuning
-from sqlstress.experiments.tune.search import DESIGN, FRESH, RACE, Search, Slice
+from sqlstress.experiments.tune.search import DESIGN, FRESH, RACE, Search, Slice, Slices
 from sqlstress.experiments.tune.space import Space, pragmas
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.gain import Gain
 from sqlstress.statistics.design import Row
 
+SAVE_EVERY_S = 1.0
+"""Slices are many: to write all of them after each would take as long as they do."""
 NOTHING = "nothing was completed within a slice: give a longer --duration"
 
 
 class TuneStudy:
     """Searches; a step is a slice."""
 
-    save_every_s = 0.0
+    save_every_s = SAVE_EVERY_S
 
     def __init__(self, tuning: Tuning, space: Space, clock: Callable[[], float] = time.monotonic) -> None:
         """`tuning` says what is to be done, and has what was found; `clock` tells seconds."""
@@ -32,6 +34,8 @@ class TuneStudy:
         self._search = Search(space.sizes, tuning.case.seed, self._spent)
         self._runs: dict[tuple[str, Row], Run] = {}
         self._slices = 0
+        self._refused: UsageError | None = None
+        """The last thing that SQLite did not take."""
 
     def report(self, blank: Report) -> Report:
         """Return what was found by now, and the slices, stage by stage."""
@@ -39,22 +43,27 @@ class TuneStudy:
         return replace(blank, runs=runs, planned=len(runs), results={"tune": self.tuning} if runs else {})
 
     def steps(self, bench: Bench) -> Steps:
-        """Measure what the search asks for, until it is over or a slice can't be measured."""
+        """Measure what the search asks for, until it is over or a slice can't be measured.
+
+        Raises UsageError when SQLite takes nothing of it.
+        """
         self._begun = self._clock()
         slices = self._search.slices()
         wanted = next(slices, None)
         while wanted is not None:
-            rate = self._measured(bench, wanted)
+            done, rate = wanted, self._measured(bench, wanted)
+            wanted = _after(slices, rate)
             self._learn()
-            bench.runner.observer.progress(self._progress(wanted))
-            yield
+            bench.runner.observer.progress(self._progress(done))
+            if self._has_trials():
+                yield
             if self.tuning.wrong or self.tuning.error:
                 return
-            try:
-                wanted = slices.send(rate)
-            except StopIteration:
-                wanted = None
-        self._learn()
+        if self._refused is not None and not self._has_trials():
+            raise self._refused
+
+    def _has_trials(self) -> bool:
+        return any(run.trials for run in self._runs.values())
 
     def _spent(self) -> float:
         return (self._clock() - self._begun) / self.tuning.max_time_s
@@ -91,12 +100,12 @@ class TuneStudy:
 
     def _refuse(self, row: Row, problem: UsageError) -> None:
         """Note what SQLite does not take: the search goes on without it."""
+        self._refused = problem
         told = f"{' '.join(self._space.words(row))}: {problem}"
         self.tuning = replace(self.tuning, refused=(*self.tuning.refused, told))
 
     def _keep_error(self, problem: Exception, place: tuple[str, Row]) -> None:
-        nothing_yet = not any(run.trials for run in self._runs.values())
-        error = kept_reason(problem, self.tuning.case.driver, nothing_yet=nothing_yet)
+        error = kept_reason(problem, self.tuning.case.driver, nothing_yet=not self._has_trials())
         self._runs[place] = replace(self._runs[place], error=error)
         self.tuning = replace(self.tuning, error=error)
 
@@ -137,3 +146,11 @@ class TuneStudy:
         gain = self.tuning.gain
         note = f"{gain.low:.2f} to {gain.high:.2f} times" if gain else ""
         return Progress(label, share, 1.0, note, max(0.0, self.tuning.max_time_s - self.tuning.seconds))
+
+
+def _after(slices: Slices, rate: float | None) -> Slice | None:
+    """Return which slice is asked for after that figure; None when there is none."""
+    try:
+        return slices.send(rate)
+    except StopIteration:
+        return None
