@@ -3,8 +3,8 @@
     python -m benchmarks tune --output FILE.md                made-up surfaces, with noise: minutes
     python -m benchmarks tune --real 10 --output FILE.md      for real: searches, and the whole grid, in turns
 
-A search is good whose answer is within 5 % of the best of the grid; what can't be told is the default. Markdown
-and JSON are written after every part. Exit codes: 0 measured, 4 not measured, 130 interrupted.
+A search is good whose answer is within 5 % of the best of the grid; what can't be told is the default.
+Markdown and JSON are written after every part. Exit codes: 0 measured, 4 not measured, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -205,9 +205,9 @@ Write = Callable[[Sequence[Found], str], None]
 def _simulated(searches: int, write: Write) -> None:
     noises = ", ".join(f"{name} {noise:.0%}" for name, noise in NOISES.items())
     note = (
-        f"Made-up surfaces on a grid of {math.prod(SIZES)}: a level does e^N(0, {EFFECT}), two of them together "
-        f"e^N(0, {TOGETHER}) more; two factors of five do nothing alone. {SLICES} slices a search. What can't "
-        f"be told is the default. The noise of a slice: {noises}."
+        f"Made-up surfaces on a grid of {math.prod(SIZES)}: a level does e^N(0, {EFFECT}), two of them "
+        f"together e^N(0, {TOGETHER}) more; two factors of five do nothing alone. {SLICES} slices a search. "
+        f"What can't be told is the default. The noise of a slice: {noises}."
     )
     found: list[Found] = []
     for name, noise in NOISES.items():

@@ -74,7 +74,7 @@ def test_it_finds_what_does_more_and_ends_with_a_line_to_paste(
     assert "To paste: PRAGMA wal_autocheckpoint = 10000;" in said.out
     result = found(tmp_path)
     assert result.gain is not None and result.gain.low > 1.2
-    assert 100 <= len(machine.cases) <= 112
+    assert 95 <= len(machine.cases) <= 112
     assert {case.settings.journal_mode for case in machine.cases} == {"wal"}
     assert {case.settings.synchronous for case in machine.cases} == {"full"}
     assert saved(tmp_path).runs[0].arm == "design"

@@ -102,7 +102,10 @@ class Search:
             for row in design(self.levels, runs_of(self.levels), draw):
                 if self._spent() >= LEARNT:
                     return
-                if not self._fails(row):
+                refused = self._refused()
+                # With the default in its place, the levels of the other factors stay balanced.
+                row = tuple(0 if place in refused else place[1] for place in enumerate(row))
+                if row not in self._failed:
                     yield from self._ask(Slice(DESIGN, number, row))
 
     def _race(self) -> Slices:
@@ -176,11 +179,14 @@ class Search:
             self._failed.append(wanted.row)
             self.racing = [one for one in self.racing if one != wanted.row]
 
-    def _fails(self, row: Row) -> bool:
-        """Say whether a row can't be measured, as it seems: a level of it failed twice, and never worked."""
+    def _refused(self) -> set[tuple[int, int]]:
+        """Return the levels that can't be measured, as it seems: they failed twice, and never worked."""
         worked = {place for rates in self.rates.values() for done in rates for place in enumerate(done)}
         failed = Counter(place for one in self._failed for place in enumerate(one) if place not in worked)
-        return row in self._failed or any(failed[place] > 1 for place in enumerate(row))
+        return {place for place, count in failed.items() if count > 1}
+
+    def _fails(self, row: Row) -> bool:
+        return row in self._failed or not self._refused().isdisjoint(enumerate(row))
 
     def _changes(self, row: Row) -> int:
         return sum(map(bool, row))
