@@ -15,6 +15,8 @@
                                                                  how often `sqlstress ab` is wrong
     python -m benchmarks limits --output benchmarks/results/limits.md
                                                                  does `sqlstress limit` agree with itself
+    python -m benchmarks tune --output benchmarks/results/tune-simulated.md
+                                                                 how near `sqlstress tune` comes to the best
     python -m benchmarks mutations --output benchmarks/results/mutations.md
                                                                  what the verdicts catch
     python -m benchmarks mutants                                 which changes of the code the tests notice
@@ -51,7 +53,7 @@ from sqlstress.report import write_atomically
 
 def main(arguments: list[str]) -> int:
     """Carry out the command line and return the exit code."""
-    if arguments[:1] in (["gate"], ["limits"], ["mutations"], ["mutants"]):
+    if arguments[:1] in (["gate"], ["limits"], ["mutations"], ["mutants"], ["tune"]):
         # Workers import the main module again: this one would make each of their starts longer.
         return subprocess.call([sys.executable, "-m", f"benchmarks.{arguments[0]}", *arguments[1:]])
     given = parser().parse_args(arguments)

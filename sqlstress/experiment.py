@@ -36,6 +36,8 @@ EXPERIMENTS: dict[str, str] = {
     "classic": "sqlstress.experiments.kv.face:CLASSIC",
     "exec": "sqlstress.experiments.exec.face:EXEC",
     "app": "sqlstress.experiments.app.face:APP",
+    "presets": "sqlstress.experiments.presets.face:PRESETS",
+    "tune": "sqlstress.experiments.tune.face:TUNE",
 }
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 
@@ -135,6 +137,9 @@ class Experiment:
     """Processes that it may run beside the workers: name → import string."""
     study: str = ""
     """Import string of (cases, extra) → the study that decides what it measures; "": a sweep of its cases."""
+    asks: str = ""
+    """Import string of (options as they were typed, how words are read as options) → what is asked for, of an
+    experiment that measures the cases of others; "": its options say the cases."""
     result: str = ""
     """Import string of the dataclass of what that finds."""
     result_key: tuple[str, str] = ("", "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlstress.analysis.ab_verdict import conclusion
-from sqlstress.analysis.finding import UNPROVED, WRONG, parts, progress
+from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts, progress
 from sqlstress.analysis.limit import answered, is_whole
 from sqlstress.analysis.wording import percent, place, plural
 from sqlstress.errors import Interrupted
@@ -35,7 +35,7 @@ def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) 
     `saved` names the files that hold the report. `strict`: an answer that can't be told is not well.
     """
     if report.results:
-        found = _of_results(report, saved)
+        found = _of_results(report, strict, saved)
     elif report.ab:
         found = _of_ab(report, strict, saved)
     elif report.limit:
@@ -126,9 +126,9 @@ def _of_ab(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[Endin
         yield Ending(UNSURE)
 
 
-def _of_results(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
+def _of_results(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
     if report.interrupted:
-        yield _stopped(progress(report), "what was proved", saved)
+        yield _stopped(progress(report), "what was measured" if report.runs else "what was proved", saved)
     tried = parts(report)
     for part in tried:
         if part.verdict.code == WRONG:
@@ -136,5 +136,5 @@ def _of_results(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     for part in tried:
         if part.error:
             yield Ending(FAILURE, f"Error: {part.name} was not tried to its end: {part.error}")
-        if part.verdict.code == UNPROVED:
+        if part.verdict.code == UNPROVED or (strict and part.verdict.code == UNTOLD):
             yield Ending(UNSURE)

@@ -10,7 +10,9 @@ from sqlstress.experiment import Experiment, face
 from sqlstress.report import Report
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Codes of a crash test's verdicts."""
+"""Codes of a crash test's verdicts; of others that have one, wrong data and an answer."""
+UNTOLD = "cannot-tell"
+"""Code of a verdict that gives no answer, which is no failure unless somebody is strict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +32,15 @@ class Part:
     name: str
     """What was tried: "process death"."""
     verdict: Finding
-    """Of one of the codes WRONG, UNPROVED and PROVED."""
+    """Of one of the codes WRONG, UNPROVED, PROVED and UNTOLD."""
     seconds: float
     """How long it took."""
     error: str | None
     """Why it ended early; None when it did not, or was interrupted."""
     suite: str
     """Under what test runners list it."""
+    kind: str = "Crash test"
+    """What it is one of, for annotations."""
 
 
 def results(report: Report) -> list[tuple[Experiment, Any]]:

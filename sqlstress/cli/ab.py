@@ -10,6 +10,7 @@ import click
 
 from sqlstress.cli.of_experiment import command, others
 from sqlstress.cli.options import slice_options, typed, with_options
+from sqlstress.cli.words import given_in
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT
 from sqlstress.options.dsn import NAME as DSN
@@ -94,13 +95,11 @@ def _arms(experiment: str, gate: Given, common: Given) -> tuple[Given, Given]:
 
 def _parsed(experiment: str, name: str, gate: Given) -> Given:
     """Return the options of one arm alone. Raises UsageError that names it."""
-    arm = with_options(load_options(experiment))(click.Command(name, add_help_option=False))
     try:
-        context = arm.make_context(f"--{name}", shlex.split(gate.get(name, "")))
-    except (click.UsageError, ValueError) as error:
-        said = error.format_message() if isinstance(error, click.UsageError) else str(error)
-        raise UsageError(f"--{name}: {said.rstrip('.?')}. It takes options of the load.") from error
-    return typed(context.params)
+        words = shlex.split(gate.get(name, ""))
+    except ValueError as error:
+        raise UsageError(f"--{name}: {error}. It takes options of the load.") from error
+    return given_in(words, load_options(experiment), f"--{name}")
 
 
 def _merged(experiment: str, common: Given, own: Given) -> Given:

@@ -7,12 +7,14 @@ from typing import Any
 
 import click
 
+from sqlstress.cli.asked import run_asked
 from sqlstress.cli.options import (
     GroupedCommand,
     result_options,
     run_experiment,
     run_options,
     run_plan,
+    slice_options,
     with_options,
 )
 from sqlstress.experiment import commands
@@ -22,12 +24,13 @@ from sqlstress.plan import options_of_command
 def command(name: str) -> click.Command:
     """Return the command of a name, with the options of every experiment that it can measure."""
     experiment = commands()[name]
+    running = slice_options if experiment.asks else result_options if experiment.result else run_options
 
     @with_options(options_of_command(name))
     @click.command(name, cls=GroupedCommand, help=experiment.help, epilog=f"Example: {experiment.example}")
-    @(result_options if experiment.result else run_options)
+    @running
     def measure(**given: Any) -> int:
-        return run_experiment(name, given)
+        return run_asked(experiment, **given) if experiment.asks else run_experiment(name, given)
 
     return measure
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sqlstress.engine.observer import Observer
+from sqlstress.options.option import Option
 from sqlstress.report import Report
+from sqlstress.report.case import Case
 
 Steps = Generator[None, None, None]
 
@@ -42,6 +44,23 @@ class Study(Protocol[B_contra]):
 
     def report(self, blank: Report) -> Report:
         """Return a report without runs with all that has been found by now, also between two steps."""
+
+
+class Asked(NamedTuple):
+    """A study that measures the cases of another experiment."""
+
+    study: Study[Any]
+    cases: tuple[Case, ...]
+    """Those that it may measure, the first one before the others."""
+    strict: bool
+    """Whether an answer that can't be told is to be seen in the exit code."""
+
+
+class ReadWords(Protocol):
+    """How words are read as options."""
+
+    def __call__(self, words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
+        """Return what they give, by name, as it was typed. Raises UsageError, which says where they stand."""
 
 
 class Opening(Protocol[B_co]):

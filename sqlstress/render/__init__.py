@@ -30,7 +30,7 @@ def _of_cases(form: str, target: str) -> Callable[..., str]:
     def render(*reports: Report) -> str:
         from sqlstress.analysis.finding import called
 
-        if what := called(reports):
+        if (what := called(tuple(report for report in reports if not report.runs))) is not None:
             known = ", ".join(DOCUMENTS)
             raise UsageError(f"{form} holds the figures of cases, and {what} has none: use {known}.")
         return write(*reports)

@@ -19,6 +19,7 @@ Format history (the major number changes when a reader of the old one would be m
       case of kv says in `where` whether it is told where the time goes, and its trials then have `where`.
       `durability` of a trial: what a commit is worth, on a scale that all targets share; `library` of a
       build, where that is not SQLite.
+      `choice`: published settings that were compared, and a search for better ones.
 """
 
 from __future__ import annotations

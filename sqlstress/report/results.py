@@ -147,7 +147,8 @@ class Run:
     skipped: str | None = None
     """Why the case was not measured although it could be; None when it was."""
     arm: str | None = None
-    """Which arm of an A/B test it belongs to: trials of the same index are a pair. None outside of one."""
+    """Which arm of an A/B test it belongs to, which preset, or which stage of a search: trials of the same
+    index are near each other in time. None outside of one."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:

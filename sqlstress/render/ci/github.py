@@ -11,7 +11,7 @@ from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.check import Checked
 from sqlstress.analysis.ending import failed_too_many
-from sqlstress.analysis.finding import UNPROVED, WRONG, parts
+from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts
 from sqlstress.analysis.limit import answered, is_whole
 from sqlstress.analysis.limit import conclusion as conclusion_of_limit
 from sqlstress.display.clean import brief, clean
@@ -68,9 +68,9 @@ def _accepted(text: str) -> str:
 def _errors(report: Report) -> Iterator[tuple[str, str]]:
     for part in parts(report):
         if part.verdict.code == WRONG:
-            yield f"Crash test: {part.name}", part.verdict.text
+            yield f"{part.kind}: {part.name}", part.verdict.text
         elif part.error:
-            yield f"Crash test: {part.name}", part.error
+            yield f"{part.kind}: {part.name}", part.error
     if report.ab and report.ab.verdict == FAIL:
         yield "B is not as good as A", conclusion(report, report.ab)
     for run, name in zip(report.runs, case_names(report), strict=True):
@@ -85,8 +85,8 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
 
 def _warnings(report: Report) -> Iterator[tuple[str, str]]:
     for part in parts(report):
-        if part.verdict.code == UNPROVED:
-            yield f"Crash test: {part.name}", part.verdict.text
+        if part.verdict.code in (UNPROVED, UNTOLD):
+            yield f"{part.kind}: {part.name}", part.verdict.text
     for finding in missing(report):
         yield "Not everything was measured", finding.text
     if report.ab and report.ab.verdict not in (PASS, FAIL):

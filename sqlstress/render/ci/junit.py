@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.ending import failed_too_many
-from sqlstress.analysis.finding import UNPROVED, WRONG, Part, parts
+from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, Part, parts
 from sqlstress.analysis.limit import answered, is_whole
 from sqlstress.analysis.limit import conclusion as conclusion_of_limit
 from sqlstress.analysis.wording import finite, rounded
@@ -130,8 +130,8 @@ def _part(part: Part) -> ElementTree.Element:
         _outcome(test, "failure", WRONG, part.verdict.text)
     elif part.error:
         _outcome(test, "error", "not-measured", part.error)
-    elif part.verdict.code == UNPROVED:
-        _outcome(test, "skipped", UNPROVED, part.verdict.text)
+    elif part.verdict.code in (UNPROVED, UNTOLD):
+        _outcome(test, "skipped", part.verdict.code, part.verdict.text)
     return test
 
 

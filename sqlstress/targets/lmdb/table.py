@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.system.pulse import Pulse
+from sqlstress.targets.lmdb.asked import checked
 from sqlstress.targets.lmdb.environments import COUNTER, KV, Held
 from sqlstress.targets.lmdb.keyvalue import KEYS, coding_of_values, pack, unpack
 from sqlstress.targets.lmdb.place import LmdbPlace
-from sqlstress.targets.lmdb.asked import checked
 from sqlstress.targets.lmdb.settings import FLAGS, flags_of
 from sqlstress.targets.lmdb.sound import check_readable
 

@@ -1,0 +1,1 @@
+"""Published settings of well-known projects, measured in turns on the user's own load."""

@@ -1,0 +1,1 @@
+"""The search for settings that do more, without changing what is promised."""
