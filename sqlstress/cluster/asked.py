@@ -1,0 +1,58 @@
+"""What is asked of the hosts of a cluster: a plan, for how long, and where its reports go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlstress.errors import UsageError
+from sqlstress.options.parsing import duration
+from sqlstress.plan import from_toml
+from sqlstress.plan.toml import LARGEST
+from sqlstress.system.files import read_text
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A plan for every host, checked here: what is wrong with it is wrong on all of them."""
+
+    plan: str
+    """Its text, with a seed that all hosts share."""
+    folder: Path
+    """Where the reports are saved; it exists and is empty."""
+    directory: str
+    """Where the databases go on each host."""
+    limit_s: float
+    """How long a host may take."""
+    hosts: int | None
+    """Until so many have come it is waited for more; None: those that are there, and who joins meanwhile."""
+
+    @classmethod
+    def of(cls, plan: Path, folder: Path, directory: str, limit: str, hosts: int | None) -> Asked:
+        """Read what options ask for. Raises UsageError."""
+        cases = from_toml(plan)
+        try:
+            limit_s = duration(1.0)(limit)
+        except ValueError as error:
+            raise UsageError(f"--limit: {error}.") from error
+        # The plan's own seed stands in all its cases; one that was drawn is the same for all hosts now.
+        text = read_text(plan, LARGEST)
+        own = f"seed = {cases[0].seed}\n" if not _has_seed(text) else ""
+        return cls(f"{own}{text}", _emptied(folder), directory, limit_s, hosts)
+
+
+def _has_seed(text: str) -> bool:
+    import tomllib
+
+    return "seed" in tomllib.loads(text)
+
+
+def _emptied(folder: Path) -> Path:
+    """Return a folder that holds nothing, made if need be: reports of another run are not to be mixed in."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if next(folder.iterdir(), None) is not None:
+            raise UsageError(f"--folder {str(folder)!r:.200} is not empty: name a new one for this run's reports.")
+    except OSError as error:
+        raise UsageError(f"--folder {str(folder)!r:.200}: {error.strerror}.") from error
+    return folder
