@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlstress.errors import UsageError
+from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.options.parsing import duration
 from sqlstress.plan import from_toml
 from sqlstress.plan.toml import LARGEST
@@ -19,7 +19,7 @@ class Asked:
     plan: str
     """Its text, with a seed that all hosts share."""
     folder: Path
-    """Where the reports are saved; it exists and is empty."""
+    """Where the reports are saved: an empty folder, or one that is not there yet."""
     directory: str
     """Where the databases go on each host."""
     limit_s: float
@@ -38,7 +38,15 @@ class Asked:
         # The plan's own seed stands in all its cases; one that was drawn is the same for all hosts now.
         text = read_text(plan, LARGEST)
         own = f"seed = {cases[0].seed}\n" if not _has_seed(text) else ""
-        return cls(f"{own}{text}", _emptied(folder), directory, limit_s, hosts)
+        return cls(f"{own}{text}", _empty(folder), directory, limit_s, hosts)
+
+
+    def make_folder(self) -> None:
+        """Make the folder, before anything is measured for it. Raises EnvironmentFailure."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EnvironmentFailure(f"cannot make the folder {str(self.folder)!r:.200}: {error.strerror}.") from error
 
 
 def _has_seed(text: str) -> bool:
@@ -47,11 +55,10 @@ def _has_seed(text: str) -> bool:
     return "seed" in tomllib.loads(text)
 
 
-def _emptied(folder: Path) -> Path:
-    """Return a folder that holds nothing, made if need be: reports of another run are not to be mixed in."""
+def _empty(folder: Path) -> Path:
+    """Return a folder that holds nothing, or is not there yet: reports of another run are not to be mixed in."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if next(folder.iterdir(), None) is not None:
+        if folder.exists() and next(folder.iterdir(), None) is not None:
             raise UsageError(f"--folder {str(folder)!r:.200} is not empty: name a new one for this run's reports.")
     except OSError as error:
         raise UsageError(f"--folder {str(folder)!r:.200}: {error.strerror}.") from error

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from sqlstress.cluster.address import Cluster
+from sqlstress.cluster.probe import probe
 from sqlstress.errors import EnvironmentFailure
 
 CONNECT_S = 10.0
@@ -78,6 +79,7 @@ def connected(cluster: Cluster) -> Iterator[Connection]:
     # What it has to say is said here, in a line; it would be many, in the midst of ours.
     for name in ("distributed", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    probe(cluster)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         client = _client(distributed, cluster)

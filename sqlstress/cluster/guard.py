@@ -1,7 +1,8 @@
 """Runs sqlstress on a host for as long as whoever started it wants it, and lives: `python -m sqlstress.cluster.guard`.
 
 The first line of its standard input is what to do, as JSON; the input ends when the measurement is to end,
-also because the process that holds the other end was killed. The report goes to the standard output.
+also because the process that holds the other end was killed. The report goes to the standard output. The turn on
+this machine is taken here, so that it lasts as long as the measurement, whoever dies before.
 """
 
 from __future__ import annotations
@@ -18,18 +19,29 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from sqlstress.cluster.turn import Turn
+
 GRACE_S = 15.0
 """So long a measurement may take to stop and clean up."""
+TURN_S = 0.5
+"""How often it is tried to get the turn on this machine."""
 PREFIX = "sqlstress-plan-"
 
 
 def main() -> None:
-    """Measure what the first line asks for."""
+    """Measure what the first line asks for, when it is our turn."""
     order = json.loads(_line())
+    threading.Thread(target=_stop_at_end, daemon=True).start()
+    with suppress(KeyboardInterrupt), Turn() as turn:
+        while not turn.is_ours():
+            time.sleep(TURN_S)
+        _measure(order)
+
+
+def _measure(order: dict[str, str]) -> None:
     with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as own:
         plan = Path(own) / "plan.toml"
         plan.write_text(order["plan"], encoding="utf-8")
-        threading.Thread(target=_stop_at_end, daemon=True).start()
         sys.argv = [
             *("sqlstress", "run", str(plan), "--dir", order["directory"]),
             *("--quiet", "--no-progress", "-o", "json:-"),

@@ -22,7 +22,6 @@ from typing import IO, Any
 import psutil
 
 from sqlstress.cluster.guard import GRACE_S
-from sqlstress.cluster.turn import Turn
 
 POLL_S = 2.0
 """How often it is asked whether to go on."""
@@ -31,9 +30,9 @@ SILENT_S = 60.0
 MOST_BYTES = 64 << 20
 STOP = -1
 """What the pulse is when all are to stop; else it counts up."""
-DONE, STOPPED, SLOW, TWICE, OCCUPIED, LARGE = "done", "stopped", "slow", "twice", "occupied", "large"
-"""How it ended: with a report; by whoever asked; over its limit; it was measured already; somebody else measures
-on this machine; the report is larger than is sent."""
+DONE, STOPPED, SLOW, TWICE, LARGE = "done", "stopped", "slow", "twice", "large"
+"""How it ended: with a report; by whoever asked; over its limit; it was measured already; the report is larger
+than is sent."""
 _DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 Answer = tuple[str, int, str, bytes]
 """How it ended, the exit code, the end of what it said, and the report."""
@@ -64,18 +63,12 @@ def measure(order: str) -> Answer:
 
 
 def carry_out(order: dict[str, Any], wanted: Wanted) -> Answer:
-    """Measure in a process of its own when it is this fleet's turn on this machine."""
-    watch = _Watch(wanted)
-    with Turn() as turn:
-        while not turn.is_ours():
-            if why := watch.why_stop():
-                return (OCCUPIED if why == SLOW else why), 0, "", b""
-            time.sleep(POLL_S / 4)
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as complaints:
-            return _measured(order, watch, out, complaints)
+    """Measure in a process of its own."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as complaints:
+        return _measured(order, Watch(wanted), out, complaints)
 
 
-def _measured(order: dict[str, Any], watch: _Watch, out: IO[bytes], complaints: IO[bytes]) -> Answer:
+def _measured(order: dict[str, Any], watch: Watch, out: IO[bytes], complaints: IO[bytes]) -> Answer:
     process = _start(out, complaints)
     try:
         assert process.stdin
@@ -95,7 +88,7 @@ def _measured(order: dict[str, Any], watch: _Watch, out: IO[bytes], complaints: 
     return (LARGE, process.returncode, said, b"") if report is None else (DONE, process.returncode, said, report)
 
 
-class _Watch:
+class Watch:
     """Watches the pulse of whoever asked."""
 
     def __init__(self, wanted: Wanted) -> None:

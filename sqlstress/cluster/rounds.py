@@ -50,7 +50,8 @@ def measure_fleet(cluster: Cluster, asked: Asked, tell: Tell) -> MeasuredFleet:
     Raises EnvironmentFailure when there is no scheduler or no host, Interrupted when we are told to stop: then
     nothing is left running on any host.
     """
-    with StopSignals() as signals, connected(cluster) as connection:
+    with connected(cluster) as connection, StopSignals() as signals:
+        asked.make_folder()
         rounds = Rounds(connection, asked, tell)
         try:
             rounds.go(signals.check)

@@ -10,7 +10,6 @@ _LONGEST = 200
 _ENDINGS = {
     job.STOPPED: "it was told to stop",
     job.TWICE: "it was asked again what it had done already, and did not do it twice",
-    job.OCCUPIED: "another fleet was measuring on its machine all the time",
     job.LARGE: f"its report is larger than {job.MOST_BYTES >> 20} MiB",
 }
 
@@ -24,7 +23,7 @@ def why_no_report(answer: object, limit_s: float) -> str:
             if ending == job.DONE:
                 return shortened(f"it ended with exit code {code} and no report: {said or 'it said nothing'}", _LONGEST)
             if ending == job.SLOW:
-                return f"it took more than {limit_s:g} s and was stopped (--limit)"
+                return f"it took more than {limit_s:g} s and was stopped (--limit); while another fleet measures on its machine, it waits"
             return _ENDINGS.get(ending, "it ended in a way that is not known here")
     return "its answer is none of sqlstress's"
 

@@ -65,8 +65,10 @@ def fleet_findings(fleet: Fleet) -> Iterator[Block]:
     """Yield what the columns mean, and the sentences."""
     if fleet.tables:
         yield Paragraph(f"{LEGEND}.")
-    elif fleet.hosts:
+    elif len(fleet.hosts) > 1:
         yield Paragraph("The hosts have no case in common.")
+    else:
+        yield Paragraph("One host alone is compared with nothing: sqlstress report shows its figures.")
     found = tuple(finding.text for finding in conclude(fleet))
     if found:
         yield Bullets(found)
@@ -134,7 +136,7 @@ def _warnings(hosts: Sequence[Host]) -> Iterator[str]:
             found.setdefault(text, []).append(host)
     for text, own in found.items():
         where = f"all {whole(len(own))} hosts" if len(own) == len(hosts) else plural(len(own), "host")
-        if len(own) <= 3 < len(hosts):
+        if len(own) <= 3 and (len(own) < len(hosts) or len(own) == 1):
             where = ", ".join(shortened(host.name, 40) for host in own)
         yield f"Warning ({where}): {text}"
 
