@@ -16,7 +16,12 @@ EXAMPLE = example_report()
 
 
 def host_report(
-    factor: float = 1.0, trials: int = 10, sync_ms: float = 0.2, kind: str = "ext4", minute: int = 0, idle: bool = False
+    factor: float = 1.0,
+    trials: int = 10,
+    sync_ms: float = 0.2,
+    kind: str = "ext4",
+    minute: int = 0,
+    idle: bool = False,
 ) -> Report:
     """Return the report of a host that is so many times as fast as the example's; `idle`: its syncs do nothing."""
     environment = EXAMPLE.environment
@@ -27,13 +32,19 @@ def host_report(
         EXAMPLE,
         created=f"2026-01-15T09:{minute:02}:00+00:00",
         environment=replace(
-            environment, sync=sync, sync_after=None, file_system=FileSystem(kind, "disk", ""), warnings=nothing
+            environment,
+            sync=sync,
+            sync_after=None,
+            file_system=FileSystem(kind, "disk", ""),
+            warnings=nothing,
         ),
         runs=tuple(
             replace(
                 run,
                 trials=tuple(
-                    replace(run.trials[0], index=index, tps=run.trials[0].tps * factor * NOISE[index % len(NOISE)])
+                    replace(
+                        run.trials[0], index=index, tps=run.trials[0].tps * factor * NOISE[index % len(NOISE)]
+                    )
                     for index in range(trials)
                 ),
             )

@@ -37,7 +37,9 @@ _PEM = click.Path(dir_okay=False, path_type=Path)
     help="The scheduler of a Dask cluster, on whose hosts the plan is measured: tls://HOST:PORT, or tcp:// on this "
     "machine.",
 )
-@click.option("--tls-ca", type=_PEM, metavar="FILE", help="The authority that signed the cluster's certificates (PEM).")
+@click.option(
+    "--tls-ca", type=_PEM, metavar="FILE", help="The authority that signed the cluster's certificates (PEM)."
+)
 @click.option("--tls-cert", type=_PEM, metavar="FILE", help="Our own certificate (PEM).")
 @click.option("--tls-key", type=_PEM, metavar="FILE", help="The key of that certificate (PEM).")
 @click.option(
@@ -53,7 +55,12 @@ _PEM = click.Path(dir_okay=False, path_type=Path)
     metavar="TIME",
     help="How long a host may take; it is stopped then, and the others go on.  [default: 1h]",
 )
-@click.option("--hosts", type=click.IntRange(1, 10_000), metavar="N", help="Wait for so many hosts, for --limit at most.")
+@click.option(
+    "--hosts",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="Wait for so many hosts, for --limit at most.",
+)
 @output_option("Save what the fleet shows", tuple(FLEET_FORMATS))
 @no_search()
 def fleet(
@@ -90,7 +97,9 @@ def fleet(
     return _show(folder, written, left_out, remarks)
 
 
-def _show(folder: Path, written: Sequence[Output], left_out: Sequence[LeftOut], remarks: Sequence[str]) -> int:
+def _show(
+    folder: Path, written: Sequence[Output], left_out: Sequence[LeftOut], remarks: Sequence[str]
+) -> int:
     from sqlstress.cli.fleet_folder import ending, read_folder
     from sqlstress.render.fleet import fleet_text
 

@@ -54,7 +54,9 @@ def _files(folder: Path) -> list[Path]:
             raise UsageError(f"--folder {str(folder)!r:.200}: there is no such folder.")
         found = sorted(path for path in folder.rglob("*.json") if not path.name.startswith("."))
     except OSError as error:
-        raise UsageError(f"cannot read the folder {str(folder)!r:.200}: {error.strerror or error}.") from error
+        raise UsageError(
+            f"cannot read the folder {str(folder)!r:.200}: {error.strerror or error}."
+        ) from error
     if len(found) > MOST:
         raise UsageError(f"--folder {str(folder)!r:.200} holds more than {MOST:,} JSON files: split it.")
     return found

@@ -40,13 +40,14 @@ class Asked:
         own = f"seed = {cases[0].seed}\n" if not _has_seed(text) else ""
         return cls(f"{own}{text}", _empty(folder), directory, limit_s, hosts)
 
-
     def make_folder(self) -> None:
         """Make the folder, before anything is measured for it. Raises EnvironmentFailure."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise EnvironmentFailure(f"cannot make the folder {str(self.folder)!r:.200}: {error.strerror}.") from error
+            raise EnvironmentFailure(
+                f"cannot make the folder {str(self.folder)!r:.200}: {error.strerror}."
+            ) from error
 
 
 def _has_seed(text: str) -> bool:
@@ -59,7 +60,9 @@ def _empty(folder: Path) -> Path:
     """Return a folder that holds nothing, or is not there yet: reports of another run are not to be mixed in."""
     try:
         if folder.exists() and next(folder.iterdir(), None) is not None:
-            raise UsageError(f"--folder {str(folder)!r:.200} is not empty: name a new one for this run's reports.")
+            raise UsageError(
+                f"--folder {str(folder)!r:.200} is not empty: name a new one for this run's reports."
+            )
     except OSError as error:
         raise UsageError(f"--folder {str(folder)!r:.200}: {error.strerror}.") from error
     return folder

@@ -101,7 +101,11 @@ def _client(distributed: Any, cluster: Cluster) -> Any:
         )
     try:
         return distributed.Client(
-            cluster.address, security=security, timeout=CONNECT_S, set_as_default=False, name="sqlstress-fleet"
+            cluster.address,
+            security=security,
+            timeout=CONNECT_S,
+            set_as_default=False,
+            name="sqlstress-fleet",
         )
     except Exception as error:  # of sockets, TLS, protocols, versions: it is no scheduler that we can talk to
         reason = " ".join(str(error).split()) or type(error).__name__

@@ -32,7 +32,7 @@ def main() -> None:
     """Measure what the first line asks for, when it is our turn."""
     order = json.loads(_line())
     threading.Thread(target=_stop_at_end, daemon=True).start()
-    with suppress(KeyboardInterrupt), Turn() as turn:
+    with suppress(KeyboardInterrupt), Turn(order["machine"]) as turn:
         while not turn.is_ours():
             time.sleep(TURN_S)
         _measure(order)

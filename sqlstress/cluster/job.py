@@ -21,6 +21,7 @@ from typing import IO, Any
 
 import psutil
 
+from sqlstress.cluster import machine
 from sqlstress.cluster.guard import GRACE_S
 
 POLL_S = 2.0
@@ -59,7 +60,8 @@ def measure(order: str) -> Answer:
         return TWICE, 0, "", b""
     variable = Variable(asked["pulse"])
     wanted = Wanted(lambda: int(variable.get(timeout=POLL_S)), asked["limit_s"])
-    return carry_out({"plan": asked["plan"], "directory": asked["directory"]}, wanted)
+    own = {"plan": asked["plan"], "directory": asked["directory"], "machine": machine.machine()}
+    return carry_out(own, wanted)
 
 
 def carry_out(order: dict[str, Any], wanted: Wanted) -> Answer:
@@ -85,7 +87,9 @@ def _measured(order: dict[str, Any], watch: Watch, out: IO[bytes], complaints: I
     if why:
         return why, process.returncode, said, b""
     report = _whole(out)
-    return (LARGE, process.returncode, said, b"") if report is None else (DONE, process.returncode, said, report)
+    return (
+        (LARGE, process.returncode, said, b"") if report is None else (DONE, process.returncode, said, report)
+    )
 
 
 class Watch:
@@ -112,7 +116,9 @@ class Watch:
 
 def clean_environment(given: dict[str, str]) -> dict[str, str]:
     """Return the environment without what Dask has put there for its workers."""
-    return {name: value for name, value in given.items() if name not in _DASKS and not name.startswith("DASK_")}
+    return {
+        name: value for name, value in given.items() if name not in _DASKS and not name.startswith("DASK_")
+    }
 
 
 def _start(out: IO[bytes], complaints: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -14,9 +14,10 @@ from sqlstress.cluster import job
 from sqlstress.cluster.address import Cluster
 from sqlstress.cluster.asked import Asked
 from sqlstress.cluster.connection import Connection, SchedulerLost, connected
+from sqlstress.cluster.guard import GRACE_S
 from sqlstress.cluster.member import Identity, Member
 from sqlstress.cluster.names import file_name
-from sqlstress.cluster.why import problem, why_no_report
+from sqlstress.cluster.why import parsed, problem, why_no_report
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
 from sqlstress.report import write_atomically
 from sqlstress.system.interrupt import StopSignals
@@ -27,9 +28,9 @@ JOIN_S = 30.0
 """How long it is waited for the first host."""
 WHO_S = 120.0
 """How long a host may take to say which one it is: it may be busy with somebody else's task."""
-LATE_S = job.GRACE_S + 60.0
+LATE_S = GRACE_S + 60.0
 """How long after its limit a host is still waited for."""
-STOPPED_S = job.GRACE_S + 3 * job.POLL_S
+STOPPED_S = GRACE_S + 3 * job.POLL_S
 """How long it is waited for hosts that have been told to stop."""
 Tell = Callable[[str], None]
 
@@ -70,7 +71,9 @@ def measure_fleet(cluster: Cluster, asked: Asked, tell: Tell) -> MeasuredFleet:
 def _still(names: list[str]) -> str:
     if not names:
         return "; nothing runs on any host"
-    return f"; {', '.join(names[:5])} did not answer: what runs there ends by itself within {job.SILENT_S:.0f} s"
+    return (
+        f"; {', '.join(names[:5])} did not answer: what runs there ends by itself within {job.SILENT_S:.0f} s"
+    )
 
 
 @dataclass
@@ -120,9 +123,7 @@ class Rounds:
             self.connection.pulse(self.run, job.STOP)
             while pending and self.clock() < until:
                 present = self.connection.workers()
-                pending = [
-                    one for one in pending if not one.future.done() and one.address in present
-                ]
+                pending = [one for one in pending if not one.future.done() and one.address in present]
                 self.pause(TICK_S)
         except (SchedulerLost, KeyboardInterrupt):
             pass
@@ -176,7 +177,9 @@ class Rounds:
             return
         limit_s = self.asked.limit_s + LATE_S if member.measuring else WHO_S
         if not is_there:
-            self._give_up(member, "it disappeared while it was measuring" if member.measuring else "it disappeared")
+            self._give_up(
+                member, "it disappeared while it was measuring" if member.measuring else "it disappeared"
+            )
         elif self.clock() - member.since > limit_s:
             self._give_up(member, f"it did not answer within {limit_s:.0f} s")
 
@@ -211,11 +214,14 @@ class Rounds:
 
     def _keep(self, member: Member, answer: object) -> None:
         """Save what a host sends, and say so."""
-        why = why_no_report(answer, self.asked.limit_s)
-        if why:
+        found = parsed(answer)
+        if found is None:
+            self._lose(member, "its answer is none of sqlstress's")
+            return
+        if why := why_no_report(found, self.asked.limit_s):
             self._lose(member, why)
             return
-        _, code, said, report = answer  # type: ignore[misc]
+        _, code, said, report = found
         file = self.asked.folder / f"{member.name}.json"
         try:
             write_atomically(file, report.decode("utf-8"))

@@ -14,15 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from sqlstress.cluster.machine import machine
 from sqlstress.system.files import lock
 
 
 class Turn:
     """Waits for its turn; over when it is left."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        known = sha256(machine().encode()).hexdigest()[:16]
+    def __init__(self, machine: str, folder: Path | None = None) -> None:
+        known = sha256(machine.encode()).hexdigest()[:16]
         self.path = (folder or Path(tempfile.gettempdir())) / f"sqlstress-fleet-{known}.lock"
         self._held: IO[bytes] | None = None
 

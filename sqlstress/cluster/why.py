@@ -14,18 +14,28 @@ _ENDINGS = {
 }
 
 
-def why_no_report(answer: object, limit_s: float) -> str:
-    """Return why a host's answer is no report; "" where it is one."""
+def parsed(answer: object) -> job.Answer | None:
+    """Return a host's answer; None of what is none."""
     match answer:
         case (str(ending), int(code), str(said), bytes(report)):
-            if ending == job.DONE and report.strip():
-                return ""
-            if ending == job.DONE:
-                return shortened(f"it ended with exit code {code} and no report: {said or 'it said nothing'}", _LONGEST)
-            if ending == job.SLOW:
-                return f"it took more than {limit_s:g} s and was stopped (--limit); while another fleet measures on its machine, it waits"
-            return _ENDINGS.get(ending, "it ended in a way that is not known here")
-    return "its answer is none of sqlstress's"
+            return ending, code, said, report
+    return None
+
+
+def why_no_report(answer: job.Answer, limit_s: float) -> str:
+    """Return why a host's answer holds no report; "" where it holds one."""
+    ending, code, said, report = answer
+    if ending == job.DONE and report.strip():
+        return ""
+    if ending == job.DONE:
+        spoken = said or "it said nothing"
+        return shortened(f"it ended with exit code {code} and no report: {spoken}", _LONGEST)
+    if ending == job.SLOW:
+        return (
+            f"it took more than {limit_s:g} s and was stopped (--limit); while another fleet measures on its "
+            "machine, it waits"
+        )
+    return _ENDINGS.get(ending, "it ended in a way that is not known here")
 
 
 def problem(error: BaseException, is_there: bool) -> str:

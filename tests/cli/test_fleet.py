@@ -111,7 +111,13 @@ def test_what_can_not_be_done_is_told_in_a_line(cli: Cli, words: str, named: str
 def test_wrong_data_on_a_host_is_exit_code_1(cli: Cli) -> None:
     save(Path("reports"), BOTH)
     plain = json.loads(Path("reports/b.json").read_text(encoding="utf-8"))
-    check = {"name": "last write", "status": "failed", "checked": 1, "problems": 1, "counterexamples": ["key 7"]}
+    check = {
+        "name": "last write",
+        "status": "failed",
+        "checked": 1,
+        "problems": 1,
+        "counterexamples": ["key 7"],
+    }
     for run in plain["runs"]:
         for trial in run["trials"]:
             trial["verdict"] = {**trial["verdict"], "status": "failed", "checks": [check]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sqlstress.analysis.comparison.estimates import DIFFERENT, EQUAL, TOO_FEW, Estimate
 from sqlstress.analysis.fleet.gather import Fleet
@@ -121,7 +121,7 @@ def _from_the_median(fleet: Fleet, row: Row, unlike_hosts: dict[str, Host]) -> I
 _MOST_EXPLAINED = 8
 
 
-def _explained(fleet: Fleet, hosts: Iterator[Host] | Sequence[Host], found: Sequence[Spread]) -> Iterator[Finding]:
+def _explained(fleet: Fleet, hosts: Iterable[Host], found: Sequence[Spread]) -> Iterator[Finding]:
     """Yield in what hosts differ from most whose figures do; that is no proof of what it comes from."""
     for host in list(hosts)[:_MOST_EXPLAINED]:
         own = list(unlike(host, fleet.hosts, found))

@@ -54,9 +54,7 @@ class Fleet:
         return len({one.case for host in self.hosts for one in host.cases} - shared)
 
 
-def gathered(
-    hosts: Iterable[Host], left_out: Iterable[LeftOut] = (), remarks: Iterable[str] = ()
-) -> Fleet:
+def gathered(hosts: Iterable[Host], left_out: Iterable[LeftOut] = (), remarks: Iterable[str] = ()) -> Fleet:
     """Return the fleet of hosts; of reports that say the same the first one stands."""
     first: dict[str, Host] = {}
     twice = []

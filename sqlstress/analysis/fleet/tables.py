@@ -148,5 +148,3 @@ def _most_alike(figures: Iterable[Figure]) -> list[Figure]:
 def compared(base: Figure, other: Figure, alpha: float) -> Estimate | None:
     """Return how a host's figure compares with another's, from the trials of each."""
     return estimate(base.measured.logarithms, other.measured.logarithms, 1 - alpha)
-
-

@@ -46,7 +46,10 @@ def _sections(fleet: Fleet, title: str, plots: Plots) -> Iterator[str]:
 
 def _plots(fleet: Fleet) -> Iterator[Plot]:
     told = fleet.told()
-    rows = [*told, *(row for table in fleet.tables for row in table.rows if row not in told and row.comparable)]
+    rows = [
+        *told,
+        *(row for table in fleet.tables for row in table.rows if row not in told and row.comparable),
+    ]
     views = [view for row in rows[:MOST_VIEWS] if (view := _map(row))]
     if views:
         yield Plot(

@@ -88,7 +88,10 @@ def _hosts(fleet: Fleet) -> blocks.Table:
         Figure(Column("host", ("", "host"), "left", NAME), lambda host: _ending(host.name)),
         Figure(Column("system", ("", "system"), "left"), lambda host: _short(host.fact("system"), 8)),
         Figure(Column("cores", ("", "cores")), lambda host: whole_cell(host.cores) if host.cores else None),
-        Figure(Column("file system", ("file", "system"), "left"), lambda host: _short(host.fact("file system"), 8)),
+        Figure(
+            Column("file system", ("file", "system"), "left"),
+            lambda host: _short(host.fact("file system"), 8),
+        ),
         Figure(Column("SQLite", ("", "SQLite"), "left"), lambda host: _short(host.fact("SQLite"), 9)),
         Figure(Column("sync call", ("sync", "call"), "left"), lambda host: _short(host.sync_call, 12)),
         Figure(
@@ -162,7 +165,8 @@ def _cases(table: Table) -> blocks.Table:
         (
             Figure(Column("files", ("", "files"), role=NAME), lambda row: whole_cell(row.case.buckets)),
             Figure(
-                Column("processes", ("proc-", "esses"), role=NAME), lambda row: whole_cell(row.case.concurrency)
+                Column("processes", ("proc-", "esses"), role=NAME),
+                lambda row: whole_cell(row.case.concurrency),
             ),
             Figure(
                 Column("due per s", ("due", "per s"), role=NAME),

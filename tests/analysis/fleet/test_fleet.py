@@ -58,7 +58,9 @@ def test_hosts_alike_are_about_equal() -> None:
 
 @pytest.mark.parametrize("trials", [1, 2, 4])
 def test_with_few_trials_nothing_is_claimed_and_it_is_said_how_many_would_do(trials: int) -> None:
-    few = {name: host_report(factor, trials, minute=trials) for name, factor in (("a", 1), ("b", 2), ("c", 9))}
+    few = {
+        name: host_report(factor, trials, minute=trials) for name, factor in (("a", 1), ("b", 2), ("c", 9))
+    }
     for text in said(few, "range"):
         assert "can't be told from so few trials: measure each with --repeat" in text
     assert not said(few, "slower") and not said(few, "faster")
@@ -86,7 +88,11 @@ def test_hosts_that_differ_by_chance_only_are_hardly_ever_told_apart() -> None:
     for _ in range(40):
         fleet = {f"host{number}": noisy(random, number) for number in range(6)}
         found = list(conclude(fleet_of(fleet)))
-        claims = [one.code in ("slower", "faster") or "reached" in one.text for one in found if one.code != "with-sync"]
+        claims = [
+            one.code in ("slower", "faster") or "reached" in one.text
+            for one in found
+            if one.code != "with-sync"
+        ]
         wrong += any(claims)
     # At 5% it is 2 of 40; 8 or more are seen once in a thousand.
     assert wrong < 8
@@ -102,8 +108,14 @@ def test_the_same_report_is_counted_once_whatever_its_file_looks_like() -> None:
 def test_wrong_data_has_no_figure_and_comes_first() -> None:
     wrong = host_report(minute=3)
     verdict = Verdict((Check("last write", "failed", 1, 1, ("key 7 is gone",)),), 0.0)
-    run = replace(wrong.runs[-1], trials=tuple(replace(one, verdict=verdict) for one in wrong.runs[-1].trials))
-    reports = {"a": host_report(), "b": host_report(minute=1), "c": replace(wrong, runs=(*wrong.runs[:-1], run))}
+    run = replace(
+        wrong.runs[-1], trials=tuple(replace(one, verdict=verdict) for one in wrong.runs[-1].trials)
+    )
+    reports = {
+        "a": host_report(),
+        "b": host_report(minute=1),
+        "c": replace(wrong, runs=(*wrong.runs[:-1], run)),
+    }
     fleet = fleet_of(reports)
     assert "FAILED on c: " in said(reports)[0] and "key 7 is gone" in said(reports)[0]
     (without,) = (row.without for table in fleet.tables for row in table.rows if row.without)
@@ -112,7 +124,9 @@ def test_wrong_data_has_no_figure_and_comes_first() -> None:
 
 def test_a_seed_and_the_length_of_a_window_do_not_keep_hosts_apart() -> None:
     other = host_report(minute=1)
-    runs = tuple(replace(run, case=replace(run.case, seed=99, duration_s=9.0, repeat=3)) for run in other.runs)
+    runs = tuple(
+        replace(run, case=replace(run.case, seed=99, duration_s=9.0, repeat=3)) for run in other.runs
+    )
     fleet = fleet_of({"a": host_report(), "b": replace(other, runs=runs)})
     assert sum(len(table.rows) for table in fleet.tables) == len(EXAMPLE.runs) and not fleet.alone()
 
@@ -131,7 +145,9 @@ def test_facts_in_which_hosts_differ_name_the_few() -> None:
 POINTS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=3, max_size=12)
 
 
-@given(POINTS.filter(lambda points: all(len({one[axis] for one in points}) == len(points) for axis in (0, 1))))
+@given(
+    POINTS.filter(lambda points: all(len({one[axis] for one in points}) == len(points) for axis in (0, 1)))
+)
 def test_a_trend_is_that_of_scipy(points: list[tuple[int, int]]) -> None:
     found, known = trend(points), kendalltau(*zip(*points, strict=True), method="exact")
     assert found.tau == pytest.approx(known.statistic)
@@ -147,6 +163,7 @@ def test_the_trend_of_many_hosts_is_near_the_exact_one() -> None:
 
 def test_ties_never_help_to_show_a_trend() -> None:
     assert not trend([(1, 1)] * 6).is_shown
-    assert trend([(1, 5), (1, 4), (2, 3), (3, 2), (4, 1)]).chance >= trend(
-        [(1, 5), (1.5, 4), (2, 3), (3, 2), (4, 1)]
-    ).chance
+    assert (
+        trend([(1, 5), (1, 4), (2, 3), (3, 2), (4, 1)]).chance
+        >= trend([(1, 5), (1.5, 4), (2, 3), (3, 2), (4, 1)]).chance
+    )
