@@ -23,7 +23,7 @@ def host_report(
     minute: int = 0,
     idle: bool = False,
 ) -> Report:
-    """Return the report of a host that is so many times as fast as the example's; `idle`: its syncs do nothing."""
+    """Return the report of a host so many times as fast as the example; `idle`: its syncs are none."""
     environment = EXAMPLE.environment
     assert environment.sync
     sync = replace(environment.sync, overwrite_p50_ns=int(sync_ms * 1e6))
@@ -54,7 +54,7 @@ def host_report(
 
 
 def four_hosts() -> dict[str, Report]:
-    """Return three hosts alike but for noise, of which one's syncs do nothing, and a slow one on another disk."""
+    """Return three hosts alike but for noise, one whose syncs do nothing, and a slow one on another disk."""
     return {
         "anna": host_report(1.0, minute=1),
         "bert": host_report(1.03, minute=2, sync_ms=0.21),

@@ -28,14 +28,14 @@ _PEM = click.Path(dir_okay=False, path_type=Path)
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="The reports, a JSON file for each host, in folders below it too. With --scheduler they are saved there: "
-    "it must be empty, or is made.",
+    help="The reports, a JSON file for each host, in folders below it too. With --scheduler they are saved "
+    "there: it must be empty, or is made.",
 )
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="The scheduler of a Dask cluster, on whose hosts the plan is measured: tls://HOST:PORT, or tcp:// on this "
-    "machine.",
+    help="The scheduler of a Dask cluster, on whose hosts the plan is measured: tls://HOST:PORT, or tcp:// "
+    "on this machine.",
 )
 @click.option(
     "--tls-ca", type=_PEM, metavar="FILE", help="The authority that signed the cluster's certificates (PEM)."
@@ -75,7 +75,7 @@ def fleet(
     hosts: int | None,
     outputs: tuple[str, ...],
 ) -> int:
-    """Show the reports of many hosts side by side: the best, the median and the worst, and who is unlike the others.
+    """Show the reports of many hosts side by side: best, median and worst, and who is unlike the others.
 
     With a plan and --scheduler the plan is measured first on every host of a Dask cluster, one at a time on
     each machine; each report is saved as soon as it is there. Needs no SQLite without that.

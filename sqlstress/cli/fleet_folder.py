@@ -94,4 +94,5 @@ def _nothing(folder: Path, left_out: Sequence[LeftOut]) -> str:
     if not left_out:
         return f"--folder {str(folder)!r:.200} holds no report: save some there with -o NAME.json."
     first = left_out[0]
-    return f"--folder {str(folder)!r:.200} holds no report of cases: {first.name}: {first.why.removesuffix('.')}."
+    why = first.why.removesuffix(".")
+    return f"--folder {str(folder)!r:.200} holds no report of cases: {first.name}: {why}."

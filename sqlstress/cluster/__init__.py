@@ -2,6 +2,6 @@
 
 from sqlstress.cluster.address import Cluster
 from sqlstress.cluster.asked import Asked
-from sqlstress.cluster.rounds import MeasuredFleet, measure_fleet
+from sqlstress.cluster.measured import MeasuredFleet, measure_fleet
 
 __all__ = ["Asked", "Cluster", "MeasuredFleet", "measure_fleet"]

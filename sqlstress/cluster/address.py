@@ -42,8 +42,8 @@ class Cluster:
             raise UsageError(f"{given[0]} is for tls://, and {address} is not encrypted.")
         if not _is_loopback(found[2].strip("[]")):
             raise UsageError(
-                f"--scheduler {address}: without TLS anybody on the way can run code on all hosts. Use tls:// "
-                "with --tls-ca, --tls-cert and --tls-key; tcp:// is for this machine (127.0.0.1)."
+                f"--scheduler {address}: without TLS anybody on the way can run code on all hosts. Use "
+                "tls:// with --tls-ca, --tls-cert and --tls-key; tcp:// is for this machine (127.0.0.1)."
             )
         return cls(address)
 

@@ -40,10 +40,13 @@ class Asked:
         own = f"seed = {cases[0].seed}\n" if not _has_seed(text) else ""
         return cls(f"{own}{text}", _empty(folder), directory, limit_s, hosts)
 
-    def make_folder(self) -> None:
-        """Make the folder, before anything is measured for it. Raises EnvironmentFailure."""
+    def make_folder(self) -> bool:
+        """Make the folder before anything is measured; say whether it is new. Raises EnvironmentFailure."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if self.folder.is_dir():
+                return False
+            self.folder.mkdir(parents=True)
+            return True
         except OSError as error:
             raise EnvironmentFailure(
                 f"cannot make the folder {str(self.folder)!r:.200}: {error.strerror}."
@@ -57,7 +60,7 @@ def _has_seed(text: str) -> bool:
 
 
 def _empty(folder: Path) -> Path:
-    """Return a folder that holds nothing, or is not there yet: reports of another run are not to be mixed in."""
+    """Return a folder that holds nothing, or is not there yet: reports of another run stay apart."""
     try:
         if folder.exists() and next(folder.iterdir(), None) is not None:
             raise UsageError(

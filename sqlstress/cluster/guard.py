@@ -1,8 +1,8 @@
-"""Runs sqlstress on a host for as long as whoever started it wants it, and lives: `python -m sqlstress.cluster.guard`.
+"""Runs sqlstress on a host for as long as whoever started it lives, and wants it.
 
 The first line of its standard input is what to do, as JSON; the input ends when the measurement is to end,
-also because the process that holds the other end was killed. The report goes to the standard output. The turn on
-this machine is taken here, so that it lasts as long as the measurement, whoever dies before.
+also because the process that holds the other end was killed. The report goes to the standard output. The turn
+on this machine is taken here, so that it lasts as long as the measurement, whoever dies before.
 """
 
 from __future__ import annotations

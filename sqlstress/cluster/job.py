@@ -1,8 +1,8 @@
-"""What a worker of the cluster does for us: it measures once, in a process of its own, and hands the report back.
+"""What a worker of the cluster does for us: it measures once, in a process of its own, and returns a report.
 
 Dask would run a task again, go on with it after it was cancelled, and give it its own environment; and a
-nanny's worker may have no children of multiprocessing. So the measurement is a process of its own, begun with a
-ticket that is there once, and ended when whoever asked says so, or is no longer heard.
+nanny's worker may have no children of multiprocessing. So the measurement is a process of its own, begun with
+a ticket that is there once, and ended when whoever asked says so, or is no longer heard.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ MOST_BYTES = 64 << 20
 STOP = -1
 """What the pulse is when all are to stop; else it counts up."""
 DONE, STOPPED, SLOW, TWICE, LARGE = "done", "stopped", "slow", "twice", "large"
-"""How it ended: with a report; by whoever asked; over its limit; it was measured already; the report is larger
-than is sent."""
+"""How it ended: with a report; by whoever asked; over its limit; it was measured already; the report is too
+large to be sent."""
 _DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 Answer = tuple[str, int, str, bytes]
 """How it ended, the exit code, the end of what it said, and the report."""
@@ -50,7 +50,7 @@ class Wanted:
 
 
 def measure(order: str) -> Answer:
-    """Measure what an order asks for, as JSON: the text of a plan, folder, limit, and names of ticket and pulse."""
+    """Measure what an order of `order` asks for."""
     from distributed import Queue, Variable
 
     asked = json.loads(order)
@@ -128,12 +128,13 @@ def _start(out: IO[bytes], complaints: IO[bytes]) -> subprocess.Popen[bytes]:
         own_group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return subprocess.Popen(
         [sys.executable, "-m", "sqlstress.cluster.guard"],
-        stdin=subprocess.PIPE, stdout=out, stderr=complaints, env=clean_environment(dict(os.environ)), **own_group,
+        stdin=subprocess.PIPE, stdout=out, stderr=complaints, env=clean_environment(dict(os.environ)),
+        **own_group,
     )  # fmt: skip
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a measurement if it still runs: its input ends, and if that does not do it, it is killed with all."""
+    """End a measurement if it still runs: its input ends, and if that is not enough, all is killed."""
     assert process.stdin
     with suppress(OSError):
         process.stdin.close()

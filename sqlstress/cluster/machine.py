@@ -37,7 +37,7 @@ def host_name() -> str:
 def machine() -> str:
     """Return what is the same for all containers of a physical machine, and for no two machines.
 
-    A container has a name of its own, and shares the boot with others. Where a system does not name its boots,
+    A container has a name of its own, and shares the boot with others. Where a system names no boots,
     the host's name and the second of its start have to do.
     """
     try:

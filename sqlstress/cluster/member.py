@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class Member:
-    """One worker: first it is asked which machine it is on, then it measures, if nobody does on that machine."""
+    """One worker: first it is asked which machine it is on, then it measures, if nobody does there."""
 
     address: str
     future: Any

@@ -42,7 +42,7 @@ def _greeting(cluster: Cluster) -> bytes:
         if cluster.ca is None:
             return _first(plain)
         context = ssl.create_default_context(cafile=str(cluster.ca))
-        # The hosts of a cluster are known by their authority, as to Dask itself: their names are not in there.
+        # The hosts of a cluster are known by their authority, as to Dask itself: not by their names.
         context.check_hostname = False
         context.load_cert_chain(str(cluster.cert), str(cluster.key))
         with context.wrap_socket(plain) as encrypted:

@@ -1,4 +1,4 @@
-"""Rounds over a cluster: who has joined is asked who it is, each machine measures once, what is done is saved."""
+"""Rounds over a cluster: who has joined is asked who it is, each machine measures once, reports are saved."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from secrets import token_hex
 from sqlstress import __version__
 from sqlstress.analysis.fleet import LeftOut
 from sqlstress.cluster import job
-from sqlstress.cluster.address import Cluster
 from sqlstress.cluster.asked import Asked
-from sqlstress.cluster.connection import Connection, SchedulerLost, connected
+from sqlstress.cluster.connection import Connection, SchedulerLost
 from sqlstress.cluster.guard import GRACE_S
 from sqlstress.cluster.member import Identity, Member
 from sqlstress.cluster.names import file_name
 from sqlstress.cluster.why import parsed, problem, why_no_report
-from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
+from sqlstress.errors import SqlstressError
 from sqlstress.report import write_atomically
-from sqlstress.system.interrupt import StopSignals
 
 TICK_S = 0.5
 PULSE_S = 5.0
@@ -33,47 +31,6 @@ LATE_S = GRACE_S + 60.0
 STOPPED_S = GRACE_S + 3 * job.POLL_S
 """How long it is waited for hosts that have been told to stop."""
 Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredFleet:
-    """What came of it, beside the reports in the folder."""
-
-    left_out: tuple[LeftOut, ...]
-    """Hosts without a report, and why."""
-    remarks: tuple[str, ...]
-    """What else is to be known, a sentence each."""
-
-
-def measure_fleet(cluster: Cluster, asked: Asked, tell: Tell) -> MeasuredFleet:
-    """Measure a plan on every host of a cluster; each report is saved as soon as it is there.
-
-    Raises EnvironmentFailure when there is no scheduler or no host, Interrupted when we are told to stop: then
-    nothing is left running on any host.
-    """
-    with connected(cluster) as connection, StopSignals() as signals:
-        asked.make_folder()
-        rounds = Rounds(connection, asked, tell)
-        try:
-            rounds.go(signals.check)
-        except Interrupted as stop:
-            still = rounds.stop()
-            raise Interrupted(f"{stop}; {rounds.kept()}{_still(still)}.") from stop
-        finally:
-            rounds.forget()
-    if not rounds.saved and not rounds.left_out:
-        raise EnvironmentFailure(
-            f"no host has joined the scheduler at {cluster.address} within {JOIN_S:.0f} s: start dask worker there."
-        )
-    return MeasuredFleet(tuple(rounds.left_out), tuple(rounds.remarks))
-
-
-def _still(names: list[str]) -> str:
-    if not names:
-        return "; nothing runs on any host"
-    return (
-        f"; {', '.join(names[:5])} did not answer: what runs there ends by itself within {job.SILENT_S:.0f} s"
-    )
 
 
 @dataclass
@@ -194,7 +151,8 @@ class Rounds:
             return
         if identity.machine in self._machines:
             self.remarks.append(
-                f"{member.address} is on the same machine as {self._machines[identity.machine]}: measured once."
+                f"{member.address} is on the same machine as {self._machines[identity.machine]}: "
+                "measured once."
             )
             return
         member.name = file_name(identity.host, {*self._machines.values()})
@@ -246,8 +204,6 @@ class Rounds:
         for member in self._members[:]:
             self._members.remove(member)
             self._lose(member, why)
-        if not self.saved and not self.left_out:
-            raise EnvironmentFailure(f"{why}.")
 
 
 def _other_versions(name: str, identity: Identity) -> Iterator[str]:

@@ -62,7 +62,7 @@ class Turn:
         self._held = None
 
     def _is_there(self, file: IO[bytes]) -> bool:
-        """Say whether the file that is locked is still the one of that name: whoever had it may have removed it."""
+        """Say whether what is locked is still the file of that name: who had it may have removed it."""
         try:
             return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
         except OSError:

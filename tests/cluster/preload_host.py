@@ -1,4 +1,4 @@
-"""A preload for workers in tests: each is a machine of its own, called as its worker is up to the last dash."""
+"""A preload for workers in tests: each is a machine, called as its worker is up to the last dash."""
 
 from __future__ import annotations
 

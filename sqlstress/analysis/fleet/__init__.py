@@ -1,4 +1,4 @@
-"""A fleet: what the reports of many hosts say of them, as data. Figures of different hosts are never pooled."""
+"""A fleet: what the reports of many hosts say of them, as data. Hosts are never pooled."""
 
 from sqlstress.analysis.fleet.conclusions import conclude, differing_facts
 from sqlstress.analysis.fleet.gather import Fleet, LeftOut, gathered

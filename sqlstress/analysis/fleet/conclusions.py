@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from sqlstress.analysis.comparison.estimates import DIFFERENT, EQUAL, TOO_FEW, Estimate
+from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.fleet.gather import Fleet
 from sqlstress.analysis.fleet.host import Host
 from sqlstress.analysis.fleet.monotone import Trend, trend
 from sqlstress.analysis.fleet.tables import Figure, Row, compared
 from sqlstress.analysis.fleet.unlike import Spread, spreads, unlike
-from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.wording import listing, plural, rounded, times
 from sqlstress.experiment import face_of
 from sqlstress.statistics.unpaired import needed
@@ -154,16 +154,19 @@ def _with_sync(row: Row) -> Finding | None:
     told = f"over {len(points)} hosts, at {row.place}"
     if found.is_shown and found.falls:
         text = (
-            f"Hosts whose sync costs less reached more, {told} (Kendall's tau {found.tau:.2f}). That it is why "
-            "is not shown."
+            f"Hosts whose sync costs less reached more, {told} (Kendall's tau {found.tau:.2f}). That "
+            "it is why is not shown."
         )
     elif found.is_shown:
         text = (
-            f"Hosts whose sync costs more reached more, {told} (Kendall's tau {found.tau:.2f}): something else "
-            "tells them apart."
+            f"Hosts whose sync costs more reached more, {told} (Kendall's tau {found.tau:.2f}): "
+            "something else tells them apart."
         )
     else:
-        text = f"Whether hosts with a cheaper sync reached more {_UNTOLD} {told} (Kendall's tau {found.tau:.2f})."
+        text = (
+            f"Whether hosts with a cheaper sync reached more {_UNTOLD} {told} (Kendall's tau "
+            f"{found.tau:.2f})."
+        )
     return Finding("with-sync", text)
 
 

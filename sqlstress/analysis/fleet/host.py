@@ -90,8 +90,9 @@ def host_of(name: str, report: Report) -> Host:
 
 def _refuse_apart(report: Report) -> None:
     if report.results:
-        names = [face_name for face_name in report.results]
-        raise UsageError(f"it is a report of {names[0]}, which has a verdict of its own and no rates")
+        raise UsageError(
+            f"it is a report of {next(iter(report.results))}, which has a verdict of its own and no rates"
+        )
     if report.ab:
         raise UsageError("it is an A/B test, which has a verdict of its own")
     if report.limit:

@@ -16,8 +16,8 @@ from sqlstress.experiment import face_of
 
 LONGEST_NAME = 20
 LEGEND = (
-    "best, median and worst: hosts' own figures, each the median of its trials, never pooled; the median host of "
-    "an even number is the lower of the two in the middle"
+    "best, median and worst: hosts' own figures, each the median of its trials, never pooled; the median "
+    "host of an even number is the lower of the two in the middle"
 )
 
 
