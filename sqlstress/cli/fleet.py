@@ -86,7 +86,9 @@ def fleet(
     left_out: Sequence[LeftOut] = ()
     remarks: Sequence[str] = ()
     if plan is not None and scheduler is not None:
-        from sqlstress.cluster import Asked, Cluster, measure_fleet
+        from sqlstress.cluster.address import Cluster
+        from sqlstress.cluster.asked import Asked
+        from sqlstress.cluster.measured import measure_fleet
 
         cluster = Cluster.of(scheduler, tls_ca, tls_cert, tls_key)
         asked = Asked.of(plan, folder, directory, limit, hosts)

@@ -31,11 +31,12 @@ PREFIX = "sqlstress-plan-"
 def main() -> None:
     """Measure what the first line asks for, when it is our turn."""
     order = json.loads(_line())
-    threading.Thread(target=_stop_at_end, daemon=True).start()
-    with suppress(KeyboardInterrupt), Turn(order["machine"]) as turn:
-        while not turn.is_ours():
-            time.sleep(TURN_S)
-        _measure(order)
+    with suppress(KeyboardInterrupt):
+        threading.Thread(target=_stop_at_end, daemon=True).start()
+        with Turn(order["machine"]) as turn:
+            while not turn.is_ours():
+                time.sleep(TURN_S)
+            _measure(order)
 
 
 def _measure(order: dict[str, str]) -> None:

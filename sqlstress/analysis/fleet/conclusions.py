@@ -141,8 +141,8 @@ def _apart(fleet: Fleet) -> Iterator[Finding]:
             for figure in row.apart:
                 told.setdefault(row.why_apart(figure), {})[figure.host.digest] = figure.host
     for reasons, hosts in told.items():
-        text = f"NOT COMPARABLE with the others: {names([*hosts.values()])}. "
-        yield Finding("not-comparable", f"{text}They differ in {listing(reasons)}.")
+        text = f"NOT COMPARABLE with the others: {names([*hosts.values()])}: {listing(reasons)}."
+        yield Finding("not-comparable", text)
 
 
 def _with_sync(row: Row) -> Finding | None:

@@ -62,6 +62,8 @@ class Host:
     """What a reader of its figures must know of it."""
     cases: tuple[Measured, ...]
     """What was measured there."""
+    published: str | None
+    """Who measured and published its figures; None: sqlstress measured them."""
     digest: str
     """The same of two reports that say the same, whatever their files look like."""
 
@@ -84,6 +86,7 @@ def host_of(name: str, report: Report) -> Host:
         environment.sync.primitive if environment.sync else "",
         tuple(warning.text for warning in environment.warnings if warning.serious),
         tuple(_measured(report)),
+        report.published,
         _digest(report),
     )
 

@@ -78,12 +78,16 @@ class Row:
         """Return why a figure can't be compared with the others: in which terms it differs."""
         own, usual = dict(figure.measured.terms), dict(self.terms)
         if not usual:
-            return tuple(f"{subject} (not known)" for subject, value in own.items() if value is None)
+            return tuple(f"{subject} is not known" for subject, value in own.items() if value is None)
         return tuple(
-            f"{subject} ({value or 'not known'}; of the others {usual.get(subject) or 'not known'})"
+            f"{subject} is {_known(value)}; of the others it is {_known(usual.get(subject))}"
             for subject, value in own.items()
             if value is None or value != usual.get(subject)
         )
+
+
+def _known(value: str | None) -> str:
+    return value or "not known"
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,10 @@ def _notes(fleet: Fleet) -> Iterator[str]:
     for host in fleet.hosts:
         if len(clean(host.name)) > LONGEST_NAME:
             yield f"{_ending(host.name)}: {clean(host.name)}."
+    for host in fleet.hosts:
+        if host.published is not None:
+            whose = f"neither measured nor verified by sqlstress: {host.published}"
+            yield f"{clean(host.name)}: published, {whose}."
     yield from fleet.remarks
     for name, other in fleet.twice:
         yield f"{clean(name)} says the same as {clean(other)}: counted once."

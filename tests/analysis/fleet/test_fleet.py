@@ -38,7 +38,7 @@ def test_a_host_whose_commits_wait_for_less_is_not_compared_and_it_is_said_why()
     fleet = fleet_of(four_hosts())
     assert {one.host.name for table in fleet.tables for row in table.rows for one in row.apart} == {"dora"}
     (text,) = said(four_hosts(), "not-comparable")
-    assert text.startswith("NOT COMPARABLE with the others: dora. They differ in durability (")
+    assert text.startswith("NOT COMPARABLE with the others: dora: durability is ")
     assert "a sync that does nothing" in text
 
 
