@@ -46,9 +46,15 @@ class Row:
     """Load average when it was done: over the cores, others were at work too."""
 
 
+PARTS = ("simulated", "real", "killed")
+
+
 def main(arguments: list[str]) -> int:
     """Carry out the command line and return the exit code: 0, 1 where a report was lost, 2, or 130."""
     given = _parser().parse_args(arguments)
+    if unknown := {*given.parts} - {*PARTS}:
+        print(f"Error: there is no part {', '.join(sorted(unknown))}.", file=sys.stderr)
+        return 2
     rows: list[Row] = []
     try:
         for part in _parts(given):
@@ -68,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = found.add_argument
+    add("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
     add("--workers", type=positive, default=64, help="hosts for real (default: 64)")
     add("--simulated", type=positive, default=1000, help="hosts simulated by their reports (default: 1000)")
     add("--kills", type=positive, default=100, help="runs in which a host is killed (default: 100)")
@@ -78,9 +85,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _parts(given: argparse.Namespace) -> Iterator[Callable[[], Row]]:
-    yield lambda: _simulated(given.simulated)
-    yield lambda: _real(given.workers)
-    yield lambda: _killed(given.kills, given.minutes * 60, Random(given.seed))
+    parts = (
+        lambda: _simulated(given.simulated),
+        lambda: _real(given.workers),
+        lambda: _killed(given.kills, given.minutes * 60, Random(given.seed)),
+    )
+    yield from (part for name, part in zip(PARTS, parts, strict=True) if name in (given.parts or PARTS))
 
 
 def _simulated(count: int) -> Row:
