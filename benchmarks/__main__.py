@@ -19,6 +19,8 @@
                                                                  how near `sqlstress tune` comes to the best
     python -m benchmarks mutations --output benchmarks/results/mutations.md
                                                                  what the verdicts catch
+    python -m benchmarks fleet --output benchmarks/results/fleet.md
+                                                                 what a fleet takes, and loses
     python -m benchmarks mutants                                 which changes of the code the tests notice
     python -m benchmarks all --output benchmarks/results/NAME.md
 
@@ -53,7 +55,7 @@ from sqlstress.report import write_atomically
 
 def main(arguments: list[str]) -> int:
     """Carry out the command line and return the exit code."""
-    if arguments[:1] in (["gate"], ["limits"], ["mutations"], ["mutants"], ["tune"]):
+    if arguments[:1] in (["gate"], ["fleet"], ["limits"], ["mutations"], ["mutants"], ["tune"]):
         # Workers import the main module again: this one would make each of their starts longer.
         return subprocess.call([sys.executable, "-m", f"benchmarks.{arguments[0]}", *arguments[1:]])
     given = parser().parse_args(arguments)

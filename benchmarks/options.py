@@ -68,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
             )
     # It has a command line of its own, as it has workers: here it is listed only.
     commands.add_parser("gate", help="how often `sqlstress ab` is wrong")
+    commands.add_parser("fleet", help="what a fleet takes, and what is lost when hosts die")
     commands.add_parser("mutations", help="what the verdicts catch")
     commands.add_parser("mutants", help="which changes of the code the tests notice")
     _choice(made["limit"], "--synchronous", limit.SYNCHRONOUS)

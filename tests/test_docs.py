@@ -182,7 +182,7 @@ ELSEWHERE = {
 """Commands that no test runs, and why."""
 PLAN = re.compile(r"sqlstress run examples/\S+")
 """The tests of the examples run these, and compare what is printed."""
-READING = re.compile(r"sqlstress (compare|report|check|schema|doctor)\b")
+READING = re.compile(r"sqlstress (compare|report|check|schema|doctor|fleet)\b")
 """Commands that measure nothing."""
 
 INTRODUCTION = """# Commands and options

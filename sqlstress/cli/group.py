@@ -18,6 +18,7 @@ OTHERS = {
     "check": ("sqlstress.cli.check:check", "A saved report against its baseline: pass or fail."),
     "run": ("sqlstress.cli.measuring:run", "Measure the cases of a plan in a TOML file."),
     "compare": ("sqlstress.cli.compare:compare", "Set saved reports side by side."),
+    "fleet": ("sqlstress.cli.fleet:fleet", "One plan on many hosts, or the reports of many hosts."),
     "report": ("sqlstress.cli.report:report", "Show saved reports again, in any format."),
     "doctor": ("sqlstress.cli.doctor:doctor", "What this machine, file system and SQLite build promise."),
     "schema": ("sqlstress.cli.report:schema", "Print the JSON Schema of the reports."),

@@ -10,6 +10,7 @@ from sqlstress.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlstress.analysis.comparison import Comparison
+    from sqlstress.analysis.fleet import Fleet
     from sqlstress.report import Report
 
 
@@ -70,6 +71,14 @@ CHECK_FORMATS: dict[str, Callable[..., str]] = {
     "md": _lazy("sqlstress.render.markdown:check_markdown"),
 }
 """What `--output` of check writes, by suffix: what was found, the metric and the drop that is allowed."""
+
+FLEET_FORMATS: dict[str, Callable[[Fleet], str]] = {
+    "txt": _lazy("sqlstress.render.fleet:fleet_text"),
+    "md": _lazy("sqlstress.render.fleet:fleet_markdown"),
+    "html": _lazy("sqlstress.render.page.fleet:fleet_html"),
+    "json": _lazy("sqlstress.render.fleet:fleet_json"),
+}
+"""What `--output` of fleet writes, by suffix."""
 
 NAMED: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("sqlstress.render.page.document:named_html"),

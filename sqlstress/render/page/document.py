@@ -61,6 +61,11 @@ def _page(
         finding = headline(sections[1:])
         title = title or finding
         body.append(_report(report, sections, f"{name}: {finding}" if name else finding, plots))
+    return page(title, body, plots)
+
+
+def page(title: str, body: Sequence[str], plots: Plots) -> str:
+    """Return a page of sections, with the plots that were placed in them."""
     return "\n".join(
         (
             "<!DOCTYPE html>",
@@ -160,13 +165,13 @@ def _beside(named: Sequence[tuple[str, Report]]) -> Comparison | None:
 
 
 def _compared(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
-    yield element("section", element("h1", text(title)), *_tables(comparison_heading(comparison)))
+    yield element("section", element("h1", text(title)), *tables_of(comparison_heading(comparison)))
     for beside in comparison_tables(comparison):
         yield element(
             "section",
             said((*beside.before, *_saying(beside.findings))),
             plots.place(comparison_plots(beside.compared)),
-            *_tables(beside.figures),
+            *tables_of(beside.figures),
         )
 
 
@@ -178,7 +183,7 @@ def _report(report: Report, sections: Sequence[Section], title: str, plots: Plot
     first, *others = sections
     return element(
         "article",
-        element("header", element("h1", text(title)), *_tables(first.blocks), facts.tiles(report)),
+        element("header", element("h1", text(title)), *tables_of(first.blocks), facts.tiles(report)),
         *(_section(report, section, plots) for section in others),
         element(
             "section", element("h2", "Environment"), facts.environment(report.environment, _told(others))
@@ -201,7 +206,7 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     # A picture shows in characters what a plot shows better.
     left_out = (Verdict, Bullets, Picture) if placed else (Verdict, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
-    return element("section", said((*begin, *saying)), placed, *_tables(figures))
+    return element("section", said((*begin, *saying)), placed, *tables_of(figures))
 
 
 def _whole_plots(report: Report) -> Iterator[Plot]:
@@ -209,7 +214,7 @@ def _whole_plots(report: Report) -> Iterator[Plot]:
     yield from limit_plots(report)
 
 
-def _tables(blocks: Iterable[Block]) -> Iterator[str]:
+def tables_of(blocks: Iterable[Block]) -> Iterator[str]:
     """Yield blocks as HTML, the tables in the page's way."""
     for part in folded(tuple(blocks)):
         match part:

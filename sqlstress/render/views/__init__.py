@@ -40,17 +40,18 @@ class Pages:
 
     def report(self, *reports: Report) -> str:
         """Return reports: what was measured, the tables, and what they say."""
-        return self._page(chain.from_iterable(map(report_blocks, reports)))
+        return self.page(chain.from_iterable(map(report_blocks, reports)))
 
     def comparison(self, comparison: Comparison) -> str:
         """Return reports side by side: what they differ in, the tables, and what they say."""
-        return self._page(comparison_blocks(comparison))
+        return self.page(comparison_blocks(comparison))
 
     def check(self, checked: Checked, metric: str, max_drop: float) -> str:
         """Return a report beside its baseline, and how far that can be trusted."""
-        return self._page(check_blocks(checked, metric, max_drop))
+        return self.page(check_blocks(checked, metric, max_drop))
 
-    def _page(self, blocks: Iterable[Block]) -> str:
+    def page(self, blocks: Iterable[Block]) -> str:
+        """Return blocks below each other."""
         return "\n\n".join(map(self.drawn, blocks)) + "\n"
 
 

@@ -27,13 +27,13 @@ def headline(sections: Iterable[Section]) -> str:
     blocks = [block for section in sections for block in section.blocks]
     said = [*_verdicts(blocks), *_findings(blocks)]
     wrong = (text for text in said if text.startswith(FAILED))
-    return _title(next(chain(wrong, said, _texts(blocks))))
+    return title_of(next(chain(wrong, said, _texts(blocks))))
 
 
 def headline_beside(comparison: Comparison) -> str:
     """Return the same of reports side by side."""
     findings = [text for beside in comparison_tables(comparison) for text in beside.findings.texts]
-    return _title(next(chain(findings, _texts(comparison_heading(comparison)))))
+    return title_of(next(chain(findings, _texts(comparison_heading(comparison)))))
 
 
 def _verdicts(blocks: Iterable[Block]) -> Iterator[str]:
@@ -54,8 +54,8 @@ def _texts(blocks: Iterable[Block]) -> Iterator[str]:
     yield "Nothing was measured."
 
 
-def _title(text: str) -> str:
-    """Return the first sentence, and of a long one the clauses that fit."""
+def title_of(text: str) -> str:
+    """Return the first sentence of a text, and of a long one the clauses that fit."""
     sentence = _SENTENCE.split(clean(text), maxsplit=1)[0].rstrip(".")
     if len(sentence) <= LONGEST:
         return sentence

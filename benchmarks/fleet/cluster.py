@@ -1,0 +1,158 @@
+"""A real cluster on 127.0.0.1: a scheduler and workers, each a process, ended by its own id."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+
+CHECKOUT = Path(__file__).parents[2]
+PATIENCE_S = 300.0
+"""A machine that needs longer than this for anything here is broken, not slow."""
+PLAN = """\
+repeat = 2
+duration = "100ms"
+warmup = "20ms"
+[[case]]
+workload = "kv"
+driver = "dry"
+concurrency = 1
+key-space = 100
+"""
+LONG = PLAN.replace('"100ms"', '"60s"')
+
+
+class LocalCluster:
+    """A scheduler, and the workers that are asked for."""
+
+    def __init__(self, folder: Path, security: Sequence[str] = ()) -> None:
+        self.folder = folder
+        self._security = security
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._known = folder / "scheduler.json"
+
+    def __enter__(self) -> LocalCluster:
+        protocol = ("--protocol", "tls") if self._security else ()
+        place = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self._known))
+        self._start("scheduler", *place, *protocol, *self._security)
+        self.wait_for(self._known.exists)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in reversed(self._processes):
+            end_with_children(process.pid)
+            process.wait(PATIENCE_S)
+
+    @property
+    def address(self) -> str:
+        """Where the scheduler is."""
+        return str(json.loads(self._known.read_text(encoding="utf-8"))["address"])
+
+    def worker(self, name: str, preload: Path, nanny: bool = False) -> psutil.Process:
+        """Start `dask worker`, and wait until it has joined; return its process."""
+        log = self.folder / f"{name}.log"
+        process = self._start(
+            *("worker", self.address, "--name", name, "--nworkers", "1", "--nthreads", "1", "--no-dashboard"),
+            *("--nanny" if nanny else "--no-nanny", "--preload", str(preload)),
+            *("--local-directory", str(self.folder / f"{name}-dask"), *self._security),
+            log=log,
+        )
+        self.wait_for(lambda: b"Registered to" in log.read_bytes())
+        return psutil.Process(process.pid)
+
+    def hosts(self, *names: str) -> psutil.Process:
+        """Start a process with a worker for each name, each a host; wait until they have joined."""
+        log = self.folder / f"{names[0]}.log"
+        process = self._start(*names, log=log, program=("benchmarks.fleet.hosts", self.address))
+        self.wait_for(lambda: b"joined" in log.read_bytes())
+        return psutil.Process(process.pid)
+
+    def command(self, plan: str, folder: Path, *more: str) -> subprocess.Popen[str]:
+        """Start `sqlstress fleet` in a process of its own."""
+        file = self.folder / "plan.toml"
+        file.write_text(plan, encoding="utf-8")
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "sqlstress", "fleet", str(file), "--scheduler", self.address),
+                *("--folder", str(folder), *more),
+            ],
+            cwd=self.folder, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def wait_for(self, is_so: object) -> None:
+        """Wait until something is so; fail if it never is."""
+        until = time.monotonic() + PATIENCE_S
+        assert callable(is_so)
+        while not is_so():
+            assert time.monotonic() < until, "it did not come to pass"
+            time.sleep(0.1)
+
+    @property
+    def scheduler(self) -> psutil.Process:
+        """The scheduler's process."""
+        return psutil.Process(self._processes[0].pid)
+
+    def measuring(self) -> list[psutil.Process]:
+        """Return the measurements that run on hosts: their guards, whoever their parent is by now."""
+        found = []
+        for process in psutil.process_iter(["cmdline"]):
+            with suppress(psutil.Error):
+                if "sqlstress.cluster.guard" in (process.info["cmdline"] or ()) and self._is_ours(process):
+                    found.append(process)
+        return found
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        return Path(process.cwd()) == self.folder
+
+    def _start(
+        self, *arguments: str, log: Path | None = None, program: Sequence[str] = ("dask",)
+    ) -> subprocess.Popen[bytes]:
+        with (log or self.folder / f"{arguments[0]}.log").open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *program, *arguments],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                env={**environment(), "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"},
+                start_new_session=True,
+            )  # fmt: skip
+        self._processes.append(process)
+        return process
+
+
+def end_with_children(pid: int) -> None:
+    """Kill a process and what it has started."""
+    with suppress(psutil.Error):
+        own = psutil.Process(pid)
+        for one in (*own.children(recursive=True), own):
+            with suppress(psutil.Error):
+                one.kill()
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a process that finds the checkout from any folder."""
+    paths = [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def certificates(folder: Path) -> tuple[str, str]:
+    """Make a certificate that is its own authority; return the files of it and of its key."""
+    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+            "-nodes",
+            *("-days", "2", "-subj", "/CN=sqlstress-test", "-keyout", key, "-out", cert),
+        ],
+        check=True, capture_output=True, env={**os.environ}, timeout=PATIENCE_S,
+    )  # fmt: skip
+    return cert, key

@@ -1,0 +1,1 @@
+"""Tests of what the reports of a fleet say."""

@@ -1,0 +1,1 @@
+"""Tests of a fleet on a real cluster, and of its parts."""

@@ -1,0 +1,235 @@
+"""Tests of the parts of a fleet that need no cluster."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.fleet.cluster import PATIENCE_S, PLAN, environment
+from sqlstress.cluster import job
+from sqlstress.cluster.address import Cluster
+from sqlstress.cluster.asked import Asked
+from sqlstress.cluster.job import Wanted, Watch, clean_environment
+from sqlstress.cluster.machine import machine, who
+from sqlstress.cluster.member import Identity
+from sqlstress.cluster.names import file_name
+from sqlstress.cluster.probe import probe
+from sqlstress.cluster.turn import Turn
+from sqlstress.cluster.why import parsed, problem, why_no_report
+from sqlstress.errors import EnvironmentFailure, UsageError
+from tests.drawing import examples
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:65535", "tcp://127.9.9.9:2"]
+)
+def test_this_machine_needs_no_certificates(address: str) -> None:
+    assert Cluster.of(address, None, None, None) == Cluster(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "named"),
+    [
+        ("tcp://10.0.0.1:8786", "without TLS anybody on the way can run code"),
+        ("tcp://scheduler:8786", "without TLS"),
+        ("tcp://127.0.0.1.example.org:8786", "without TLS"),
+        ("tcp://127.0.0.1@evil:8786", "write tls://"),
+        ("tls://scheduler:8786", "--tls-ca is missing"),
+        ("http://127.0.0.1:8786", "write tls://"),
+        ("tcp://127.0.0.1:0", "write tls://"),
+        ("tcp://127.0.0.1:99999", "write tls://"),
+        ("", "write tls://"),
+        ("tcp://" + "x" * 9999, "write tls://"),
+    ],
+)
+def test_an_address_that_anybody_could_listen_to_is_refused(address: str, named: str) -> None:
+    with pytest.raises(UsageError, match=named):
+        Cluster.of(address, None, None, None)
+
+
+def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    with pytest.raises(UsageError, match="No such file"):
+        Cluster.of("tls://a:1", file, file, file)
+    file.write_text("secret", encoding="utf-8")
+    with pytest.raises(UsageError, match="no PEM file"):
+        Cluster.of("tls://a:1", file, file, file)
+    with pytest.raises(UsageError, match="is for tls://"):
+        Cluster.of("tcp://127.0.0.1:1", None, file, None)
+
+
+@pytest.mark.parametrize(
+    "greeting", [b"SSH-2.0-OpenSSH_9.2p1\r\n", b"", b"\x01"], ids=["ssh", "nothing", "a byte"]
+)
+def test_a_server_that_is_no_scheduler_is_told_at_once(greeting: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(greeting)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(EnvironmentFailure, match="no scheduler of Dask's"):
+            probe(Cluster(f"tcp://127.0.0.1:{server.getsockname()[1]}"))
+        thread.join()
+
+
+def test_nobody_there_is_told_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(EnvironmentFailure, match="no scheduler of Dask's answers"):
+        probe(Cluster(f"tcp://127.0.0.1:{port}"))
+
+
+@settings(max_examples=examples(0.5))
+@given(st.text(max_size=200), st.sets(st.text(max_size=8), max_size=2))
+def test_any_name_of_a_host_is_one_file_of_the_folder(host: str, others: set[str]) -> None:
+    taken: list[str] = []
+    for one in (*others, host, host, host.upper()):
+        taken.append(file_name(one, taken))
+    assert len({name.lower() for name in taken}) == len(taken)
+    for name in taken:
+        assert Path("folder", f"{name}.json").parent == Path("folder")
+        assert name.isascii() and name.isprintable() and not set(name) & set('/\\:*?"<>| ') and len(name) < 80
+        assert not name.startswith(".") and name.lower() not in ("con", "nul", "com1")
+
+
+def test_one_turn_at_a_time_and_no_file_stays(tmp_path: Path) -> None:
+    with Turn("a", tmp_path) as first, Turn("a", tmp_path) as second, Turn("b", tmp_path) as elsewhere:
+        assert first.is_ours() and first.is_ours() and elsewhere.is_ours()
+        assert not second.is_ours()
+        first.__exit__(None, None, None)
+        assert second.is_ours()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_a_turn_writes_nothing_into_what_lies_under_its_name(tmp_path: Path) -> None:
+    turn = Turn("a", tmp_path)
+    mine = tmp_path / "mine"
+    mine.write_text("mine", encoding="utf-8")
+    turn.path.symlink_to(mine)
+    assert not turn.is_ours()
+    turn.__exit__(None, None, None)
+    assert mine.read_text(encoding="utf-8") == "mine" and turn.path.is_symlink()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_host_goes_on_while_the_pulse_beats_and_no_longer_than_its_limit() -> None:
+    clock, beats = Clock(), iter(range(10**6))
+    watch = Watch(Wanted(lambda: next(beats), 1000.0, clock))
+    for clock.now in range(0, 1001, 10):
+        assert watch.why_stop() == ""
+    clock.now = 1001.0
+    assert watch.why_stop() == job.SLOW
+
+
+@pytest.mark.parametrize("silence", ["the same", "an error"])
+def test_a_host_stops_when_nobody_is_heard(silence: str) -> None:
+    clock, broken = Clock(), False
+
+    def pulse() -> int:
+        if broken:
+            raise OSError("the connection is gone")
+        return 7
+
+    watch = Watch(Wanted(pulse, 10_000.0, clock))
+    assert watch.why_stop() == ""
+    broken = silence == "an error"
+    clock.now = job.SILENT_S - 1
+    assert watch.why_stop() == ""
+    clock.now = job.SILENT_S + 1
+    assert watch.why_stop() == job.STOPPED
+
+
+def test_a_host_stops_when_it_is_told_to() -> None:
+    assert Watch(Wanted(lambda: job.STOP, 10.0, Clock())).why_stop() == job.STOPPED
+
+
+def test_what_dask_puts_into_the_environment_is_taken_out() -> None:
+    given = {
+        "OMP_NUM_THREADS": "1",
+        "DASK_TEMPORARY_DIRECTORY": "/x",
+        "MALLOC_TRIM_THRESHOLD_": "65536",
+        "PATH": "p",
+    }
+    assert clean_environment(given) == {"PATH": "p"}
+
+
+def test_a_host_says_who_it_is() -> None:
+    identity = Identity.of(who())
+    assert identity.host == socket.gethostname() and identity.machine == machine() != ""
+    for text in (None, 7, "[]", "x" * 20_000):
+        with pytest.raises(ValueError):
+            Identity.of(text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ((job.DONE, 0, "", b"{}"), ""),
+        ((job.DONE, 4, "Error: no disk", b""), "exit code 4 and no report: Error: no disk"),
+        ((job.SLOW, 130, "", b""), "took more than 5 s"),
+        ((job.TWICE, 0, "", b""), "did not do it twice"),
+        (("other", 0, "", b""), "not known here"),
+    ],
+)
+def test_an_answer_without_a_report_says_why(answer: job.Answer, told: str) -> None:
+    assert parsed(answer) == answer
+    assert told in why_no_report(answer, 5.0) and bool(told) == bool(why_no_report(answer, 5.0))
+
+
+def test_what_is_no_answer_is_none() -> None:
+    assert [parsed(one) for one in (None, "text", (1, 2), (1, "a", "b", b""))] == [None] * 4
+
+
+def test_a_host_without_sqlstress_is_told_what_to_install() -> None:
+    missing = ModuleNotFoundError("No module named 'sqlstress'", name="sqlstress")
+    assert "pip install sqlstress" in problem(missing, is_there=True)
+    older = ModuleNotFoundError("No module named 'sqlstress.cluster'", name="sqlstress.cluster")
+    assert "too old" in problem(older, is_there=True)
+    assert problem(OSError("closed"), is_there=False) == "it disappeared"
+
+
+def test_a_plan_goes_out_with_a_seed_that_all_hosts_share(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN, encoding="utf-8")
+    asked = Asked.of(plan, tmp_path / "new", ".", "5m", None)
+    assert asked.plan.startswith("seed = ") and asked.plan.endswith(PLAN) and asked.limit_s == 300
+    assert not (tmp_path / "new").exists() and asked.make_folder() and not asked.make_folder()
+    plan.write_text(f"seed = 5\n{PLAN}", encoding="utf-8")
+    assert Asked.of(plan, tmp_path / "new", ".", "5m", None).plan == f"seed = 5\n{PLAN}"
+    with pytest.raises(UsageError, match="is not empty"):
+        Asked.of(plan, tmp_path, ".", "5m", None)
+    with pytest.raises(UsageError, match="--limit"):
+        Asked.of(plan, tmp_path / "new", ".", "long", None)
+
+
+def test_the_guard_measures_and_its_input_s_end_stops_it(tmp_path: Path) -> None:
+    order = json.dumps({"plan": PLAN, "directory": ".", "machine": str(tmp_path)}).encode() + b"\n"
+    with subprocess.Popen(
+        [sys.executable, "-m", "sqlstress.cluster.guard"],
+        cwd=tmp_path, env={**environment(), "TMPDIR": str(tmp_path)}, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        # It ends at once: stopped before, or while it measures, or done; whichever it is, nothing stays.
+        _, err = process.communicate(order, timeout=PATIENCE_S)
+    assert b"Traceback" not in err
+    assert not list(tmp_path.iterdir())
