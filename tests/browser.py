@@ -12,9 +12,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import Browser, ConsoleMessage, Request, sync_playwright
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Request
 
 NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
@@ -123,6 +124,8 @@ class Page:
 @contextmanager
 def running(chromium: str) -> Iterator[Browser]:
     """Yield a browser with a new profile; both are gone afterwards."""
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         try:

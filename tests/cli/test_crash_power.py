@@ -15,6 +15,7 @@ from sqlstress.report.schema import report_schema
 from sqlstress.targets.sqlite.disk.model import Disk
 from sqlstress.targets.sqlite.disk.operations import Operation, WriteBack
 from tests.cli.conftest import Cli
+from tests.rows import thorough
 
 SHORT = ("--images", "100", "--seed", "1")
 
@@ -38,7 +39,7 @@ def saved(path: Path) -> tuple[Report, PowerLoss]:
     ("options", "wanted"),
     [
         ((), "Nothing was lost: all of 100 images"),
-        (("--synchronous", "normal"), "As SQLite documents, of 100"),
+        thorough(("--synchronous", "normal"), "As SQLite documents, of 100"),
     ],
 )
 def test_power_is_cut_and_what_was_acknowledged_is_there_or_not(

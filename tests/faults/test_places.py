@@ -51,9 +51,9 @@ def test_a_read_only_folder_is_told_by_every_command(tmp_path: Path, experiment:
     ("name", "told"),
     [
         ("file", "is a file"),
-        ("file/below", "cannot make a folder"),
+        thorough("file/below", "cannot make a folder"),
         ("missing", "cannot make a folder" if sys.platform == "win32" else "No such file"),
-        ("x" * 300, "cannot make a folder"),
+        thorough("x" * 300, "cannot make a folder"),
         ("missing\nnew\x1b[31m", "cannot make a folder"),
     ],
     ids=["a file", "below a file", "missing", "too long", "odd"],

@@ -37,7 +37,6 @@ ALL = [(moment, name) for moment in MOMENTS for name in SIGNALS]
 EVERYWHERE = [(experiment, moment) for experiment in EXPERIMENTS for moment in MOMENTS]
 HERE_AND_THERE = {
     ("methods", "preparing"),
-    ("keys", "starting"),
     ("cycles", "verifying"),
     ("crash", "verifying"),
     ("app", "preparing"),

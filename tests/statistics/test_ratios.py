@@ -5,22 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from sqlstress.statistics.ratios import Passes, Ratio, quantile, spread, within
 
 
+@pytest.fixture(scope="module")
+def stats() -> Any:
+    """scipy's distributions, which take as long to import as a hundred tests take."""
+    return pytest.importorskip("scipy.stats")
+
+
 @given(st.floats(0, 200), st.integers(1, 200))
-def test_the_distribution_is_students(value: float, degrees: int) -> None:
+def test_the_distribution_is_students(stats: Any, value: float, degrees: int) -> None:
     assert within(value, degrees) == pytest.approx(2 * stats.t.cdf(value, degrees) - 1, abs=1e-9)
 
 
 @given(st.floats(0.5, 0.9999), st.integers(1, 100))
-def test_the_quantile_is_students(probability: float, degrees: int) -> None:
+def test_the_quantile_is_students(stats: Any, probability: float, degrees: int) -> None:
     assert quantile(probability, degrees) == pytest.approx(
         stats.t.ppf(probability, degrees), rel=1e-6, abs=1e-9
     )
@@ -30,7 +36,9 @@ figures = st.floats(0.1, 1e6)
 
 
 @given(st.lists(st.tuples(figures, figures), min_size=3, max_size=12))
-def test_of_two_cases_the_interval_is_that_of_the_paired_t_test(pairs: list[tuple[float, float]]) -> None:
+def test_of_two_cases_the_interval_is_that_of_the_paired_t_test(
+    stats: Any, pairs: list[tuple[float, float]]
+) -> None:
     passes = Passes({"a": _numbered([a for a, _ in pairs]), "b": _numbered([b for _, b in pairs])}, 0.05)
     found = passes.ratio("a", "b")
     logs = [math.log(b / a) for a, b in pairs]
@@ -62,7 +70,7 @@ def test_a_figure_of_zero_has_no_spread() -> None:
     assert spread([0.0, 1.0, 2.0]) is None
 
 
-def test_the_spread_is_half_the_interval_of_the_mean() -> None:
+def test_the_spread_is_half_the_interval_of_the_mean(stats: Any) -> None:
     logs = [0.0, 0.1, 0.2, 0.1]
     low, high = stats.t.interval(0.95, 3, 0.1, stats.sem(logs))
     assert spread([math.exp(one) for one in logs]) == pytest.approx(math.exp((high - low) / 2) - 1, rel=1e-6)

@@ -120,7 +120,18 @@ def test_a_process_heeds_no_interrupt_and_can_be_ended(starter: Starter, act: An
     act(process)  # whose id may be another one's by now
 
 
-def test_more_processes_than_are_asked_for_ahead_start(starter: Starter) -> None:
+@forked
+def test_more_processes_than_are_asked_for_ahead_start() -> None:
+    with starting.opened(["tests.system.begun"]) as starter:
+        twenty_add_themselves(starter)
+
+
+@pytest.mark.thorough
+def test_many_processes_are_spawned() -> None:
+    twenty_add_themselves(SPAWNING)
+
+
+def twenty_add_themselves(starter: Starter) -> None:
     numbers = shared_array("q", 20)
     processes = [starter.start(begun.add, (numbers, place)) for place in range(20)]
     pids = {process.pid for process in processes}

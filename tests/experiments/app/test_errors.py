@@ -9,8 +9,6 @@ from pathlib import Path
 
 import peewee
 import pytest
-import sqlalchemy
-from sqlalchemy import create_engine, text
 
 from sqlstress.experiments.app.errors import MOST, Errors, code_of, name_of
 from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT
@@ -22,6 +20,8 @@ def by_sqlite(path: Path) -> None:
 
 
 def by_sqlalchemy(path: Path) -> None:
+    from sqlalchemy import create_engine, text
+
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 0})
     try:
         with engine.begin() as connection:
@@ -112,4 +112,6 @@ def test_whatever_is_raised_is_told_and_takes_little_room() -> None:
 
 
 def test_sqlalchemy_keeps_what_it_wraps_where_it_is_looked_for() -> None:
+    import sqlalchemy
+
     assert hasattr(sqlalchemy.exc.DBAPIError("", {}, ValueError()), "orig")

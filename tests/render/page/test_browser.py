@@ -9,10 +9,10 @@ from dataclasses import replace
 from html import unescape
 from math import log10
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Browser
 
 from sqlstress.render.page.document import report_html
 from sqlstress.report import Report, read
@@ -24,6 +24,9 @@ from tests.example_report import example_report
 from tests.render.hostile import hostile_report
 from tests.render.variants import beside_report, classic_report
 from tests.rows import thorough
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 KEPT = Path(__file__).parents[3] / "reports"
 CHROMIUM = find_chromium()
