@@ -1,8 +1,7 @@
 """The face of an experiment, and the registry of those that there are.
 
 An experiment is one package below `sqlstress.experiments`. Its `face` module says what its cases say beside
-what all cases say, its options, which cases they mean; and where its other parts are, as import strings, so
-that each is imported when it is asked for. Nothing else names an experiment.
+what all cases say, its options, which cases they mean; and where its other parts are, imported when asked for.
 """
 
 from __future__ import annotations
@@ -117,8 +116,7 @@ class Experiment:
     whole_script: bool = False
     """Whether the files serve a whole sweep, and time counts from the first process's start."""
     connects: bool = True
-    """Whether its workers open the database with the settings of the case; else nothing is known of how it is
-    opened, and what is defined in it is not ours alone to change."""
+    """Whether its workers open the database with the settings of the case; else nothing is known of that."""
     strangers: str = "another program"
     """Who may have changed what is defined, when somebody has, as the subject of a sentence."""
     writes: Callable[[Case], bool] = lambda case: True
@@ -232,11 +230,6 @@ def commands() -> dict[str, Experiment]:
         if one.command:
             found.setdefault(one.command, one)
     return found
-
-
-def with_windows() -> dict[str, Experiment]:
-    """Return the commands whose cases have windows, which a study can measure one by one."""
-    return {name: one for name, one in commands().items() if one.windowed and not one.study}
 
 
 def layout(case: Case) -> str:

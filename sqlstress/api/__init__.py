@@ -68,8 +68,8 @@ def limit(
     those of `measure`, and so is what it raises.
     """
     from sqlstress.engine.session import Session
-    from sqlstress.experiment import with_windows
     from sqlstress.studies.limit_options import search_for
+    from sqlstress.studies.windows import with_windows
 
     if what not in with_windows():
         raise UsageError(f"there is no rate for {what!r:.60}: there is one for {', '.join(with_windows())}.")

@@ -12,7 +12,8 @@ import click
 
 from sqlstress.analysis.wording import listing
 from sqlstress.cli.options import GroupedCommand
-from sqlstress.experiment import DEFAULT, with_windows
+from sqlstress.experiment import DEFAULT
+from sqlstress.studies.windows import with_windows
 
 Made = Callable[[str], click.Command]
 """The name of an experiment → the command with its options."""
