@@ -1,7 +1,7 @@
 """The face of an experiment, and the registry of those that there are.
 
 An experiment is one package below `sqlstress.experiments`. Its `face` module says what its cases say beside
-what all cases say, its options, which cases they mean; and where its other parts are, imported when asked for.
+what all cases say, its options, which cases they mean, and where its other parts are: imported when asked for
 """
 
 from __future__ import annotations
