@@ -102,7 +102,7 @@ ADDED = {
     "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": "--duration 300ms --repeat 1",
     "sqlstress -c 4 --rate 250,500,1000,4000 --duration 1s": "--duration 200ms --repeat 1",
     "sqlstress limit --p99 10ms --concurrency 4": "--duration 200ms --max-time 2s --key-space 2000",
-    "sqlstress presets --compare rails,django,pocketbase -- --concurrency 4": PRESETS_SHORT,
+    "sqlstress presets --compare rails,django -- --concurrency 4": PRESETS_SHORT,
     "sqlstress presets --compare rails,pocketbase -- --concurrency 4 --synchronous normal": PRESETS_SHORT,
     "sqlstress tune --concurrency 4 --synchronous normal": "--duration 200ms --max-time 8s --key-space 2000",
     PINNED: "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%",

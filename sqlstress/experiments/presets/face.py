@@ -16,7 +16,7 @@ PRESETS = Experiment(
         "Each with its source, and what a power failure can take. Your own settings are the measure of the "
         "others, unless --against says another one."
     ),
-    example="sqlstress presets --compare rails,django,pocketbase -- --concurrency 4",
+    example="sqlstress presets --compare rails,django -- --concurrency 4",
     options=chosen(options_of(Compared)),
     extra=Compared,
     in_plans=False,
