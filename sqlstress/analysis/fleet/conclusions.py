@@ -11,6 +11,7 @@ from sqlstress.analysis.fleet.host import Host
 from sqlstress.analysis.fleet.monotone import Trend, trend
 from sqlstress.analysis.fleet.tables import Figure, Row, compared
 from sqlstress.analysis.fleet.unlike import Spread, spreads, unlike
+from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.wording import listing, plural, rounded, times
 from sqlstress.experiment import face_of
 from sqlstress.statistics.unpaired import needed
@@ -105,7 +106,7 @@ def _from_the_median(fleet: Fleet, row: Row, unlike_hosts: dict[str, Host]) -> I
     sides: dict[str, list[str]] = {"slower": [], "faster": []}
     for figure in row.comparable:
         found = compared(median, figure, fleet.alpha) if figure is not median else None
-        if found and found.verdict == DIFFERENT:
+        if found and found.verdict == DIFFERENT and not 1 - NEAR < found.ratio < 1 / (1 - NEAR):
             sides["slower" if found.ratio < 1 else "faster"].append(
                 f"{name(figure.host)} ({times(found.ratio)})"
             )

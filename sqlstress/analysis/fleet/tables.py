@@ -135,7 +135,8 @@ def _row(case: Case, figures: Sequence[Figure]) -> Row:
     without = tuple(one for one in figures if not one.measured.rate)
     alike = _most_alike(known)
     comparable = sorted(alike, key=lambda one: -one.rate)
-    apart = sorted((one for one in known if one not in alike), key=lambda one: -one.rate)
+    chosen = {id(one) for one in alike}  # a thousand figures, each held against each, would take seconds
+    apart = sorted((one for one in known if id(one) not in chosen), key=lambda one: -one.rate)
     return Row(case, figures[0].measured.work, tuple(comparable), tuple(apart), without)
 
 

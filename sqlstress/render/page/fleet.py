@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.fleet import Fleet, Row, conclude
 from sqlstress.analysis.fleet.tables import Figure
 from sqlstress.analysis.wording import plural
 from sqlstress.display.blocks import Bullets, Paragraph
+from sqlstress.display.compared_plots import WIDE_RANGE
 from sqlstress.display.plot import Plain, Plot, View, axis, name
 from sqlstress.experiment import face_of
 from sqlstress.render.page.document import Plots, page, tables_of
@@ -83,10 +84,15 @@ def _map(row: Row) -> View | None:
     unit = f"{face_of(row.case).rate_counts} a second"
     layout = {
         "xaxis": axis("a sync, p50, ms", type="log"),
-        "yaxis": axis(unit, rangemode="tozero"),
+        "yaxis": axis(unit, **_scale([one.rate for one in row.figures()])),
         "showlegend": bool(row.apart),
     }
     return View(name(row.place), data, layout)
+
+
+def _scale(rates: Sequence[float]) -> Plain:
+    """Return an axis from zero on, or by the logarithm where hosts differ much."""
+    return {"type": "log"} if max(rates) > WIDE_RANGE * min(rates) else {"rangemode": "tozero"}
 
 
 def _marks(label: str, shade: str, figures: list[Figure]) -> Plain:

@@ -82,6 +82,7 @@ def noisy(random: Random, minute: int) -> Report:
     )
 
 
+@pytest.mark.thorough
 def test_hosts_that_differ_by_chance_only_are_hardly_ever_told_apart() -> None:
     random = Random(7)
     wrong = 0
