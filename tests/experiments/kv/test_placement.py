@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,13 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.experiments.kv.keys import encoder
-from sqlstress.experiments.kv.partition import bucket_of, by_bucket, shared_arrays
+from sqlstress.experiments.kv.partition import (
+    bucket_of,
+    by_bucket,
+    by_bucket_once,
+    shared_arrays,
+    shared_arrays_once,
+)
 from sqlstress.experiments.kv.placement import Placement, check_room
 from sqlstress.experiments.kv.spec import KEY_TYPES, Load
 from sqlstress.report.case import Case
@@ -132,3 +139,17 @@ def test_who_stops_it_need_not_wait_until_the_keys_are_grouped() -> None:
     assert whole.count >= 10
     with pytest.raises(Interrupted):
         by_bucket(placement, Pulses(stop_at=whole.count))
+
+
+@settings(deadline=None)
+@given(cases, st.integers(1, 12), st.sampled_from(KEY_TYPES), st.integers(1, 400))
+def test_what_is_kept_for_the_next_trial_is_of_its_own_keys_and_files(
+    first: Case, buckets: int, key_type: str, key_space: int
+) -> None:
+    carry: dict[Any, Any] = {}
+    others = (replace(first.spec, key_type=key_type), replace(first.spec, key_space=key_space))
+    for case in (first, replace(first, buckets=buckets), *(replace(first, spec=spec) for spec in others)):
+        placement = Placement(case, *shared_arrays_once(case, carry, nothing))
+        kept = by_bucket_once(case, placement, carry, nothing)
+        assert [list(group) for group in kept] == [list(group) for group in by_bucket(placed(case), nothing)]
+        assert by_bucket_once(case, placement, carry, nothing) is kept

@@ -36,7 +36,8 @@ def split(own: Area, harness_ns: int, held_share: float) -> dict[str, int]:
     Of its waits for locks such a share was for those that another process held; it paused while it could
     have had them.
     """
-    parts = {_WAIT: own[area.WAITING] + own[area.PAUSING], CHECKPOINT: own[area.CHECKPOINTING]}
+    waiting = own[area.WAITING] + own[area.PAUSING]
+    parts = {_WAIT: waiting, CHECKPOINT: own[area.CHECKPOINTING]}
     parts |= {SYNC: own.syncing_ns, WRITE: own[area.WRITING]}
     left = max(0, own.window_ns - sum(parts.values()))
     harness = min(harness_ns, left)
@@ -44,7 +45,7 @@ def split(own: Area, harness_ns: int, held_share: float) -> dict[str, int]:
     if own[area.PROCESSOR] >= 0:
         parts = _without_processor(own, parts)
     wait, inside = parts.pop(_WAIT), parts.pop(_INSIDE)
-    held = round(wait * held_share * own[area.WAITING] / max(1, own[area.WAITING] + own[area.PAUSING]))
+    held = round(wait * held_share * own[area.WAITING] / max(1, waiting))
     sqlite = min(own[area.STATEMENTS_NS] * area.EVERY, inside)
     found = {**parts, HELD: held, FREE: wait - held, SQLITE: sqlite, BINDING: inside - sqlite}
     return {name: found[name] for name in PARTS if name in found}
