@@ -62,7 +62,9 @@ def comes_true(condition: Callable[[], bool]) -> bool:
 
 
 def session_of(pid: int) -> int:
-    return 0 if sys.platform == "win32" else os.getsid(pid)
+    if sys.platform == "win32":
+        return 0
+    return os.getsid(pid)
 
 
 def is_gone(pid: int) -> bool:
