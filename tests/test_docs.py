@@ -88,6 +88,7 @@ TRAC_AB = (
     f"--setup {TRIED}/tickets.sql --check {TRIED}/comments.sql -c 4 "
     '--a "--journal-mode delete" --b "--journal-mode wal"'
 )
+LOSING = "sqlstress --driver psycopg -c 4 --read-ratio 0 --update-ratio 1 --begin deferred"
 ADDED = {
     "sqlstress sql -b bank -c 4 --rate 200,800 --duration 1s": "--duration 200ms --repeat 1",
     RIGHT.replace("sqlstress", "sqlstress limit") + " --p99 10ms": "-c 2 --duration 200ms --max-time 2s",
@@ -173,8 +174,7 @@ ELSEWHERE = {
     "sqlstress exec -c 4 --ops 4 --timeout 60s --database bookmarks.db --check bookmarks_checks.sql -- "
     'buku --nostdin --db {db} --offline --nc -a "https://example.org/{n}"': "it needs buku and its file",
     "python -m pip install '.[postgres]'": "the extra test brings what it does",
-    "sqlstress --driver psycopg -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": "it must fail, as a test sees",
-    "python -m benchmarks pgbench": "it takes minutes",
+    LOSING: "it must fail, as a test sees",
     "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
     "sqlstress app examples/app/bank_wrong.py -c 4": "it must fail, as a test sees",
     "python -m pytest examples/test_my_settings.py": "the test of that example runs it",

@@ -24,6 +24,8 @@ _COMMON = tuple(one.name for one in fields(Case) if one.name != "spec")
 def to_plain(case: Case, write: Reader) -> dict[str, Any]:
     """Return a case as a dict; `write` makes plain data of any value."""
     common = {name: member(write, getattr(case, name), name) for name in _COMMON}
+    if case.server is None:
+        del common["server"]  # most cases have none, as all had before there were any
     if isinstance(case.spec, Unknown):
         return {**common, **write(json.loads(case.spec.keys))}
     experiment, own = face(case.workload), write(case.spec)

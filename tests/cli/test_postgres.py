@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +208,7 @@ def in_the_window(server: str, act: Any) -> Iterator[None]:
             while not over.wait(0.01):
                 rows = connection.execute(
                     "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'sqlstress\\_%' "
-                    "AND query LIKE 'INSERT INTO kv\\_%'"
+                    "AND query ~ '^(INSERT INTO kv_|UPDATE counter_)'"
                 ).fetchall()
                 if rows and not over.wait(SOON_S):
                     act(connection, rows)
@@ -286,6 +286,32 @@ def test_a_server_that_stops_in_the_window_is_told_and_what_was_measured_is_kept
     (run,) = from_json(Path("report.json").read_text(encoding="utf-8")).runs
     assert run.trials, run
     assert run.trials[0].error
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "options", [("--read-ratio", "0"), ("--update-ratio", "1", "--read-ratio", "0")], ids=str
+)
+def test_a_worker_that_is_killed_loses_nothing_that_was_acknowledged(
+    cli: Cli, server: str, url: str, options: tuple[str, ...]
+) -> None:
+    def kill_one(connection: Any, rows: Any) -> None:
+        asked = "SELECT client_port FROM pg_stat_activity WHERE pid = %s"
+        (port,) = connection.execute(asked, rows[0]).fetchone()
+        for worker in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):  # one that has ended meanwhile
+                if any(one.laddr.port == port for one in worker.net_connections("tcp4")):
+                    worker.kill()
+
+    with in_the_window(server, kill_one):
+        said = cli(*SHORT, "--dsn", url, "-c", "3", *options, "--duration", "2s", "-o", "report.json")
+    assert said.code == 4
+    (run,) = from_json(Path("report.json").read_text(encoding="utf-8")).runs
+    (trial,) = run.trials
+    assert trial.error and "was killed by SIGKILL" in trial.error
+    assert trial.verdict.status == "ok"
+    assert trial.transactions
+    assert schemas(server) == []
 
 
 @pytest.mark.thorough

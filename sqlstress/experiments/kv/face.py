@@ -21,6 +21,7 @@ from sqlstress.report.traits import UNSET, traits
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import for_keyvalue, takes, told
 from sqlstress.targets import target_of
+from sqlstress.targets.serverless import OF_SERVERS
 
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 3e-6, 5e-3
 """What an operation, a key to preload, and a file to make take, about."""
@@ -36,6 +37,10 @@ PUBLISHED = Case(
 """The published script's measurement: what `--preset classic` fixes; None: left alone."""
 _FREE = ("buckets", "concurrency", "driver", "target", "repeat", "seed", "verify", "max-failed", "preset")
 """What it leaves to the user."""
+_NOT_PUBLISHED = {
+    **dict.fromkeys(AT_A_RATE, "asks for one pair after the other"),
+    **dict.fromkeys(OF_SERVERS, "is SQLite's"),
+}
 
 DRIVER = otherwise("driver", parse=choice(*for_keyvalue()), help=told(for_keyvalue()))
 
@@ -66,9 +71,9 @@ def _published(asked: Asked) -> Case:
     if _beside(asked):
         name = "checkpointer" if asked.extra.checkpointing.mode != "none" else "pinned-reader"
         raise UsageError(_contradiction(name, "has none"))
-    for name in AT_A_RATE:
+    for name, what in _NOT_PUBLISHED.items():
         if name in asked.given:
-            raise UsageError(_contradiction(name, "asks for one pair after the other"))
+            raise UsageError(_contradiction(name, what))
     for part, fixed in (
         (asked.case, PUBLISHED),
         (asked.settings, PUBLISHED.settings),
