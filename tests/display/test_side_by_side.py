@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from csv import DictReader
 from dataclasses import replace
+from io import StringIO
 
+from sqlstress.render.csvfile import report_csv
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
 from sqlstress.render.text import report_text
@@ -65,3 +68,9 @@ def test_a_saved_report_says_what_a_commit_was_worth_and_of_what_library() -> No
     report = compared()
     assert from_json(to_json(report)) == report
     assert '"library": "LMDB"' in to_json(report)
+
+
+def test_the_csv_names_the_library_and_has_no_busy_handler_where_there_is_none() -> None:
+    rows = list(DictReader(StringIO(report_csv(compared()))))
+    own = {row["driver"]: (row["sqlite_version"], row["busy"], row["busy_timeout_ms"]) for row in rows}
+    assert own == {"sqlite3": ("3.51.3", "default", "60000"), "lmdb": ("LMDB 0.9.36", "", "")}
