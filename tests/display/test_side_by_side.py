@@ -56,6 +56,16 @@ def test_what_is_not_worth_the_same_is_called_not_comparable_in_every_row() -> N
     assert " leads with" not in text
 
 
+def test_where_a_target_has_no_figure_nothing_is_said_of_who_leads() -> None:
+    report = compared()
+    gone = [replace(run, trials=(), error="it broke") for run in report.runs if run.case.driver == "lmdb"][:1]
+    runs = tuple(gone[0] if run.case == gone[0].case else run for run in report.runs)
+    text = report_text(replace(report, runs=runs))
+    assert "not comparable" not in text
+    assert "failed" in text
+    assert "lmdb leads with 2 processes on 1 file" in " ".join(text.split())
+
+
 def test_the_page_has_the_table_the_sentence_and_a_line_for_each_target() -> None:
     page = report_html(compared())
     assert "lmdb leads with 1 and 2 processes on 1 file" in page
