@@ -29,12 +29,12 @@ def build_of(driver: str, builds: Iterable[SqliteBuild]) -> SqliteBuild | None:
 
 def versions(builds: Builds) -> list[str | None]:
     """Return the versions; with their check-ins where one version stands for several."""
-    short = _each(builds, _version)
-    long = _each(builds, lambda build: f"{_version(build)} ({build.source_id})")
+    short = _each(builds, version)
+    long = _each(builds, lambda build: f"{version(build)} ({build.source_id})")
     return long if len(set(long)) > len(set(short)) else short
 
 
-def _version(build: SqliteBuild) -> str:
+def version(build: SqliteBuild) -> str:
     """Return a version; of another library than SQLite with its name."""
     return build.version if build.library == "SQLite" else f"{build.library} {build.version}"
 

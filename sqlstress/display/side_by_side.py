@@ -23,6 +23,8 @@ class _Line:
     place: Place
     runs: dict[str, Run]
     leads: tuple[Lead, ...]
+    comparable: bool
+    """Whether a commit is worth the same with all sides; then a place without a lead lacks figures."""
 
 
 def blocks(group: Group) -> Iterator[Block]:
@@ -49,6 +51,7 @@ def _table(group: Group, sides: tuple[Side, ...]) -> Table:
             place,
             {name: own[place] for name, own in runs.items() if place in own},
             tuple(one for one in found if at(one.case) == place),
+            len(by_worth(sides)) == 1,
         )
         for place in every
     ]
@@ -64,8 +67,8 @@ def _total(side: Side) -> Figure[_Line]:
     return Figure(Column(f"{side.name} TPS", (side.name, "TPS")), cell)
 
 
-def _leads(line: _Line) -> str:
-    return ", ".join(map(_told, line.leads)) or INCOMPARABLE
+def _leads(line: _Line) -> str | None:
+    return ", ".join(map(_told, line.leads)) or (None if line.comparable else INCOMPARABLE)
 
 
 def _told(lead: Lead) -> str:

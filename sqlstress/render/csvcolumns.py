@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlstress.display.shown import Value
 from sqlstress.experiment import face_of
 from sqlstress.report import Arrived, Latency, Report, Run, Trial, WorkerResult
+from sqlstress.target import takes
 
 REPORT: dict[str, Callable[[Report], Value]] = {
     "created": lambda report: report.created,
@@ -33,8 +34,10 @@ CASE: dict[str, Callable[[Run], Value]] = {
     "ops": lambda run: run.case.ops,
     "seed": lambda run: run.case.seed,
     "verify": lambda run: run.case.verify,
-    "busy": lambda run: run.case.settings.busy,
-    "busy_timeout_ms": lambda run: run.case.settings.busy_timeout_ms,
+    "busy": lambda run: run.case.settings.busy if takes(run.case.driver, "busy") else None,
+    "busy_timeout_ms": lambda run: (
+        run.case.settings.busy_timeout_ms if takes(run.case.driver, "busy-timeout") else None
+    ),
 }
 """Of every case; those of its experiment follow."""
 

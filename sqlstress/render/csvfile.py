@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from sqlstress.analysis.builds import version
 from sqlstress.display.clean import clean
 from sqlstress.display.shown import Shown, Value
 from sqlstress.experiment import face_of
@@ -136,7 +137,7 @@ def _values(line: _Line, columns: _Columns) -> Iterator[Value]:
 def _sqlite_version(report: Report, run: Run) -> str | None:
     arms = report.ab.arms if report.ab else ()
     own = next((arm.builds for arm in arms if arm.name == run.arm), ()) or report.environment.builds
-    return next((build.version for build in own if build.driver == run.case.driver), None)
+    return next((version(build) for build in own if build.driver == run.case.driver), None)
 
 
 def _field(value: Value) -> Value:

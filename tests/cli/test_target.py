@@ -67,7 +67,7 @@ def test_without_the_extra_it_says_which_to_install(cli: Cli, monkeypatch: pytes
 
 def test_two_targets_are_measured_and_shown_side_by_side(cli: Cli, tmp_path: Path) -> None:
     pytest.importorskip("lmdb")
-    short = ("--duration", "30ms", "--warmup", "0", "--repeat", "1", "--key-space", "100", "--batch", "2")
+    short = ("--ops", "30", "--key-space", "100", "--batch", "2")
     said = cli("kv", "--target", "sqlite,lmdb", "-c", "2", "--update-ratio", "20%", *short, "-o", "r.json")
     assert said.code == 0, said.err
     assert "lmdb: every commit synced: LMDB, sync on, metasync on." in said.out

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from csv import DictReader
 from dataclasses import replace
+from io import StringIO
 
+from sqlstress.render.csvfile import report_csv
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
 from sqlstress.render.text import report_text
@@ -53,6 +56,16 @@ def test_what_is_not_worth_the_same_is_called_not_comparable_in_every_row() -> N
     assert " leads with" not in text
 
 
+def test_where_a_target_has_no_figure_nothing_is_said_of_who_leads() -> None:
+    report = compared()
+    gone = [replace(run, trials=(), error="it broke") for run in report.runs if run.case.driver == "lmdb"][:1]
+    runs = tuple(gone[0] if run.case == gone[0].case else run for run in report.runs)
+    text = report_text(replace(report, runs=runs))
+    assert "not comparable" not in text
+    assert "failed" in text
+    assert "lmdb leads with 2 processes on 1 file" in " ".join(text.split())
+
+
 def test_the_page_has_the_table_the_sentence_and_a_line_for_each_target() -> None:
     page = report_html(compared())
     assert "lmdb leads with 1 and 2 processes on 1 file" in page
@@ -65,3 +78,9 @@ def test_a_saved_report_says_what_a_commit_was_worth_and_of_what_library() -> No
     report = compared()
     assert from_json(to_json(report)) == report
     assert '"library": "LMDB"' in to_json(report)
+
+
+def test_the_csv_names_the_library_and_has_no_busy_handler_where_there_is_none() -> None:
+    rows = list(DictReader(StringIO(report_csv(compared()))))
+    own = {row["driver"]: (row["sqlite_version"], row["busy"], row["busy_timeout_ms"]) for row in rows}
+    assert own == {"sqlite3": ("3.51.3", "default", "60000"), "lmdb": ("LMDB 0.9.36", "", "")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from sqlstress.errors import said
+from sqlstress.targets.lmdb.errors import explained, foresees
 from sqlstress.targets.lmdb.place import LmdbPlace
 from sqlstress.targets.lmdb.settings import durability
 
@@ -39,13 +39,6 @@ FILES: str | None = r"kv(_\d+)?\.mdb(-lock)?"
 DESCRIPTORS = 3
 """The data, once more to sync what says where it begins, and the lock file."""
 
-_ADVICE = {
-    "MapFullError": "lower --key-space, --value-size or --batch, or spread it over more --buckets",
-    "ReadersFullError": "another program reads it: end that, or lower --concurrency",
-    "DiskError": "free some space there, or choose another --dir",
-    "MemoryError": "the memory map is too large for this system: lower --key-space or --value-size",
-}
-
 
 def open_place(case: Case, where: Path) -> LmdbPlace:
     return LmdbPlace(case, where)
@@ -66,20 +59,11 @@ def preload(driver: str) -> tuple[str, ...]:
 
 
 def explain(driver: str, error: Exception) -> str:
-    from sqlstress.errors import plainly
-
-    if not foresees(error):
-        return plainly(error)
-    advice = _ADVICE.get(type(error).__name__)
-    return f"LMDB: {said(error)}" + (f" ({advice})" if advice else "")
+    return explained(error)
 
 
 def lacks_native(driver: str) -> str:
     return "the loop in C is SQLite's, and LMDB has none"
-
-
-def foresees(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] == "lmdb"
 
 
 def untold(driver: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.targets.lmdb.errors import explained
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -45,7 +46,7 @@ def map_size(case: Case) -> int:
     load = case.spec
     share = load.key_space // case.buckets * 2 + 1000
     row = _row_bytes(load.value_size)
-    needed = _LEAST_MAP + 3 * share * row + _GENERATIONS * load.batch * (row + 2 * _PAGE)
+    needed: int = _LEAST_MAP + 3 * share * row + _GENERATIONS * load.batch * (row + 2 * _PAGE)
     return -(-needed // _LEAST_MAP) * _LEAST_MAP
 
 
@@ -106,6 +107,4 @@ def _opened(case: Case, path: Path, *, create: bool, **flags: bool) -> Any:
             **flags,
         )
     except (lmdb.Error, OSError, MemoryError, OverflowError) as error:
-        from sqlstress.targets.lmdb import explain
-
-        raise EnvironmentFailure(f"cannot open {path.name}: {explain('lmdb', error)}") from error
+        raise EnvironmentFailure(f"cannot open {path.name}: {explained(error)}") from error

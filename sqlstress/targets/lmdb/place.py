@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from sqlstress.report import Check
     from sqlstress.report.case import Case
     from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.keyvalue import NativeStore
     from sqlstress.targets.lmdb.keyvalue import LmdbStore
     from sqlstress.targets.lmdb.table import LmdbTable
-    from sqlstress.targets.place import Definition, NativeStore
+    from sqlstress.targets.place import Definition
     from sqlstress.targets.seal import Seal, SealedFiles
 
 

@@ -52,7 +52,7 @@ def verified(path: Path) -> list[str]:
     from lmdb.verify import VerifyError, verify
 
     try:
-        return list(map(str, verify(str(path), subdir=False)))
+        return list(map(str, verify(str(path), subdir=False)))  # type: ignore[no-untyped-call]
     except VerifyError as error:
         return [str(error)]
 

@@ -63,6 +63,7 @@ WRITTEN: dict[str, list[Any]] = {
     "pinned-reader": ["on"],
     "where": ["on"],
     "preset": ["classic"],
+    "target": ["lmdb", "sqlite,lmdb", ["sqlite", "lmdb"]],
     "seed": ["7"],
 }
 """Values of every option that are right by themselves."""
@@ -261,7 +262,7 @@ def test_the_published_script_is_reproduced() -> None:
     assert case.spec.begin == "deferred"
 
 
-FREE = ("concurrency", "buckets", "driver", "repeat", "seed", "verify", "max-failed", "preset")
+FREE = ("concurrency", "buckets", "driver", "target", "repeat", "seed", "verify", "max-failed", "preset")
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN.keys() - {*FREE, "checkpoint-interval"}))

@@ -2,7 +2,7 @@
 
 The binding tells errors in words alone, and binds whole numbers of more than 32 bits as floating-point ones,
 which loses digits: they are bound as text here, which a column of numbers makes numbers of again. It knows no
-functions of ours, no limits, and can't be interrupted. A statement has run to its end when its rows are fetched.
+functions of ours, no limits, and can't be interrupted. A statement ends when its rows have been fetched.
 """
 
 from __future__ import annotations
