@@ -263,10 +263,11 @@ def test_two_versions_of_a_script_are_compared_beside_a_common_one(cli: Cli, mad
 
 
 def test_a_command_of_an_arm_takes_the_place_of_the_common_one(cli: Cli, made_up: Slices) -> None:
-    said = cli("ab", "exec", "--a=", "--b=-- python3 -c pass", "--", "python3", "{n}")
+    python = Path(sys.executable).as_posix()
+    said = cli("ab", "exec", "--a=", f"--b=-- {python} -c pass", "--", sys.executable, "{n}")
     assert said.code == 0, said
     commands = {arm: case.spec.command for arm, case in made_up.cases}
-    assert commands == {"A": ("python3", "{n}"), "B": ("python3", "-c", "pass")}
+    assert commands == {"A": (sys.executable, "{n}"), "B": (python, "-c", "pass")}
 
 
 def test_operations_that_fail_are_told(cli: Cli, made_up: Slices) -> None:

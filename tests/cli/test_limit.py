@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -162,8 +163,8 @@ def test_it_searches_with_scripts_of_the_users_own(windows: Windows, cli: Cli, t
 
 
 def test_a_command_is_searched_with_alone(windows: Windows, cli: Cli) -> None:
-    assert cli(*OPTIONS, "--p99", "10ms", "exec", "--timeout", "5s", "--", "python3", "{n}").code == 0
-    assert {case.spec.command for case in windows.cases} == {("python3", "{n}")}
+    assert cli(*OPTIONS, "--p99", "10ms", "exec", "--timeout", "5s", "--", sys.executable, "{n}").code == 0
+    assert {case.spec.command for case in windows.cases} == {(sys.executable, "{n}")}
     assert {case.spec.timeout_s for case in windows.cases} == {5.0}
 
 

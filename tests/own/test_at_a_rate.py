@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def test_what_means_something_at_a_rate_only_is_refused_without_one(command: str
     options: dict[str, dict[str, Any]] = {
         "sql": {"builtin": ["bank"]},
         "app": {"file": str(tmp_path / "own.py")},
-        "exec": {"command": ["python3"]},
+        "exec": {"command": [sys.executable]},
     }
     given = options[command]
     with pytest.raises(UsageError, match="--arrival is for operations that are due at a rate"):

@@ -4,8 +4,8 @@ Python tells an audit hook of each connection of its sqlite3, but before it can 
 is set that is called when the next thing happens in that thread, and takes itself away: then `connect` has
 returned, and nothing has been done with the connection yet. Later it is done once more, when the first
 statement that is no PRAGMA has run: by then the settings are those that the application works with. A trace
-of the first statements says how transactions begin. It is called amid a statement, where nothing may be asked:
-what is read there is a snapshot that the statement would have to write with, and then no lock is waited for.
+of the first statements says how transactions begin. It is called amid a statement, when nothing is asked,
+as what is read there is a snapshot that the statement would have to write with: then no lock is waited for.
 
 Source: https://docs.python.org/3/library/audit_events.html
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from sqlstress.experiments.exec.worker import ExecSource
@@ -15,7 +16,9 @@ def source_of(case: Case, worker: int) -> ExecSource:
 
 
 def test_numbers_of_commands_that_were_not_run_are_given_to_the_next_ones() -> None:
-    case = cases_of({"command": ["python3", "{n}"], "concurrency": 3, "alone": True, "seed": 1}, "exec")[0]
+    case = cases_of({"command": [sys.executable, "{n}"], "concurrency": 3, "alone": True, "seed": 1}, "exec")[
+        0
+    ]
     numbers: list[int] = []
     for worker in (1, 2, 3):
         source = source_of(case, worker)
