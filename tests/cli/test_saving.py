@@ -28,7 +28,7 @@ from tests.faults.surroundings import is_root, read_only
         ("my.report.md", "md", "my.report.md"),
         ("json:report", "json", "report"),
         ("md:report.json", "md", "report.json"),
-        ("csv:a:b", "csv", "a:b"),
+        *([] if sys.platform == "win32" else [("csv:a:b", "csv", "a:b")]),  # a: is a drive there
         ("sub/report.json", "json", "sub/report.json"),
         ("with space.json", "json", "with space.json"),
     ],
