@@ -20,6 +20,7 @@ from sqlstress.targets.sqlite.drivers.sqlite3_driver import (
     result_code,
     versions,
 )
+from sqlstress.targets.sqlite.waiting import Waiting
 
 NAME = "slowed"
 

@@ -21,7 +21,6 @@ from sqlstress.report.traits import UNSET, traits
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import for_keyvalue, takes, told
 from sqlstress.targets import target_of
-from sqlstress.targets.serverless import OF_SERVERS
 
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 3e-6, 5e-3
 """What an operation, a key to preload, and a file to make take, about."""
@@ -39,7 +38,7 @@ _FREE = ("buckets", "concurrency", "driver", "target", "repeat", "seed", "verify
 """What it leaves to the user."""
 _NOT_PUBLISHED = {
     **dict.fromkeys(AT_A_RATE, "asks for one pair after the other"),
-    **dict.fromkeys(OF_SERVERS, "is SQLite's"),
+    **dict.fromkeys(targets.OF_SERVERS, "is SQLite's"),
 }
 
 DRIVER = otherwise("driver", parse=choice(*for_keyvalue()), help=told(for_keyvalue()))

@@ -13,7 +13,7 @@ from sqlstress.targets import target_of
 
 _OF_ANY = (*SETTINGS, "begin")
 """Options that are refused where they mean something to no target."""
-_OF_SERVERS = ("dsn", "isolation", "anyway")
+OF_SERVERS = ("dsn", "isolation", "anyway")
 """Options that say something of a server."""
 _OF_ALL = ("checkpointer", "checkpoint-interval", "pinned-reader", "preset")
 """Options that are refused where they mean nothing to a target."""
@@ -39,7 +39,7 @@ def check_options(asked: Ask[Load, Extra], names: Sequence[str]) -> None:
             if option in asked.given and not enough(takes(name, option) for name in names):
                 strangers = [target_name(name) for name in names if not takes(name, option)]
                 raise UsageError(f"--{option} means nothing to {' and '.join(strangers)}: leave it out.")
-    for option in _OF_SERVERS:
+    for option in OF_SERVERS:
         if option in asked.given and not any(map(serves, names)):
             servers = " or ".join(name for name, known in for_keyvalue().items() if known.serves)
             raise UsageError(f"--{option} is for a server: add --driver {servers}, or leave it out.")

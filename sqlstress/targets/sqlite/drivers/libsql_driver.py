@@ -15,7 +15,7 @@ from typing import Any
 import libsql
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.targets.sqlite.client import Waiting
+from sqlstress.targets.sqlite.waiting import Waiting
 from sqlstress.targets.sqlite.drivers import Named, Row, codes
 
 WHOLE = False
