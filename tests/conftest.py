@@ -14,7 +14,7 @@ import pytest
 
 from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
 from tests import drawing
-from tests.servers import our_server, server
+from tests.servers import KEPT, our_server, server
 
 __all__ = ["our_server", "server"]
 
@@ -68,12 +68,22 @@ def nothing_left_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 
 def own_processes() -> list[psutil.Process]:
-    """Return our descendants, without the one that multiprocessing keeps as long as we live."""
+    """Return our descendants, without the one that multiprocessing keeps as long as we live, and a server's."""
+    children = [child for child in psutil.Process().children() if child.pid not in KEPT]
     return [
         process
-        for process in psutil.Process().children(recursive=True)
+        for child in children
+        for process in (child, *descendants(child))
         if not any("resource_tracker" in word for word in command_of(process))
     ]
+
+
+def descendants(process: psutil.Process) -> list[psutil.Process]:
+    """Return a process's children, and theirs; none when it has ended meanwhile."""
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
 
 
 def command_of(process: psutil.Process) -> list[str]:

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets.postgres.address import OURS
 
 CONNECTIONS = 40
+KEPT: set[int] = set()
+"""The processes of the server that is there for all tests."""
 
 
 def needs_server() -> None:
@@ -44,8 +47,15 @@ def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A PostgreSQL server, one for each process of pytest's: its connection string."""
+    before = children()
     with running_server(tmp_path_factory.mktemp("postgres")) as dsn:
+        KEPT.update(children() - before)
         yield dsn
+    KEPT.clear()
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children()}
 
 
 @pytest.fixture

@@ -10,15 +10,12 @@ import pytest
 
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.target import DRIVERS as KNOWN
-from sqlstress.targets.sqlite.drivers import DRIVERS
+from tests.drivers import WHOLE
 
 QUICK = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)
 
 
 DAILY = {("apsw", 5), ("libsql", 5), ("peewee", 1), ("sqlite3", 1), ("sqlite3", 5)}
-WHOLE = [name for name in sorted(DRIVERS) if not KNOWN[name].keyvalue]
-"""Drivers that serve every experiment; another one can't be interrupted, and tells no extended codes."""
 
 
 def layouts(drivers: Iterable[str]) -> list[Any]:

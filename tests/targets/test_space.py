@@ -14,10 +14,11 @@ from sqlstress.report.case import Case, Settings
 from sqlstress.system import processes
 from sqlstress.targets.sqlite import btree, dbstat, files
 from sqlstress.targets.sqlite import space as spaces
-from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
+from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.pages import DamagedFile
 from sqlstress.targets.sqlite.space import measure_space
 from tests.conftest import own_processes
+from tests.drivers import WHOLE
 from tests.rows import mostly_thorough
 from tests.targets.databases import SCHEMAS, create, create_picks
 
@@ -28,7 +29,7 @@ def no_pulse() -> None:
     pass
 
 
-@pytest.fixture(params=mostly_thorough(sorted(DRIVERS), ("sqlite3",)))
+@pytest.fixture(params=mostly_thorough(WHOLE, ("sqlite3",)))
 def case(request: pytest.FixtureRequest) -> Case:
     pytest.importorskip(request.param)
     return Case(driver=request.param, settings=NOTHING_WAITS)

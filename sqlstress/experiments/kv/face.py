@@ -51,8 +51,8 @@ def cases(asked: Asked) -> Iterator[Case]:
     if "checkpoint-interval" in asked.given and not _beside(asked):
         raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader.")
     drivers = targets.drivers(asked)
-    targets.check_options(asked, drivers)
     first = _published(asked) if asked.extra.preset == "classic" else _checked(asked, drivers)
+    targets.check_options(asked, drivers)
     for buckets in asked.some("buckets"):
         for concurrency in asked.some("concurrency"):
             for driver in drivers:

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from sqlstress.experiments.methods.course import Course, TimedOut
-from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
+from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
+from tests.drivers import WHOLE
 
 ENDLESS = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
 SOON_S = 0.05
 
 
-@pytest.fixture(params=sorted(DRIVERS))
+@pytest.fixture(params=WHOLE)
 def driver(request: pytest.FixtureRequest) -> str:
     pytest.importorskip(request.param)
     return str(request.param)

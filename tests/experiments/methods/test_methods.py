@@ -24,6 +24,7 @@ from sqlstress.experiments.methods.worker import has_arrow
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
+from tests.drivers import WHOLE
 from tests.experiments.methods.cells import FAST, Ran, cell, prepared, run, work_as
 from tests.rows import mostly_thorough, thorough
 
@@ -183,7 +184,7 @@ def answered(case: Case, folder: Path) -> bool:
         ("query", "1b1", False, 14_000),
     ],
 )
-@pytest.mark.parametrize("driver", mostly_thorough(sorted(DRIVERS), ("sqlite3",)), indirect=True)
+@pytest.mark.parametrize("driver", mostly_thorough(WHOLE, ("sqlite3",)), indirect=True)
 def test_what_takes_too_long_is_given_up_and_leaves_what_was_told(
     phase: str, name: str, transaction: bool, scale: int, driver: str, tmp_path: Path
 ) -> None:
