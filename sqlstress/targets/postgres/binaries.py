@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -32,11 +33,27 @@ def programs() -> Path:
     if named := os.environ.get(FOLDER):
         if not _is_whole(Path(named)):
             raise EnvironmentFailure(f"{FOLDER} names a folder without {' and '.join(NEEDED)}: {named}.")
-        return Path(named)
-    found = next(filter(_is_whole, _candidates()), None)
-    if found is None:
+        found = [Path(named)]
+    else:
+        found = list(filter(_is_whole, _candidates()))
+    if not found:
         raise EnvironmentFailure(f"there is no PostgreSQL server here: {EXTRA}, or give --dsn.")
-    return found
+    if unprivileged() is None:
+        return found[0]
+    for folder in found:
+        if not _closed(folder):
+            return folder
+    raise EnvironmentFailure(
+        f"PostgreSQL does not run as root, and no other user may enter {_closed(found[0])}, where its programs "
+        "are: give others leave (chmod o+x), run as another user, or give --dsn."
+    )
+
+
+def _closed(folder: Path) -> Path | None:
+    """Return what on the way to a folder is closed to others; None when nothing is."""
+    whole = folder.resolve()
+    way = (*reversed(whole.parents), whole)
+    return next((one for one in way if not one.stat().st_mode & stat.S_IXOTH), None)
 
 
 def _candidates() -> Iterator[Path]:

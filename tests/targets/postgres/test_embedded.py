@@ -139,6 +139,35 @@ def test_programs_that_are_named_and_not_there_are_told(short: Path, monkeypatch
         binaries.programs()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no folder is closed to others by its mode")
+def test_programs_that_another_user_may_not_reach_are_no_use_to_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, programs = tmp_path / "closed", tmp_path / "closed" / "bin"
+    programs.mkdir(parents=True)
+    for name in binaries.NEEDED:
+        (programs / name).touch(mode=0o755)
+    monkeypatch.setattr(binaries, "_closed", lambda _: closed)
+    monkeypatch.setenv(binaries.FOLDER, str(programs))
+    monkeypatch.setattr(binaries, "unprivileged", lambda: (1, 1))
+    with pytest.raises(EnvironmentFailure, match=r"no other user may enter .*closed, .*chmod o\+x"):
+        binaries.programs()
+    monkeypatch.setattr(binaries, "unprivileged", lambda: None)
+    assert binaries.programs() == programs
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no folder is closed to others by its mode")
+def test_the_first_folder_that_is_closed_to_others_is_found(short: Path) -> None:
+    outer, inner = short / "outer", short / "outer" / "inner"
+    inner.mkdir(parents=True)
+    before = binaries._closed(short)
+    outer.chmod(0o700)
+    assert binaries._closed(inner) == (before or outer)
+    outer.chmod(0o755)
+    inner.chmod(0o711)
+    assert binaries._closed(inner) == before
+
+
 def test_where_there_are_none_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(binaries.FOLDER, raising=False)
     monkeypatch.setattr(binaries, "_PACKAGE", "no_such_package")
