@@ -68,7 +68,7 @@ def nothing_left_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 
 def own_processes() -> list[psutil.Process]:
-    """Return our descendants, without the one that multiprocessing keeps as long as we live, and a server's."""
+    """Return our descendants, without those that live as long as we: multiprocessing's, and a server's."""
     children = [child for child in psutil.Process().children() if child.pid not in KEPT]
     return [
         process

@@ -38,6 +38,7 @@ def test_importing_it_imports_nothing_else_of_ours() -> None:
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.thorough
 def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

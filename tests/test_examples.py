@@ -352,6 +352,7 @@ def test_slowest_writes_shows_the_worst_case_first(
     assert float(first.split()[5]) >= float(second.split()[5])
 
 
+@pytest.mark.thorough
 def test_database_is_locked_meets_each_kind_and_what_avoids_it(tmp_path: Path) -> None:
     _, _, _, *lines = run(
         [str(EXAMPLES / "database_is_locked.py"), str(tmp_path)], tmp_path

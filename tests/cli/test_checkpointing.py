@@ -42,6 +42,7 @@ def values(trial: Trial, name: str) -> tuple[int, ...]:
     return found.values
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", [thorough("passive"), thorough("restart"), "truncate"])
 def test_a_checkpointer_is_told_of_with_what_it_did_to_the_wal(cli: Cli, tmp_path: Path, mode: str) -> None:
     trial = measured(cli, tmp_path, "--checkpointer", mode, "--checkpoint-interval", "10ms")

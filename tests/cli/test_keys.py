@@ -55,6 +55,7 @@ def test_a_measurement_tells_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
     assert not list(tmp_path.glob("sqlstress-*"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [

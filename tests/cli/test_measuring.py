@@ -161,6 +161,7 @@ def test_a_folder_that_is_not_there_is_told(cli: Cli) -> None:
     assert "Choose another --dir" in said.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [

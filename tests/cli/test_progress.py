@@ -203,6 +203,7 @@ def _until_closed(descriptor: int) -> Iterator[bytes]:
 on_posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 
 
+@pytest.mark.thorough
 @on_posix
 def test_on_a_terminal_every_case_is_shown_with_tps_and_time_left(tmp_path: Path) -> None:
     code, drawn = on_terminal(tmp_path, *SHORT, "--duration", "700ms", "--warmup", "200ms")

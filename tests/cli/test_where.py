@@ -98,6 +98,7 @@ def syncing_a_row(run: Run) -> float:
     return told(run).parts[SYNC] / run.trials[0].rows
 
 
+@pytest.mark.thorough
 @built
 @pytest.mark.parametrize("loop", LOOPS)
 def test_who_writes_alone_and_lets_others_all_the_same_is_asleep_while_the_lock_is_free(
@@ -110,6 +111,7 @@ def test_who_writes_alone_and_lets_others_all_the_same_is_asleep_while_the_lock_
     assert where.parts[FREE] >= PAUSE_S * NS_PER_S
 
 
+@pytest.mark.thorough
 @built
 @pytest.mark.parametrize("loop", LOOPS)
 def test_who_waits_alone_waits_for_nobody(cli: Cli, tmp_path: Path, loop: str) -> None:

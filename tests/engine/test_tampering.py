@@ -300,6 +300,7 @@ def test_a_strangers_index_makes_the_trial_invalid(tmp_path: Path) -> None:
 # A lock that nobody gives back
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="database",
     injected="a write lock, or an exclusive lock, that another program never gives back",

@@ -219,6 +219,7 @@ def test_a_machine_that_is_always_busy_is_not_waited_for_without_end() -> None:
     assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * PATIENCE + [1] * (6 - PATIENCE)
 
 
+@pytest.mark.thorough
 def test_a_database_that_cannot_be_removed_loses_no_trial_and_the_next_one_has_another_folder(
     tmp_path: Path,
 ) -> None:

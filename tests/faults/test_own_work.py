@@ -55,6 +55,7 @@ PHASES = ("preparing", "starting", "measuring", "verifying")
 ROWS = [(name, phase) for name in KEPT for phase in PHASES]
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.fault(
     area="stop",
@@ -105,6 +106,7 @@ def same(query):
 """
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.fault(
     area="stop",

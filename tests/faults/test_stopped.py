@@ -111,6 +111,7 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
     assert not kept or len(saved_report(tmp_path).runs) == kept
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="Ctrl-C to `methods`, `keys`, `cycles`, `crash`, `sql`, `app`, `limit` and `ab` while "

@@ -67,6 +67,7 @@ def commands(folder: Path, rate: int) -> Case:
 ROWS = [(sql, 200), (app, 200), (commands, 40)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("made", "rate"), mostly_thorough(ROWS, [(sql, 200)]))
 def test_a_lock_that_is_held_for_half_a_second_meets_all_who_come_meanwhile(
     tmp_path: Path, made: Callable[[Path, int], Case], rate: int

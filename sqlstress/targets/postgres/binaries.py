@@ -44,8 +44,8 @@ def programs() -> Path:
         if not _closed(folder):
             return folder
     raise EnvironmentFailure(
-        f"PostgreSQL does not run as root, and no other user may enter {_closed(found[0])}, where its programs "
-        "are: give others leave (chmod o+x), run as another user, or give --dsn."
+        f"PostgreSQL does not run as root, and no other user may enter {_closed(found[0])}, where its "
+        "programs are: give others leave (chmod o+x), run as another user, or give --dsn."
     )
 
 

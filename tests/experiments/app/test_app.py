@@ -105,6 +105,7 @@ def test_a_plan_can_name_a_file(tmp_path: Path) -> None:
     assert [one.name for one in cases[0].spec.data.checks] == ["no_money_appears"]
 
 
+@pytest.mark.thorough
 def test_a_lost_update_breaks_the_check(tmp_path: Path) -> None:
     report = sqlstress.measure(
         "app", file=str(BANK.with_name("bank_wrong.py")), directory=tmp_path, **{**SHORT, "concurrency": 4}

@@ -108,6 +108,7 @@ def whole(case: Case, folder: Path) -> Measured:
     return done
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("transaction", ["none", "cycle", "run"])
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])

@@ -173,6 +173,7 @@ def answered(case: Case, folder: Path) -> bool:
     return run(case, folder).outcome == DONE
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("phase", "name", "transaction", "scale"),
     [

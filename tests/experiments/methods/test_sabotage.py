@@ -134,6 +134,7 @@ ENDLESS = 4_000_000
 """More rows than anybody inserts before it is killed."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
 def test_what_killed_workers_were_told_still_counts(driver: str, tmp_path: Path) -> None:
     case = cell("insert", "1b1", ENDLESS, concurrency=2, driver=driver)

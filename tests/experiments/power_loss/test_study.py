@@ -50,6 +50,7 @@ def study(folder: Path, *cases: Case, count: int = 300, device: Device = Device(
     return power.loss
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("journal_mode", "synchronous", "worst"),
     [
@@ -120,6 +121,7 @@ def test_a_disk_that_loses_nothing_proves_nothing(tmp_path: Path, monkeypatch: p
     assert not study(tmp_path, case("wal", "full")).is_proved
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("forgotten", [Sync, SyncFolder])
 def test_a_sync_that_is_not_carried_out_is_found_out(
     forgotten: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

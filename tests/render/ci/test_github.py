@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
+
 from sqlstress.render.ci.github import LARGEST_SUMMARY, MOST, summary, workflow_commands
 from sqlstress.render.markdown import report_markdown
 from sqlstress.report import Report, Run
@@ -60,6 +62,7 @@ def test_the_summary_is_the_markdown() -> None:
     assert summary(EXAMPLE) == report_markdown(EXAMPLE)
 
 
+@pytest.mark.thorough
 def test_a_summary_that_github_would_refuse_is_a_sentence() -> None:
     text = summary(*[EXAMPLE] * (LARGEST_SUMMARY // len(report_markdown(EXAMPLE)) + 1))
     assert text == "The report is too large for a step's summary: save it with -o report.html.\n"

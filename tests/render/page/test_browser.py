@@ -76,6 +76,7 @@ def check(page: Page, path: Path) -> None:
     assert page.requests == [path.resolve().as_uri()]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("make", "expected"),
     [

@@ -41,6 +41,7 @@ def kept(log: list[Operation]) -> dict[str, bytes]:
     return disk.image(disk.unsynced(512))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", JOURNAL_MODES)
 def test_the_log_makes_the_files_that_are_really_there(mode: str, tmp_path: Path) -> None:
     case = Case(concurrency=2, seed=5, settings=Settings(journal_mode=mode, wal_autocheckpoint=10))

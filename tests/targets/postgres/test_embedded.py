@@ -95,6 +95,7 @@ def test_where_a_socket_cannot_be_it_listens_on_this_machine_and_wants_a_passwor
     assert list(short.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("also_the_watcher", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_a_parent_that_is_killed_takes_it_along_and_the_next_start_its_files(
     short: Path, also_the_watcher: bool

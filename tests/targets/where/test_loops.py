@@ -74,6 +74,7 @@ def test_a_lock_held_for_a_known_time_is_found_within_3_percent(
     assert not seen.contradiction()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("busy", ["default", "fair"])
 def test_an_operation_that_is_given_up_waits_no_longer(
@@ -100,6 +101,7 @@ def test_slow_syncs_are_found_within_3_percent(words: Any, tmp_path: Path, loop:
     assert own[area.CHECKPOINTING] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("loop", LOOPS)
 def test_slow_checkpoints_are_found_within_3_percent(words: Any, tmp_path: Path, loop: str) -> None:
     case = case_of(loop, "apsw", synchronous="normal", wal_autocheckpoint=1)
