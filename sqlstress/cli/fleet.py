@@ -25,11 +25,10 @@ _PEM = click.Path(dir_okay=False, path_type=Path)
 @click.argument("plan", required=False, type=click.Path(path_type=Path), metavar="[PLAN.toml]")
 @click.option(
     "--folder",
-    required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
     help="The reports, a JSON file for each host, in folders below it too. With --scheduler they are saved "
-    "there: it must be empty, or is made.",
+    "there: it must be empty, or is made; if none is given, it is called as the plan, with -fleet.",
 )
 @click.option(
     "--scheduler",
@@ -65,7 +64,7 @@ _PEM = click.Path(dir_okay=False, path_type=Path)
 @no_search()
 def fleet(
     plan: Path | None,
-    folder: Path,
+    folder: Path | None,
     scheduler: str | None,
     tls_ca: Path | None,
     tls_cert: Path | None,
@@ -82,6 +81,10 @@ def fleet(
     """
     if (plan is None) != (scheduler is None):
         raise UsageError("a plan is measured with --scheduler ADDRESS; reports are shown by --folder alone.")
+    if folder is None:
+        if plan is None:
+            raise UsageError("which reports? Name their folder: sqlstress fleet --folder reports.")
+        folder = Path(f"{plan.stem}-fleet")
     written = parse_outputs(outputs, FLEET_FORMATS)
     left_out: Sequence[LeftOut] = ()
     remarks: Sequence[str] = ()

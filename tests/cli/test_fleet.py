@@ -94,6 +94,7 @@ def test_a_hostile_name_of_a_host_is_a_name_only(cli: Cli, form: str) -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
+        ("", "Name their folder: sqlstress fleet --folder reports"),
         ("--folder none", "there is no such folder"),
         ("--folder empty", "holds no report"),
         ("plan.toml --folder empty", "--scheduler"),
@@ -106,6 +107,14 @@ def test_what_can_not_be_done_is_told_in_a_line(cli: Cli, words: str, named: str
     Path("empty").mkdir()
     shown = cli("fleet", *words.split())
     assert (shown.code, shown.out) == (2, "") and named in shown.err
+
+
+def test_the_folder_of_a_plan_is_called_as_the_plan(cli: Cli) -> None:
+    Path("durable.toml").write_text('[[case]]\nworkload = "kv"\n', encoding="utf-8")
+    Path("durable-fleet").mkdir()
+    Path("durable-fleet", "of-others.json").touch()
+    shown = cli("fleet", "durable.toml", "--scheduler", "tcp://127.0.0.1:1")
+    assert shown.code == 2 and "durable-fleet" in shown.err
 
 
 def test_wrong_data_on_a_host_is_exit_code_1(cli: Cli) -> None:
