@@ -34,6 +34,7 @@ AREAS = {
     "input": "Hostile input",
     "crash": "Process death under load",
     "power": "Power loss",
+    "fleet": "Hosts of a fleet",
     "checkers": "Checkers",
 }
 """What a marker's `area` may be, and its heading."""

@@ -144,7 +144,9 @@ ELSEWHERE = {
         "--setup", "--b examples/transfer/wrong.sql --setup"
     )
     + " -c 4": "it must fail, as a test of ab sees",
-    "python -m pip install huey litequeue persist-queue trac": "the tests do not need them",
+    "python -m pip install huey litequeue persist-queue trac": "the extra test brings them",
+    "trac-admin trac initenv Project sqlite:db/trac.db": "tests/test_tried.py makes such a project",
+    "sqlstress --driver psycopg --dsn postgresql://me@localhost/mine -c 1-8": "it needs a server of yours",
     **{
         f"sqlstress app {TRIED}/{name}.py -c 4 --repeat 10 --duration 2s": "a test of what was tried runs it"
         for name in ("queue_huey", "queue_lite", "queue_persist")

@@ -11,6 +11,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.sides import sides_of
 from sqlstress.analysis.wording import amount, busy_policy, listing
+from sqlstress.display.clean import clean
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report, Run, Trial, Warning
 from sqlstress.report.arrivals import Arrivals
@@ -60,9 +61,10 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
     sides = sides_of(group)
     side = next((one for one in sides if run in one.runs), None)
     if side and trial.durability:
-        return f"{side.name}: {trial.durability}."
+        return f"{side.name}: {clean(trial.durability)}."
     if trial.durability and not takes(run.case.driver, "journal-mode"):
-        return f"{trial.durability[0].upper()}{trial.durability[1:]}."
+        told = clean(trial.durability)
+        return f"{told[:1].upper()}{told[1:]}."
     return describe_durability(trial.effective, environment.sync)
 
 

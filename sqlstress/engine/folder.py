@@ -157,7 +157,10 @@ def _ours_in(path: Path) -> list[Path]:
 
 
 def _is_folder(entry: Path) -> bool:
-    return entry.is_dir() and not entry.is_symlink()
+    try:
+        return entry.is_dir() and not entry.is_symlink()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 def _lock_own(stream: IO[str]) -> None:

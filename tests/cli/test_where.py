@@ -51,7 +51,7 @@ def told(run: Run) -> Where:
         thorough(("--busy", "fair", "--synchronous", "off")),
         thorough(("--buckets", "4", "--synchronous", "off")),
         thorough(("--batch", "8", "--update-ratio", "20%", "--synchronous", "off")),
-        thorough(("--read-ratio", "1",)),
+        thorough(("--read-ratio", "1", "--ops", "80000")),
     ],
 )  # fmt: skip
 def test_the_parts_add_up_to_the_time_that_was_measured(

@@ -84,7 +84,7 @@ def test_over_tls_and_not_without_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault(
-    area="a fleet",
+    area="fleet",
     injected="SIGKILL to a worker of the cluster while its host measures",
     outcome="that host has no report, by name; the others' are whole; nothing runs on",
 )
@@ -108,7 +108,7 @@ def test_a_worker_that_is_killed_costs_its_own_report_only(cluster: LocalCluster
 
 
 @pytest.mark.fault(
-    area="a fleet", injected="Ctrl-C while hosts measure", outcome="exit code 130; nothing runs on any host"
+    area="fleet", injected="Ctrl-C while hosts measure", outcome="exit code 130; nothing runs on any host"
 )
 def test_ctrl_c_leaves_nothing_running(cluster: LocalCluster) -> None:
     for name in ("anna-1", "bert-1"):
@@ -123,7 +123,7 @@ def test_ctrl_c_leaves_nothing_running(cluster: LocalCluster) -> None:
 
 
 @pytest.mark.fault(
-    area="a fleet",
+    area="fleet",
     injected="SIGKILL to the scheduler while hosts measure",
     outcome="every host without a report is named; what runs there ends",
 )
