@@ -34,7 +34,6 @@ AREAS = {
     "input": "Hostile input",
     "crash": "Process death under load",
     "power": "Power loss",
-    "fleet": "Hosts of a fleet",
     "checkers": "Checkers",
 }
 """What a marker's `area` may be, and its heading."""

@@ -83,11 +83,6 @@ def test_over_tls_and_not_without_it(tmp_path: Path) -> None:
         assert not (cluster.folder / "none").exists()
 
 
-@pytest.mark.fault(
-    area="fleet",
-    injected="SIGKILL to a worker of the cluster while its host measures",
-    outcome="that host has no report, by name; the others' are whole; nothing runs on",
-)
 @pytest.mark.parametrize("nanny", [False, True], ids=["alone", "with a nanny"])
 def test_a_worker_that_is_killed_costs_its_own_report_only(cluster: LocalCluster, nanny: bool) -> None:
     killed = cluster.worker("anna-1", HOST, nanny=nanny)
@@ -107,9 +102,6 @@ def test_a_worker_that_is_killed_costs_its_own_report_only(cluster: LocalCluster
     assert not list(cluster.folder.glob("sqlstress-*"))
 
 
-@pytest.mark.fault(
-    area="fleet", injected="Ctrl-C while hosts measure", outcome="exit code 130; nothing runs on any host"
-)
 def test_ctrl_c_leaves_nothing_running(cluster: LocalCluster) -> None:
     for name in ("anna-1", "bert-1"):
         cluster.worker(name, HOST)
@@ -122,11 +114,6 @@ def test_ctrl_c_leaves_nothing_running(cluster: LocalCluster) -> None:
     assert not cluster.measuring() and not list(cluster.folder.glob("sqlstress-*"))
 
 
-@pytest.mark.fault(
-    area="fleet",
-    injected="SIGKILL to the scheduler while hosts measure",
-    outcome="every host without a report is named; what runs there ends",
-)
 def test_a_scheduler_that_is_killed_ends_it(cluster: LocalCluster) -> None:
     cluster.worker("anna-1", HOST)
     command = cluster.command(LONG, cluster.folder / "reports")
