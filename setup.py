@@ -7,16 +7,17 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-HOME = Path("sqlstress/targets/sqlite/native")
-WARNINGS = [] if sys.platform == "win32" else ["-Wall", "-Wextra"]
+HOME = Path("sqlstress/targets/native")
+# Hidden: SQLite loads it as an extension, and then all that the process loads afterwards sees what it has.
+FLAGS = [] if sys.platform == "win32" else ["-Wall", "-Wextra", "-fvisibility=hidden"]
 
 setup(
     ext_modules=[
         Extension(
-            "sqlstress.targets.sqlite.native._native",
+            "sqlstress.targets.native._native",
             sorted(path.as_posix() for path in HOME.glob("*.c")),
             depends=sorted(path.as_posix() for path in HOME.glob("*.h")),
-            extra_compile_args=WARNINGS,
+            extra_compile_args=FLAGS,
             py_limited_api=True,
             optional=True,
         )

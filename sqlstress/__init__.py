@@ -20,6 +20,7 @@ _OFFERED = {
     "SqlstressError": "sqlstress.errors",
     "Trial": "sqlstress.report.results",
     "UsageError": "sqlstress.errors",
+    "ab": "sqlstress.api",
     "check": "sqlstress.own.declare",
     "connect": "sqlstress.own.declare",
     "limit": "sqlstress.api",
@@ -33,7 +34,7 @@ _OFFERED = {
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sqlstress.analysis.finding import Finding
-    from sqlstress.api import Figure, Report, limit, measure, read
+    from sqlstress.api import Figure, Report, ab, limit, measure, read
     from sqlstress.engine.observer import Progress
     from sqlstress.errors import SqlstressError, UsageError
     from sqlstress.own.declare import check, connect, setup, transaction
@@ -51,6 +52,7 @@ __all__ = [
     "Trial",
     "UsageError",
     "__version__",
+    "ab",
     "check",
     "connect",
     "limit",

@@ -71,6 +71,8 @@ class Experiment:
     """Those of its options that the list of all commands shows, if it is the one that needs no name."""
     options: tuple[Option, ...] = ()
     """Its options, in the order of `--help`."""
+    without: Mapping[str, str] = field(default_factory=dict)
+    """Options of others that it has not got: name → why."""
     by_itself: Mapping[str, Any] = field(default_factory=dict)
     """Of its options, which make several cases of one: what they are where each is measured by itself."""
     extra: type | None = None
@@ -117,6 +119,12 @@ class Experiment:
     """Whether the files serve a whole sweep, and time counts from the first process's start."""
     connects: bool = True
     """Whether its workers open the database with the settings of the case; else nothing is known of that."""
+    sets: bool = True
+    """Whether its workers' connections have the settings of the case; else those of the user's code."""
+    starts_programs: bool = False
+    """Whether its workers start programs all the time, which end soon."""
+    begins_again: bool = True
+    """Whether what a server refuses is begun again until the time-out; else its cases say how often."""
     strangers: str = "another program"
     """Who may have changed what is defined, when somebody has, as the subject of a sentence."""
     writes: Callable[[Case], bool] = lambda case: True
@@ -199,6 +207,7 @@ def face(name: str) -> Experiment:
     """Return the experiment of a name; of one that is not known, a face that shows what all have."""
     if name not in EXPERIMENTS:
         shown = "sqlstress.display.unknown:ShownUnknown"
+        layout = named("sqlstress.report.traits:layout")
         return Experiment(name, shown=shown, work_of=layout, sweeps=True, in_plans=False)
     return cast(Experiment, named(EXPERIMENTS[name]))
 
@@ -225,24 +234,14 @@ def with_results() -> tuple[Experiment, ...]:
 
 def commands() -> dict[str, Experiment]:
     """Return the commands that measure an experiment, each with the one that needs no option."""
-    found: dict[str, Experiment] = {}
-    for one in faces():
-        if one.command:
-            found.setdefault(one.command, one)
-    return found
-
-
-def layout(case: Case) -> str:
-    """Return over how many files a case spreads its data."""
-    return "1 file" if case.buckets == 1 else f"{case.buckets} files"
+    return {one.command: of_command(one.command)[0] for one in faces() if one.command}
 
 
 def label(case: Case) -> str:
     """Return a case in a few words, to tell it from the others of its plan."""
-    parts = [face_of(case).work_of(case)]
-    if case.concurrency:
-        parts.append("1 process" if case.concurrency == 1 else f"{case.concurrency} processes")
-    return ", ".join([*parts, *([case.arrivals.label] if case.arrivals else [])])
+    processes = [f"{case.concurrency} process{'es' * (case.concurrency != 1)}"] if case.concurrency else []
+    rate = [case.arrivals.label] if case.arrivals else []
+    return ", ".join([face_of(case).work_of(case), *processes, *rate])
 
 
 def has_window(case: Case) -> bool:

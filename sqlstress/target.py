@@ -15,6 +15,8 @@ LAST_LOST = "a power cut can lose the last commits"
 UNSAFE = "a power cut can corrupt the data"
 NOTHING_STORED = "nothing stored"
 """What a commit is worth, on the scale that all targets share: it stands before the colon of `durability`."""
+AS_SET = "as set"
+"""In place of a level, of programs of the user's: nobody asked for one, and sessions begin as they do."""
 
 
 class Known(NamedTuple):
@@ -32,10 +34,21 @@ class Known(NamedTuple):
     """Whether what it is given is kept; else its figures are the harness's own ceiling."""
     keyvalue: bool = False
     """Whether the key-value experiment can use it, although not every one can."""
+    scripts: bool = False
+    """Whether the experiment with SQL scripts can use it, although not every one can."""
+    programs: bool = False
+    """Whether programs of the user's can be told where the data lies, and open it with what they have."""
     takes: frozenset[str] | None = None
     """The options of a connection's settings that mean something to it; None: all of them, as with SQLite."""
     product: str = "SQLite"
     """What it speaks to, by its own name."""
+    bucket: str = "file"
+    """What one of the buckets is over which keys are partitioned."""
+    bare_call: str = "SELECT 1, of no table"
+    """What its places' `bare_call` does, in words."""
+    apart: str = ""
+    """What it works on that its neighbours don't, in a sentence without its full stop, for who sets them side
+    by side."""
     serves: bool = False
     """Whether that is a server: what it was told to do goes on there when who told it has died."""
 
@@ -43,7 +56,7 @@ class Known(NamedTuple):
 _SQLITE = "sqlstress.targets.sqlite.drivers"
 
 DRIVERS = {
-    "sqlite3": Known("sqlite", f"{_SQLITE}.sqlite3_driver", "standard library"),
+    "sqlite3": Known("sqlite", f"{_SQLITE}.sqlite3_driver", "standard library", programs=True),
     "apsw": Known("sqlite", f"{_SQLITE}.apsw_driver", "extra"),
     "peewee": Known("sqlite", f"{_SQLITE}.peewee_driver", "the mapper", everywhere=False),
     "libsql": Known(
@@ -55,8 +68,12 @@ DRIVERS = {
         "PostgreSQL, extra",
         everywhere=False,
         keyvalue=True,
+        scripts=True,
+        programs=True,
         takes=frozenset({"synchronous", "busy-timeout", "begin"}),
         product="PostgreSQL",
+        bucket="table",
+        bare_call="SELECT 1, of no table; the way to the server and back is in it",
         serves=True,
     ),
     "lmdb": Known(
@@ -67,6 +84,18 @@ DRIVERS = {
         keyvalue=True,
         takes=frozenset({"synchronous"}),
         product="LMDB",
+        bare_call="a read transaction without a look-up",
+    ),
+    "turso": Known(
+        "turso",
+        "",
+        "extra: SQLite rewritten, one process",
+        everywhere=False,
+        keyvalue=True,
+        takes=frozenset({"synchronous", "page-size", "cache-size", "begin"}),
+        product="Turso",
+        bare_call="SELECT 1, of no table and no file",
+        apart="Turso's table has rowids, since it writes no other: SQLite's has none",
     ),
     "dry": Known("dry", "", "does nothing: the harness's own ceiling", stores=False),
 }
@@ -85,14 +114,24 @@ def for_keyvalue() -> dict[str, Known]:
     return {name: known for name, known in DRIVERS.items() if known.everywhere or known.keyvalue}
 
 
-def target_names() -> tuple[str, ...]:
-    """Return the targets that keep what they are given, and that the key-value experiment can use."""
-    return tuple(dict.fromkeys(known.target for known in for_keyvalue().values() if known.stores))
+def for_scripts() -> dict[str, Known]:
+    """Return the drivers that the experiment with SQL scripts can use."""
+    return {name: known for name, known in DRIVERS.items() if known.everywhere or known.scripts}
 
 
-def driver_for(target: str, wanted: str) -> str:
-    """Return which driver of a target is meant: the wanted one if it is one of its, else its first one."""
-    own = [name for name, known in for_keyvalue().items() if known.target == target]
+def for_programs() -> dict[str, Known]:
+    """Return a driver of each target that programs of the user's can be told of: we look through it."""
+    return {name: known for name, known in DRIVERS.items() if known.programs}
+
+
+def target_names(drivers: Mapping[str, Known]) -> tuple[str, ...]:
+    """Return the targets of these drivers that keep what they are given."""
+    return tuple(dict.fromkeys(known.target for known in drivers.values() if known.stores))
+
+
+def driver_for(drivers: Mapping[str, Known], target: str, wanted: str) -> str:
+    """Return which of these drivers of a target is meant: the wanted one if it is one, else the first."""
+    own = [name for name, known in drivers.items() if known.target == target]
     return wanted if wanted in own else own[0]
 
 
@@ -125,6 +164,21 @@ def told(drivers: Mapping[str, Known]) -> str:
 def product(driver: str) -> str:
     """Return what a driver speaks to, by its own name."""
     return DRIVERS[driver].product if driver in DRIVERS else "SQLite"
+
+
+def bucket(driver: str) -> str:
+    """Return what a bucket is with a driver: "file", "table"."""
+    return DRIVERS[driver].bucket if driver in DRIVERS else "file"
+
+
+def bare_call(driver: str) -> str:
+    """Return what a driver's cheapest call does, in words; "" where the driver is not known."""
+    return DRIVERS[driver].bare_call if driver in DRIVERS else ""
+
+
+def apart(driver: str) -> str:
+    """Return what a driver works on that its neighbours don't, in a sentence; "" where that is nothing."""
+    return DRIVERS[driver].apart if driver in DRIVERS else ""
 
 
 def serves(driver: str) -> bool:

@@ -13,6 +13,8 @@ from sqlstress.statistics.ratios import Ratio
 
 UNTOLD = "can't be told"
 """In every sentence that leaves something open."""
+HEADS = 10
+"""So many of the highest are looked at: each pair of many hundred cases would take half a minute."""
 TOO_FEW = "So few trials tell no difference from noise: measure with --repeat 5."
 
 
@@ -35,15 +37,17 @@ class Leaders:
 
 
 def leaders(tested: Tested, runs: Sequence[Run]) -> Leaders:
-    """Return the highest of one or more runs, with all that are not lower beyond doubt."""
-    best = tested.best(runs)
-    return _near(tested, best, (run for run in runs if run is best or not tested.is_less(run, best)))
+    """Return the highest of one or more runs, with all that none of the highest leads beyond doubt."""
+    heads = sorted(runs, key=tested.middle)[-HEADS:]
+    near = (run for run in runs if not any(tested.is_less(run, head) for head in heads))
+    return _near(tested, heads[-1], near)
 
 
 def laggards(tested: Tested, runs: Sequence[Run]) -> Leaders:
-    """Return the lowest of one or more runs, with all that are not higher beyond doubt."""
-    last = min(runs, key=tested.middle)
-    return _near(tested, last, (run for run in runs if run is last or not tested.is_less(last, run)))
+    """Return the lowest of one or more runs, with all that lead none of the lowest beyond doubt."""
+    tails = sorted(runs, key=tested.middle)[:HEADS]
+    near = (run for run in runs if not any(tested.is_less(tail, run) for tail in tails))
+    return _near(tested, tails[0], near)
 
 
 def _near(tested: Tested, best: Run, runs: Iterable[Run]) -> Leaders:

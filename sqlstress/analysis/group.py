@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from sqlstress.analysis.wording import finite, listing, percent, place, places
+from sqlstress.analysis.wording import finite, laid_out, listing, percent, place, places
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
@@ -77,6 +77,12 @@ class Group:
         if len(whole) == len(self.parts):
             return "every case"
         return listing([*([f"{self.setting} {listing(whole)}"] if whole else []), *some])
+
+    def at_layout(self, value: str, layout: int) -> str:
+        """Return a name of what was measured on a layout: "p99, 20 files"; where it has but one, "p99"."""
+        cases = [run.case for run in self.runs]
+        where = laid_out(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
+        return ", ".join(filter(None, (value, where)))
 
     @property
     def unit(self) -> str:

@@ -64,7 +64,7 @@ def tried(report: Report, search: LimitSearch) -> tuple[Tried, ...]:
         for run in report.runs
         if run.case.arrivals
     ]
-    return tuple(sorted(found, key=lambda one: one.rate))
+    return tuple(sorted(found, key=_rate))
 
 
 def answered(report: Report, search: LimitSearch) -> Answer:
@@ -94,8 +94,8 @@ def conclusion(report: Report, search: LimitSearch) -> str:
 def _nothing(rates: Sequence[Tried], search: LimitSearch) -> str:
     """Say that neither end is known, and between which rates both lie."""
     said = f"Which rate holds {promised(search.promise)} can't be told"
-    low = max((one for one in rates if one.kept and all(one.kept)), default=None)
-    high = min((one for one in rates if one.kept and not any(one.kept)), default=None)
+    low = max((one for one in rates if one.kept and all(one.kept)), key=_rate, default=None)
+    high = min((one for one in rates if one.kept and not any(one.kept)), key=_rate, default=None)
     if low and high and low.rate < high.rate:
         return f"{said} between {whole(low.rate)}/s and {whole(high.rate)}/s: {_counts([low, high])}."
     measured = [one for one in rates if one.kept]
@@ -156,3 +156,7 @@ def _counts(rates: Sequence[Tried]) -> str:
 
 def _ended(search: LimitSearch) -> str:
     return f"It ended early: {search.ended.removesuffix('.')}." if search.ended else ""
+
+
+def _rate(one: Tried) -> int:
+    return one.rate

@@ -6,10 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlstress.analysis.comparing import TOO_FEW, UNTOLD, as_much, leaders
+from sqlstress.analysis.comparing import TOO_FEW, UNTOLD, Leaders, as_much, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, noise
-from sqlstress.analysis.wording import between, files, layouts, listing, percent, places, processes, rounded
+from sqlstress.analysis.wording import (
+    between,
+    laid_out,
+    layouts,
+    listing,
+    percent,
+    places,
+    processes,
+    rounded,
+)
 from sqlstress.experiment import face_of
 from sqlstress.report import Run
 
@@ -53,9 +62,18 @@ def _highest(group: Group, runs: Sequence[Run]) -> Finding:
 
 def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
     lead = leaders(tested, runs)
-    about = "about " * (len(lead.runs) > 1)
-    rate, where = rounded(tested.middle(lead.best)), places(run.case for run in lead.runs)
-    return Finding("best", f"Best: {about}{rate} {group.unit} a second, with {where}{lead.how}.")
+    where = places(run.case for run in lead.runs)
+    return Finding("best", f"Best: {_reached(lead)} {group.unit} a second, with {where}{lead.how}.")
+
+
+def _reached(lead: Leaders) -> str:
+    """Say what the leading ones reached, as the table does: of those that can't be told apart from where to
+    where, since the highest figure is one of the best only."""
+    medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
+    low, high = rounded(medians[0]), rounded(medians[-1])
+    if lead.equal or low == high:
+        return "about " * (len(lead.runs) > 1) + high
+    return f"{low} to {high}"
 
 
 @dataclass(frozen=True)
@@ -109,7 +127,8 @@ def _scalings(found: Mapping[int, Curve]) -> Iterator[Finding]:
             said.setdefault(_scaling(curve), []).append(layout)
     for one, own in said.items():
         if face_of(found[own[0]].runs[0].case).many_files:
-            yield Finding(one.code, f"On {layouts(own)} {one.text}.")
+            cases = [run.case for layout in own for run in found[layout].runs]
+            yield Finding(one.code, f"On {layouts(own, cases)} {one.text}.")
         else:
             yield Finding(one.code, f"{one.text[0].upper()}{one.text[1:]}.")
 
@@ -157,7 +176,11 @@ def _layouts(tested: Tested, found: Mapping[int, Curve]) -> Iterator[Finding]:
     (base_files, base), *others = found.items()
     compared = [text for layout, curve in others if (text := _against(tested, base, layout, curve))]
     if compared:
-        yield Finding("layouts", f"Compared with {files(base_files)}: {listing(compared)}.")
+        yield Finding("layouts", f"Compared with {_laid_out(base_files, base)}: {listing(compared)}.")
+
+
+def _laid_out(layout: int, curve: Curve) -> str:
+    return laid_out(layout, [run.case for run in curve.runs])
 
 
 def _against(tested: Tested, base: Curve, layout: int, curve: Curve) -> str | None:
@@ -170,5 +193,5 @@ def _against(tested: Tested, base: Curve, layout: int, curve: Curve) -> str | No
     at = f"at {processes(_count(common[-1]))}"
     told = as_much(ratio, "as much")
     if told:
-        return f"{files(layout)} gave {told} {at}"
-    return f"what {files(layout)} gave {at} {UNTOLD} from it ({between(ratio)} times)"
+        return f"{_laid_out(layout, curve)} gave {told} {at}"
+    return f"what {_laid_out(layout, curve)} gave {at} {UNTOLD} from it ({between(ratio)} times)"

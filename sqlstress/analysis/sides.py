@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from sqlstress.analysis.comparing import TOO_FEW, UNTOLD, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import ERROR, Group, Tested, noise
 from sqlstress.analysis.wording import listing, places, rounded
+from sqlstress.experiment import face_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.ratios import FEWEST, Ratio
@@ -33,6 +35,17 @@ class Side:
     runs: tuple[Run, ...]
     worth: str
     """What a commit is worth, on the scale that all targets share; "" where it is not known, or differs."""
+
+    @property
+    def bare_call_ns(self) -> float | None:
+        """What the cheapest call through its binding costs, in nanoseconds; None where nobody measured it."""
+        found = [one for run in self.runs for trial in run.valid if (one := trial.bare_call_ns) is not None]
+        return median(found) if found else None
+
+    @property
+    def driver(self) -> str:
+        """What its processes speak through."""
+        return self.runs[0].case.driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +135,16 @@ def who_leads(group: Group) -> Iterator[Finding]:
     """Yield at which places which target leads, and which can't be compared."""
     sides = sides_of(group)
     classes = by_worth(sides)
-    if len(classes) > 1:
+    if len(classes) > 1 and not any(side.worth for side in sides):
+        every = listing([side.name for side in sides])
+        yield Finding("not-comparable", f"Not comparable: what a commit of {every} is worth is not known.")
+    elif len(classes) > 1:
+        # Where the connections are the user's own there is no such option.
+        advice = " Where --synchronous gives them the same, measure so." * face_of(group.case).sets
         told = [f"{listing([side.name for side in own])}: {own[0].worth or 'not known'}" for own in classes]
         yield Finding(
             "not-comparable",
-            f"Not comparable, since a commit is not worth the same: {'; '.join(told)}. "
-            "Where --synchronous gives them the same, measure so.",
+            f"Not comparable, since a commit is not worth the same: {'; '.join(told)}.{advice}",
         )
     found = leads(group)
     for names in dict.fromkeys(one.names for one in found):

@@ -45,6 +45,11 @@ def starvation(group: Group, remedy: Callable[[list[Case]], str]) -> Iterator[Fi
     yield Finding("starvation", f"Starvation at {places(cases)}: {listing(what)}. {remedy(cases)}")
 
 
+def fewer_processes(_cases: list[Case]) -> str:
+    """Return what helps at a server."""
+    return "Try fewer processes: rows, the processor or the disk are waited for."
+
+
 def _is_uneven(run: Run) -> bool:
     """Return whether the shares of every pass were uneven: those of one alone may be an accident."""
     found = [finite(trial.fairness) for trial in run.valid]

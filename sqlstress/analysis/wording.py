@@ -9,6 +9,7 @@ from sqlstress.experiment import face_of, has_window
 from sqlstress.report.case import Case
 from sqlstress.statistics.ratios import Ratio
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
+from sqlstress.target import bucket
 
 _LONGEST_LIST = 8
 _UNITS = ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (1000, "µs"))
@@ -88,9 +89,21 @@ def files(count: int) -> str:
     return plural(count, "file")
 
 
-def layouts(counts: Sequence[int]) -> str:
-    """Write several layouts, in ascending order: "1 and 20 files"."""
-    return _numbers(counts, files)
+def bucket_word(cases: Iterable[Case]) -> str:
+    """Return what a bucket of all of these cases is: "file", "table"; where that differs, "bucket"."""
+    words = {bucket(case.driver) for case in cases}
+    return words.pop() if len(words) == 1 else "bucket"
+
+
+def laid_out(count: int, cases: Sequence[Case]) -> str:
+    """Write a layout of some cases: "20 files", "20 tables"; "" of an experiment that has but one."""
+    return plural(count, bucket_word(cases)) if any(face_of(case).many_files for case in cases) else ""
+
+
+def layouts(counts: Sequence[int], cases: Iterable[Case]) -> str:
+    """Write several layouts of some cases, in ascending order: "1 and 20 files"."""
+    word = bucket_word(cases)
+    return _numbers(counts, lambda count: plural(count, word))
 
 
 def amount(case: Case) -> str:
@@ -108,7 +121,8 @@ def busy_policy(case: Case) -> str:
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
-        return f"{case.server.isolation.replace('-', ' ')}, begun again and locks waited for up to {timeout}"
+        again = "begun again and " if face_of(case).begins_again else ""
+        return f"{case.server.isolation.replace('-', ' ')}, {again}locks waited for up to {timeout}"
     handler = "fair waits" if settings.busy == "fair" else "SQLite's busy handler"
     return f"{handler} up to {format_duration(settings.busy_timeout_ms / 1000)}"
 
@@ -122,7 +136,8 @@ def place(case: Case) -> str:
 
 def on_files(case: Case) -> str:
     """Write a layout: " on 20 files"; nothing where there is but one."""
-    return f" on {files(case.buckets)}" if face_of(case).many_files else ""
+    where = laid_out(case.buckets, [case])
+    return f" on {where}" if where else ""
 
 
 def at_rate(case: Case) -> str:
@@ -170,8 +185,8 @@ def _layouts_of(cases: Sequence[Case]) -> str:
         by_concurrency.setdefault(tuple(sorted(counts)), []).append(layout)
     return listing(
         [
-            _numbers(counts, processes) + (f" on {_numbers(sorted(layouts), files)}" if many_files else "")
-            for counts, layouts in by_concurrency.items()
+            _numbers(counts, processes) + (f" on {layouts(sorted(found), cases)}" if many_files else "")
+            for counts, found in by_concurrency.items()
         ]
     )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlstress.api.report import Figure, Report
 from sqlstress.engine.observer import NOBODY, Nobody, Progress
@@ -15,11 +16,12 @@ from sqlstress.options.dsn import redacted
 from sqlstress.report import Report as Document
 
 if TYPE_CHECKING:
-    from sqlstress.engine.session import Bench, Session
-    from sqlstress.engine.study import Study
+    from sqlstress.engine.study import AnyBench, Opening, Study
     from sqlstress.plan import Planned
 
-__all__ = ["Figure", "Report", "limit", "measure", "read"]
+__all__ = ["Figure", "Report", "ab", "limit", "measure", "read"]
+
+T = TypeVar("T", bound="AnyBench")
 
 Watch = Callable[[Progress], None]
 """Called often with how far the measurement has come; must be quick, and must not raise."""
@@ -69,13 +71,51 @@ def limit(
     """
     from sqlstress.engine.session import Session
     from sqlstress.studies.limit_options import search_for
-    from sqlstress.studies.windows import with_windows
 
-    if what not in with_windows():
-        raise UsageError(f"there is no rate for {what!r:.60}: there is one for {', '.join(with_windows())}.")
+    _check_has_windows(what)
     study = search_for(_given(options), what)
     session = Session((study.case,), Path(directory), False, _command("limit", what, options))
     return _carried_out(study, session, save, progress)
+
+
+def ab(
+    what: str = DEFAULT,
+    *,
+    a: Mapping[str, Any],
+    b: Mapping[str, Any],
+    directory: str | Path = ".",
+    save: str | Path | None = None,
+    progress: Watch | None = None,
+    **options: Any,
+) -> Report:
+    """Measure two settings in turns until a drop is shown or ruled out; the report's `verdict` says which.
+
+    `a` and `b` are what only that arm has, and `options` what both have, or what is asked of the test:
+    `ab(a={"synchronous": "full"}, b={"synchronous": "normal"}, concurrency=4, max_drop="5%")`. `what` is kv,
+    sql, app or exec. The others are those of `measure`, and so is what it raises. The report is `ok` unless
+    it failed; that it stayed inconclusive is no failure.
+    """
+    from sqlstress.report import Arm
+    from sqlstress.studies.ab_asked import cells, checked, own_python, study_of, typed
+    from sqlstress.studies.ab_options import merged, of_gate_and_load
+
+    _check_has_windows(what)
+    gate, common = of_gate_and_load(checked(what, _given(options)))
+    own_a, own_b = (checked(what, _given(arm)) for arm in (a, b))
+    arms = merged(what, common, own_a), merged(what, common, own_b)
+    cases = cells(what, arms)
+    words_a, words_b = (typed(what, own) for own in (own_a, own_b))
+    study = study_of(cases, gate, (Arm("A", redacted(words_a)), Arm("B", redacted(words_b))))
+    command = _command("ab", what, {"a": shlex.join(words_a), "b": shlex.join(words_b), **options})
+    return _carried_out(study, own_python(arms, cases, Path(directory), command), save, progress)
+
+
+def _check_has_windows(what: str) -> None:
+    from sqlstress.studies.windows import with_windows
+
+    if what not in with_windows():
+        known = ", ".join(with_windows())
+        raise UsageError(f"{what!r:.60} is not measured in windows, which this takes: {known} are.")
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +128,7 @@ def _command(function: str, what: str | Path, options: Mapping[str, Any]) -> tup
 
 
 def _carried_out(
-    study: Study[Bench], session: Session, save: str | Path | None, progress: Watch | None
+    study: Study[T], opening: Opening[T], save: str | Path | None, progress: Watch | None
 ) -> Report:
     from sqlstress.report import to_json, write_atomically
     from sqlstress.studies.carry_out import carry_out
@@ -103,7 +143,7 @@ def _carried_out(
             except SqlstressError as error:
                 warnings.warn(f"the report is not saved: {error}", stacklevel=3)
 
-    return Report(carry_out(study, session, keep_it, _Watched(progress) if progress else NOBODY))
+    return Report(carry_out(study, opening, keep_it, _Watched(progress) if progress else NOBODY))
 
 
 def read(path: str | Path) -> Report:

@@ -101,6 +101,16 @@ class Report:
 
         return answered(self.document, self.document.limit) if self.document.limit else None
 
+    @property
+    def verdict(self) -> str | None:
+        """Of an A/B test: pass, fail, inconclusive, or undecided where it was stopped; else None."""
+        return self.document.ab.verdict if self.document.ab else None
+
+    @property
+    def ratio(self) -> float | None:
+        """Of an A/B test, B's figure over A's, as the last look estimated it; else None."""
+        return self.document.ab.looks[-1].ratio if self.document.ab and self.document.ab.looks else None
+
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What it says, a sentence or two each, with a stable code."""

@@ -15,19 +15,14 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT
 from sqlstress.options.dsn import NAME as DSN
 from sqlstress.options.dsn import redacted
-from sqlstress.options.option import REST
-from sqlstress.report.case import Case
-from sqlstress.studies.ab_options import GATE, ab_options, defaults, load_options
+from sqlstress.studies.ab_options import Given, ab_options, load_options, merged, of_gate_and_load
 
 if TYPE_CHECKING:
     from sqlstress.engine.study import Opening
-    from sqlstress.report import AbTest
+    from sqlstress.report import Arm
+    from sqlstress.studies.ab_asked import Cells
     from sqlstress.studies.slices import SliceBench
 
-_GATE = {option.name for option in GATE}
-
-Given = dict[str, Any]
-"""Unparsed values by option name."""
 HELP = f"""Compare B with A on this machine: short slices in turns, until a drop is shown or ruled out.
 
 Options of the load are common to both arms. Exits 0 when B passes, 1 when it fails. With {others()}
@@ -63,17 +58,13 @@ def _compare(
 ) -> int:
     from sqlstress.cli.measure import measure
     from sqlstress.cli.saver import Saver
-    from sqlstress.statistics.gate import MOST, looks
-    from sqlstress.studies.ab import AbStudy
+    from sqlstress.studies.ab_asked import cells, study_of
 
-    asked = typed(given)
-    gate = {name: value for name, value in asked.items() if name in _GATE}
-    common = {name: value for name, value in asked.items() if name not in _GATE}
+    gate, common = of_gate_and_load(typed(given))
     arms = _arms(experiment, gate, common)
-    cases = _cases(experiment, arms)
-    test = _test(gate, cases[0][0].seed)
+    cases = cells(experiment, arms)
     return measure(
-        AbStudy(cases, test, looks(test.max_pairs or MOST)),
+        study_of(cases, gate, _named(gate)),
         _opening(experiment, gate, arms, cases, directory),
         Saver.of(outputs, github, quiet),
         strict=bool(gate.get("strict")),
@@ -89,7 +80,7 @@ def _arms(experiment: str, gate: Given, common: Given) -> tuple[Given, Given]:
         raise UsageError(
             'nothing to compare: give --a "OPTIONS" and --b "OPTIONS", or --python-a and --python-b.'
         )
-    a, b = (_merged(experiment, common, _parsed(experiment, name, gate)) for name in "ab")
+    a, b = (merged(experiment, common, _parsed(experiment, name, gate)) for name in "ab")
     return a, b
 
 
@@ -102,73 +93,27 @@ def _parsed(experiment: str, name: str, gate: Given) -> Given:
     return given_in(words, load_options(experiment), f"--{name}")
 
 
-def _merged(experiment: str, common: Given, own: Given) -> Given:
-    """Return the options of an arm: its own take the place of common ones, those of a list come beside them.
+def _named(gate: Given) -> tuple[Arm, Arm]:
+    """Return the arms as they were typed."""
+    from sqlstress.report import Arm
 
-    But a command is one, whatever its words are.
-    """
-    wholes = {one.name for one in load_options(experiment) if one.argument == REST}
-    lists = {
-        name: (*common.get(name, ()), *value)
-        for name, value in own.items()
-        if isinstance(value, tuple) and name not in wholes
-    }
-    given = {**common, **own, **lists}
-    return {**defaults(given, experiment), **given}
-
-
-def _cases(experiment: str, arms: tuple[Given, Given]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
-    """Return the cells of both arms, all of one seed."""
-    from sqlstress.plan import cases_of, seeded
-
-    seed = seeded({**arms[0], **arms[1]})["seed"]
-    a, b = (cases_of({**arm, "seed": seed, "repeat": 1}, experiment) for arm in arms)
-    if len(a) != len(b):
-        raise UsageError(f"A has {len(a)} cells and B has {len(b)}: they are compared one with one.")
-    return a, b
-
-
-def _test(gate: Given, seed: int) -> AbTest:
-    from sqlstress.plan import parsed
-    from sqlstress.report import AbTest, Arm
-    from sqlstress.report.ab import DRAWN
-    from sqlstress.studies.ab import first_arm
-
-    known = {option.name: option for option in GATE}
-    metric, max_drop, max_pairs, max_time_s = (
-        parsed(known[name], gate.get(name, known[name].default))
-        for name in ("metric", "max-drop", "max-pairs", "max-time")
-    )
     a, b = (
         Arm(name.upper(), redacted(shlex.split(gate.get(name, ""))), gate.get(f"python-{name}"))
         for name in ("a", "b")
     )
-    return AbTest(
-        metric,
-        max_drop,
-        (a, b),
-        first_arm(seed),
-        order=DRAWN,
-        max_pairs=max_pairs,
-        max_time_s=max_time_s,
-    )
+    return a, b
 
 
 def _opening(
-    experiment: str,
-    gate: Given,
-    arms: tuple[Given, Given],
-    cases: tuple[tuple[Case, ...], tuple[Case, ...]],
-    directory: Path,
+    experiment: str, gate: Given, arms: tuple[Given, Given], cases: Cells, directory: Path
 ) -> Opening[SliceBench]:
     from sqlstress.cli.measure import command_line
+    from sqlstress.studies.ab_asked import own_python
     from sqlstress.studies.python import Python
-    from sqlstress.studies.same_loop import check_loops
-    from sqlstress.studies.slices import OtherPythons, OwnPython
+    from sqlstress.studies.slices import OtherPythons
 
     if "python-a" not in gate:
-        check_loops((cases[0][0], cases[1][0]), arms)
-        return OwnPython((*cases[0], *cases[1]), directory, command_line())
+        return own_python(arms, cases, directory, command_line())
     if any(DSN in arm for arm in arms):
         raise UsageError(f"--{DSN} is for this Python: another one would show it to all as its argument.")
     a, b = (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from sqlstress.cli.console import say
+from sqlstress.errors import SqlstressError, UsageError
+from sqlstress.options.dsn import Dsn
 from sqlstress.report.case import COMMON
 
 
@@ -15,6 +18,16 @@ def _as_usual(name: str) -> str:
     """Return the help of an option that means what it means to the main experiment."""
     option = COMMON[name]
     return f"{option.help}  [default: {option.default}]"
+
+
+def _address(dsn: str | None) -> Dsn | None:
+    """Return a server's address as it was given. Raises UsageError."""
+    from sqlstress.options.dsn import dsn as read
+
+    try:
+        return None if dsn is None else read(dsn)
+    except ValueError as error:
+        raise UsageError(f"--dsn: {error}.") from error
 
 
 @click.command(epilog="Example: sqlstress doctor --dir /var/lib/app --fullfsync on")
@@ -30,7 +43,8 @@ def _as_usual(name: str) -> str:
 @click.option("--journal-mode", metavar="MODE", help=_as_usual("journal-mode"))
 @click.option("--synchronous", metavar="LEVEL", help=_as_usual("synchronous"))
 @click.option("--fullfsync", metavar="on|off", help="Warn of what applies to this setting.")
-def doctor(directory: Path, **given: Any) -> None:
+@click.option("--dsn", metavar="DSN", help="A PostgreSQL server to look at, as kv's --dsn names it.")
+def doctor(directory: Path, dsn: str | None, **given: Any) -> None:
     """Examine host, file system and SQLite build, time a sync here, and warn of what applies."""
     from sqlstress.engine.folder import RunFolder
     from sqlstress.engine.session import not_native
@@ -40,6 +54,7 @@ def doctor(directory: Path, **given: Any) -> None:
     from sqlstress.render.doctor import doctor_text
     from sqlstress.targets import target_of
 
+    address = _address(dsn)
     asked = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
     case = cases_of({**asked, "concurrency": "1"})[0]
     build = target_of(case.driver).describe(case.driver)
@@ -48,4 +63,17 @@ def doctor(directory: Path, **given: Any) -> None:
         environment = fingerprint(
             folder.path, [build] if build else [], [case.settings], 1, [lacking] if lacking else []
         )
-    say(doctor_text(environment, face_of(case).loop_of(case)))
+    say(doctor_text(environment, face_of(case).loop_of(case), [*_others(case.driver, address)]))
+
+
+def _others(driver: str, address: Dsn | None) -> Iterator[str]:
+    """Yield what could be measured with each other driver here, or what is missing and what to install."""
+    from sqlstress.target import for_keyvalue
+    from sqlstress.targets import target_of
+
+    for name, known in for_keyvalue().items():
+        if known.stores and name != driver:
+            try:
+                yield f"{name}: {target_of(name).at_hand(name, address)}"
+            except SqlstressError as error:
+                yield f"{name}: {error}"

@@ -60,6 +60,12 @@ _PEM = click.Path(dir_okay=False, path_type=Path)
     metavar="N",
     help="Wait for so many hosts, for --limit at most.",
 )
+@click.option(
+    "--together",
+    is_flag=True,
+    help="All hosts load the one server that the plan names (driver psycopg, --dsn), from a common start: "
+    "with a total over all hosts.",
+)
 @output_option("Save what the fleet shows", tuple(FLEET_FORMATS))
 @no_search()
 def fleet(
@@ -72,6 +78,7 @@ def fleet(
     directory: str,
     limit: str,
     hosts: int | None,
+    together: bool,
     outputs: tuple[str, ...],
 ) -> int:
     """Show the reports of many hosts side by side: best, median and worst, and who is unlike the others.
@@ -94,11 +101,13 @@ def fleet(
         from sqlstress.cluster.measured import measure_fleet
 
         cluster = Cluster.of(scheduler, tls_ca, tls_cert, tls_key)
-        asked = Asked.of(plan, folder, directory, limit, hosts)
+        asked = Asked.of(plan, folder, directory, limit, hosts, together)
         measured = measure_fleet(cluster, asked, complain)
         left_out, remarks = measured.left_out, measured.remarks
     elif tls_ca or tls_cert or tls_key:
         raise UsageError("--tls-ca, --tls-cert and --tls-key are for --scheduler.")
+    elif together:
+        raise UsageError("--together is for a plan that is measured: add PLAN.toml and --scheduler.")
     return _show(folder, written, left_out, remarks)
 
 

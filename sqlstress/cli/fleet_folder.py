@@ -43,9 +43,12 @@ def ending(fleet: Fleet) -> int:
             shortened(f"Error: left out: {first.name}: {first.why.removesuffix('.')}{others}. ", 300)
             + f" {len(fleet.hosts):,} kept."
         )
+    fewer = next((one for one in fleet.joint() if one.hosts < len(one.asked)), None)
+    if fewer and not failures:
+        complain(f"Error: a total is of {fewer.hosts} of {len(fewer.asked)} hosts. Each report is kept.")
     if wrong:
         complain(shortened(f"Error: the data was wrong on {', '.join(wrong)}.", 300))
-    return BAD if wrong else FAILURE if failures else 0
+    return BAD if wrong else FAILURE if failures or fewer else 0
 
 
 def _files(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Experiment, commands
 from sqlstress.options.option import ONE, REST, Option
 from sqlstress.render import DOCUMENTS, FORMATS, SUFFIXES
 
@@ -48,7 +48,10 @@ class GroupedCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # A command's name behind an option comes here: what begins with an option is the default command.
         ctx.allow_extra_args = True
-        words = super().parse_args(ctx, args)
+        try:
+            words = super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise _why(error, ctx) from error
         if words:
             raise click.UsageError(f"{words[0]!r} does not belong here. {_place(words[0], ctx)}", ctx)
         return words
@@ -63,6 +66,13 @@ class GroupedCommand(click.Command):
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+def _why(error: click.NoSuchOption, ctx: click.Context) -> click.UsageError:
+    """Say why an experiment has not got an option of another one, where it says so itself."""
+    experiment = commands().get(str(ctx.info_name).rpartition(" ")[2])
+    why = experiment.without.get(error.option_name.lstrip("-")) if experiment else None
+    return click.UsageError(f"{error.option_name}: {why}.", ctx) if why else error
 
 
 def _place(word: str, ctx: click.Context) -> str:

@@ -12,7 +12,8 @@ from sqlstress.errors import UsageError
 from sqlstress.render import BESIDE, FORMATS, NAMED
 from sqlstress.report import Report, write_atomically
 from sqlstress.report.document import LARGEST
-from sqlstress.report.saving import STDOUT, is_stdout, is_stream, remove_unfinished
+from sqlstress.report.saving import STDOUT, check_length, is_stdout, is_stream, remove_unfinished
+from sqlstress.system.files import reason, told, too_long
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,8 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
 def _check(text: str, path: Path) -> None:
     """Refuse what can't be written, as far as can be seen now: before anything has been measured."""
     try:
+        if path.parent.is_file():
+            raise UsageError(f"-o {text!r}: {path.parent} is a file, not a folder. Choose another file.")
         is_folder, written = path.is_dir(), _written(path)
         has_folder = written[0].exists()
     except OSError as error:
@@ -120,10 +123,23 @@ def _check(text: str, path: Path) -> None:
     if not path.name or is_folder:
         raise UsageError(f"-o {text!r}: this is not the name of a file.")
     if not has_folder:
-        raise UsageError(f"-o {text!r}: the folder {written[0]} does not exist. Make it first.")
+        raise UsageError(
+            f"-o {text!r:.60}: the folder {told(written[0])} does not exist{too_long(path)}. Make it first."
+        )
+    if not is_stream(path):
+        _check_length(text, path.resolve())
     for place in written:
         if not os.access(place, os.W_OK):
             raise UsageError(f"-o {text!r}: {place} can't be written. Choose another file.")
+
+
+def _check_length(text: str, target: Path) -> None:
+    try:
+        check_length(target)
+    except FileNotFoundError as error:
+        raise UsageError(f"-o {text!r:.200}: {reason(error)}. Choose another file.") from error
+    except OSError:
+        pass  # what else is wrong with it is said when it is written
 
 
 def _written(path: Path) -> list[Path]:

@@ -44,11 +44,11 @@ class Connection:
         """Return what a future that is done came to. Raises what it raised, or whatever kept it from us."""
         return future.result(timeout=ANSWER_S)
 
-    def put_ticket(self, name: str) -> None:
-        """Lay out a ticket that one task can take, once."""
+    def put_ticket(self, name: str, order: str) -> None:
+        """Lay out a ticket that one task can take, once, and on it what is to be done."""
         from distributed import Queue
 
-        Queue(name, client=self._client).put(1, timeout=ANSWER_S)
+        Queue(name, client=self._client).put(order, timeout=ANSWER_S)
 
     def pulse(self, name: str, value: int) -> None:
         """Tell all tasks that we are here, or to stop. Raises SchedulerLost."""

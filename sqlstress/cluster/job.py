@@ -49,19 +49,22 @@ class Wanted:
     clock: Callable[[], float] = time.monotonic
 
 
-def measure(order: str) -> Answer:
-    """Measure what an order of `order` asks for."""
+def measure(ticket: str) -> Answer:
+    """Measure what the order of `order` asks for that lies under a ticket.
+
+    It lies there, and not in the task, since Dask tells and logs of tasks what they were called with: a plan
+    may hold a password.
+    """
     from distributed import Queue, Variable
 
-    asked = json.loads(order)
     try:
-        Queue(asked["ticket"]).get(timeout=10)
+        asked = json.loads(Queue(ticket).get(timeout=10))
     except TimeoutError:
         return TWICE, 0, "", b""
     variable = Variable(asked["pulse"])
     wanted = Wanted(lambda: int(variable.get(timeout=POLL_S)), asked["limit_s"])
-    own = {"plan": asked["plan"], "directory": asked["directory"], "machine": machine.machine()}
-    return carry_out(own, wanted)
+    own = {name: asked[name] for name in ("plan", "directory", "together")}
+    return carry_out({**own, "machine": machine.machine()}, wanted)
 
 
 def carry_out(order: dict[str, Any], wanted: Wanted) -> Answer:
@@ -170,14 +173,14 @@ def _whole(out: IO[bytes]) -> bytes | None:
     return report if len(report) <= MOST_BYTES else None
 
 
-def order(asked: Any, pulse: str, ticket: str) -> str:
-    """Return, as JSON, what `measure` is to do."""
+def order(asked: Any, pulse: str, together: str = "") -> str:
+    """Return, as JSON, what `measure` is to do; `together`: the invitation to load a server with others."""
     return json.dumps(
         {
             "plan": asked.plan,
             "directory": asked.directory,
             "limit_s": asked.limit_s,
             "pulse": pulse,
-            "ticket": ticket,
+            "together": together,
         }
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlstress.analysis.fleet import LeftOut
 from sqlstress.cluster.address import Cluster
 from sqlstress.cluster.asked import Asked
+from sqlstress.cluster.common_rounds import CommonRounds
 from sqlstress.cluster.connection import connected
 from sqlstress.cluster.job import SILENT_S
 from sqlstress.cluster.rounds import JOIN_S, Rounds, Tell
@@ -33,7 +34,7 @@ def measure_fleet(cluster: Cluster, asked: Asked, tell: Tell) -> MeasuredFleet:
     """
     with connected(cluster) as connection, StopSignals() as signals:
         is_new = asked.make_folder()
-        rounds = Rounds(connection, asked, tell)
+        rounds = (CommonRounds if asked.together else Rounds)(connection, asked, tell)
         try:
             rounds.go(signals.check)
         except Interrupted as stop:

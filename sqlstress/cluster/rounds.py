@@ -52,6 +52,8 @@ class Rounds:
         self._known: set[str] = set()
         self._machines: dict[str, str] = {}
         self._members: list[Member] = []
+        self._introduced: list[Member] = []
+        """Those that have said who they are, and do not measure yet."""
         self._beats, self._beaten = 0, -PULSE_S
         self._tickets: list[str] = []
 
@@ -70,6 +72,7 @@ class Rounds:
                 self._greet(address)
             for member in self._members[:]:
                 self._look_at(member, member.address in present)
+            self._begin(present, self.clock() - begun)
             self.pause(TICK_S)
 
     def stop(self) -> list[str]:
@@ -100,7 +103,7 @@ class Rounds:
         return f"{reports} in {self.asked.folder}"
 
     def _is_over(self, waited_s: float) -> bool:
-        if self._members:
+        if self._members or self._introduced:
             return False
         if self.asked.hosts is not None:
             return len(self._machines) >= self.asked.hosts or waited_s > self.asked.limit_s
@@ -158,14 +161,19 @@ class Rounds:
         member.name = file_name(identity.host, {*self._machines.values()})
         self._machines[identity.machine] = member.name
         self.remarks += _other_versions(member.name, identity)
-        self._measure(member)
+        self._introduced.append(member)
 
-    def _measure(self, member: Member) -> None:
-        ticket = f"{self.run}-{len(self._machines)}"
-        self.connection.put_ticket(ticket)
+    def _begin(self, present: set[str], waited_s: float) -> None:
+        """Have those hosts measure that have said who they are."""
+        for member in self._introduced:
+            self._measure(member)
+        self._introduced.clear()
+
+    def _measure(self, member: Member, together: str = "") -> None:
+        ticket = f"{self.run}-{len(self._tickets)}"
+        self.connection.put_ticket(ticket, job.order(self.asked, self.run, together))
         self._tickets.append(ticket)
-        order = job.order(self.asked, self.run, ticket)
-        expression = f"__import__('sqlstress.cluster.job', fromlist=['measure']).measure({order!r})"
+        expression = f"__import__('sqlstress.cluster.job', fromlist=['measure']).measure({ticket!r})"
         member.future = self.connection.submit(expression, member.address, f"{ticket}-measure")
         member.since, member.measuring = self.clock(), True
         self._members.append(member)
@@ -201,9 +209,10 @@ class Rounds:
         self._lose(member, why)
 
     def _all_lost(self, why: str) -> None:
-        for member in self._members[:]:
-            self._members.remove(member)
+        for member in (*self._members, *self._introduced):
             self._lose(member, why)
+        self._members.clear()
+        self._introduced.clear()
 
 
 def _other_versions(name: str, identity: Identity) -> Iterator[str]:

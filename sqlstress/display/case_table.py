@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from sqlstress.analysis.disturbance import disturbed
 from sqlstress.analysis.group import Group, longest_wait_ns
@@ -14,6 +14,7 @@ from sqlstress.display.figures import (
     VERIFIED,
     Figure,
     count_cell,
+    layout_column,
     ms_cell,
     percent_cell,
     rate_cell,
@@ -114,6 +115,14 @@ def _longest_wait(row: Row) -> str | None:
 
 CASE: Figure[Row] = Figure(Column("case", ("", "case"), "left", NAME), _case)
 FILES: Figure[Row] = Figure(Column("files", ("", "files"), role=NAME), _files)
+
+
+def of_layouts(group: Group, figures: Sequence[Figure[Row]]) -> tuple[Figure[Row], ...]:
+    """Return columns, in which FILES is called what the buckets of a group are."""
+    column = layout_column(run.case for run in group.runs)
+    return tuple(replace(one, column=column) if one is FILES else one for one in figures)
+
+
 PROCESSES: Figure[Row] = Figure(
     Column("processes", ("proc-", "esses"), role=NAME), lambda row: whole_cell(row.run.case.concurrency)
 )
@@ -147,7 +156,9 @@ def common_table(group: Group) -> Table:
     """Return the table of what can be said of every case."""
     first = FILES if face_of(group.case).sweeps else CASE
     return table_of(
-        rows_of(group), (*apart(group), first, *COMMON), ("longest wait ms", "fairness", "rows/s")
+        rows_of(group),
+        (*apart(group), *of_layouts(group, (first,)), *COMMON),
+        ("longest wait ms", "fairness", "rows/s"),
     )
 
 

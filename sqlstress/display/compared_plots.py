@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sqlstress.analysis.comparison import Compared
-from sqlstress.analysis.wording import files
+from sqlstress.analysis.wording import laid_out
 from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, line, name
 from sqlstress.experiment import face_of
 
@@ -128,7 +128,8 @@ def _view(
             if run and value is not None:
                 curves.setdefault(run.case.buckets, {})[run.case.concurrency] = value
         for number, (layout, curve) in enumerate(sorted(curves.items())):
-            shown = f"{names[place]}, {files(layout)}"
+            cases = [run.case for run in part.runs if run]
+            shown = ", ".join(filter(None, (names[place], laid_out(layout, cases))))
             counts = sorted(curve)
             hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}"
             values = [curve[count] for count in counts]

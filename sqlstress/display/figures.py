@@ -5,14 +5,15 @@ exact where that fits, and of bounded width whatever the number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import finite, rounded
-from sqlstress.display.blocks import Column, Table
+from sqlstress.analysis.wording import bucket_word, finite, rounded
+from sqlstress.display.blocks import NAME, Column, Table
 from sqlstress.report import Run
+from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
@@ -109,6 +110,12 @@ class Figure(Generic[C]):
     column: Column
     cell: Callable[[C], str | None]
     """What it says of a row; None when it has no figure."""
+
+
+def layout_column(cases: Iterable[Case]) -> Column:
+    """Return the column of the number of files, or of what else a bucket of these cases is."""
+    word = f"{bucket_word(cases)}s"
+    return Column(word, ("", word), role=NAME)
 
 
 def table_of(rows: Sequence[R], figures: Sequence[Figure[R]], leaving: tuple[str, ...] = ()) -> Table:

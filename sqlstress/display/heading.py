@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from sqlstress.analysis.disturbance import disturbances
@@ -17,7 +17,7 @@ from sqlstress.report import Environment, Report, Run, Trial, Warning
 from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.statistics.units import format_count, format_duration
-from sqlstress.target import product, stores_nothing, takes
+from sqlstress.target import product, serves, stores_nothing, takes
 
 OF_LIBRARY = frozenset({"sqlite-wal-reset-bug"})
 """Codes of warnings of the SQLite library that was measured with."""
@@ -65,6 +65,9 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
     if trial.durability and not takes(run.case.driver, "journal-mode"):
         told = clean(trial.durability)
         return f"{told[:1].upper()}{told[1:]}."
+    if serves(run.case.driver):
+        whose = f"{side.name}: what" if side else "What"
+        return f"{whose} a commit waits for is not known: no connection was seen."
     return describe_durability(trial.effective, environment.sync)
 
 
@@ -72,7 +75,12 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     """Return what a reader must know first; what a finding of the same code says already is left out."""
     told = {finding.code for finding in findings}
     connects = face_of(group.case).connects
-    general = [_general(one, connects=connects) for one in environment.warnings if one.serious]
+    at_servers = all(serves(run.case.driver) for run in group.runs)
+    general = [
+        _general(one, connects=connects)
+        for one in environment.warnings
+        if one.serious and not (at_servers and one.code in OF_LIBRARY)
+    ]
     cases: dict[str, list[Case]] = {}
     for run in group.runs:
         for warning in run.warnings:
@@ -115,7 +123,7 @@ def _method(group: Group) -> Iterator[str]:
     if case.repeat > 1:
         yield f"median of {format_count(case.repeat)} passes"
     known = case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver)
-    if known and face_of(case).show().sets:
+    if known and face_of(case).sets:
         yield from _settings(group)
 
 
@@ -135,9 +143,7 @@ def _due(arrivals: Arrivals) -> str:
 
 def _settings(group: Group) -> Iterator[str]:
     """Yield how locks are waited for, and the settings that were chosen for all runs alike."""
-    waits = [busy_policy(run.case) for run in group.runs if takes(run.case.driver, "busy-timeout")]
-    if waits:
-        yield listing(list(dict.fromkeys(waits)), "or")
+    yield from _waits(group)
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
@@ -145,8 +151,18 @@ def _settings(group: Group) -> Iterator[str]:
         yield " ".join(named)
 
 
+def _waits(group: Group) -> Iterator[str]:
+    """Yield how locks are waited for; of several targets, by whom."""
+    sides = [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]
+    for whose, runs in sides:
+        policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
+        if policies:
+            yield f"{whose}{listing(list(dict.fromkeys(policies)), 'or')}"
+
+
 def _libraries(group: Group, environment: Environment) -> Iterator[str]:
     if not face_of(group.case).connects:
+        yield from _servers(group)
         return
     for name in dict.fromkeys(run.case.driver for run in group.runs):
         build = next((build for build in environment.builds if build.driver == name), None)
@@ -155,15 +171,24 @@ def _libraries(group: Group, environment: Environment) -> Iterator[str]:
         yield f"driver {name}" + ("" if stores_nothing(name) else f", {library} {version}")
 
 
+def _servers(group: Group) -> Iterator[str]:
+    """Yield the servers of which only the directions are ours."""
+    for name in dict.fromkeys(run.case.driver for run in group.runs if run.case.server):
+        yield f"{product(name)} ({_addresses([run for run in group.runs if run.case.driver == name])})"
+
+
+def _addresses(runs: Sequence[Run]) -> str:
+    return " or ".join(sorted({run.case.server.address or "our own" for run in runs if run.case.server}))
+
+
 def _answered(group: Group, driver: str) -> str:
     """Return the version of the servers that were spoken to, and which they were."""
     runs = [run for run in group.runs if run.case.driver == driver]
     versions = {
         trial.effective.get("server_version", "").partition(" ")[0] for run in runs for trial in run.trials
     }
-    where = {run.case.server.address or "our own" for run in runs if run.case.server}
-    told = " or ".join(sorted(filter(None, versions)))
-    return f"{told} ({' or '.join(sorted(where))})" if told and where else told
+    where, told = _addresses(runs), " or ".join(sorted(filter(None, versions)))
+    return f"{told} ({where})" if told and where else told
 
 
 def _seed(group: Group) -> str:
@@ -173,7 +198,7 @@ def _seed(group: Group) -> str:
 
 def _asked(case: Case) -> str:
     synchronous = case.settings.synchronous or "as the library has it"
-    if not face_of(case).show().sets:
+    if not face_of(case).sets:
         return "Durability unknown: no connection was seen."
     return (
         f"Durability unknown: asked for were a {case.settings.journal_mode} journal and synchronous "

@@ -15,7 +15,7 @@ from sqlstress.analysis.wording import listing
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.case_table import common_legend, common_table
 from sqlstress.display.compared_plots import bar_plots, line_plots
-from sqlstress.display.figures import seconds_cell
+from sqlstress.display.figures import NOTHING_LOST, seconds_cell
 from sqlstress.display.measures import RATIO, ROWS_PER_S, SPREAD, Measure, Measures, of_trial
 from sqlstress.display.plot import Plot
 from sqlstress.experiment import face_of
@@ -58,8 +58,8 @@ class Shown:
     """What there is to say of a group, beside what is wrong or missing."""
     measures: ClassVar[Measures] = ((ROWS_PER_S, RATIO), (SPREAD,), (TIME,))
     """The figures that a comparison shows."""
-    sets: ClassVar[bool] = True
-    """Whether the workers' connections have the settings of the case."""
+    proves: ClassVar[str] = NOTHING_LOST
+    """What is known of the data of a run that is proved."""
     why_failed: ClassVar[str] = "the database was locked for longer than --busy-timeout"
     """Why operations fail."""
     together: ClassVar[int] = 1

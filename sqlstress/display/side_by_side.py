@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.sides import EQUAL, TOLD_APART, Lead, Place, Side, at, by_worth, leads, sides_of
+from sqlstress.analysis.wording import duration
 from sqlstress.display.blocks import NAME, Block, Column, Paragraph, Table
 from sqlstress.display.case_table import TOTAL, Row, spread_legend
-from sqlstress.display.figures import Figure, table_of, whole_cell
+from sqlstress.display.clean import clean
+from sqlstress.display.figures import Figure, layout_column, table_of, whole_cell
 from sqlstress.experiment import face_of
 from sqlstress.report import Run
+from sqlstress.target import apart, bare_call
 
 INCOMPARABLE = "not comparable"
 
@@ -40,6 +43,27 @@ def blocks(group: Group) -> Iterator[Block]:
     else:
         legend.append(f"{INCOMPARABLE}: a commit is not worth the same, as is said above")
     yield Paragraph(f"{'; '.join(legend)}.")
+    yield from (Paragraph(f"{words}.") for side in sides if (words := apart(side.driver)))
+    yield from _bindings(sides)
+
+
+def _bindings(sides: Sequence[Side]) -> Iterator[Block]:
+    """Yield what of the figures is the bindings' doing, where that was measured."""
+    told = [
+        f"{clean(side.driver)} {duration(ns)}{_what(side.driver)}"
+        for side in sides
+        if (ns := side.bare_call_ns) is not None
+    ]
+    if told:
+        yield Paragraph(
+            f"One call through the binding, with nothing asked of the data: {'; '.join(told)}. "
+            "Every call of an operation costs at least that much, whatever the store does: what is faster "
+            "by no more than these differ by may owe it to its binding."
+        )
+
+
+def _what(driver: str) -> str:
+    return f" ({words})" if (words := bare_call(driver)) else ""
 
 
 def _table(group: Group, sides: tuple[Side, ...]) -> Table:
@@ -55,8 +79,10 @@ def _table(group: Group, sides: tuple[Side, ...]) -> Table:
         )
         for place in every
     ]
-    files = [_FILES] if len({place[0] for place in every}) > 1 else []
-    return table_of(lines, (*files, _PROCESSES, *map(_total, sides), _LEADS))
+    several = len({place[0] for place in every}) > 1
+    column = layout_column(run.case for run in group.runs)
+    files: Figure[_Line] = Figure(column, lambda line: whole_cell(line.place[0]))
+    return table_of(lines, (*[files] * several, _PROCESSES, *map(_total, sides), _LEADS))
 
 
 def _total(side: Side) -> Figure[_Line]:
@@ -79,9 +105,6 @@ def _told(lead: Lead) -> str:
     return lead.verdict
 
 
-_FILES: Figure[_Line] = Figure(
-    Column("files", ("", "files"), role=NAME), lambda line: whole_cell(line.place[0])
-)
 _PROCESSES: Figure[_Line] = Figure(
     Column("processes", ("proc-", "esses"), role=NAME), lambda line: whole_cell(line.place[1])
 )

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import IO
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.system.files import lock, remove
+from sqlstress.system.files import lock, reason, remove, told
 from sqlstress.targets import file_patterns
 from sqlstress.targets.place import SERVER_FOLDER
 
@@ -57,7 +57,7 @@ class RunFolder:
             # Of a name that no folder can have, Path.is_dir raises what os.path.isdir answers.
             kind = EnvironmentFailure if os.path.isdir(self.parent) else UsageError  # noqa: PTH112
             raise kind(
-                f"cannot make a folder for the databases in {self.parent}: {error.strerror}. "
+                f"cannot make a folder for the databases in {told(self.parent)}: {reason(error)}. "
                 "Choose another --dir."
             ) from error
         return self
@@ -107,10 +107,10 @@ def _is_abandoned(path: Path) -> bool:
             return False
         with marker.open("r+", encoding="utf-8") as stream:
             lock(stream)
-            told = json.load(stream)
+            marked = json.load(stream)
     except (OSError, ValueError):
         return False  # another user's, somebody's who is alive, or no folder of ours
-    return isinstance(told, dict) and told.get("made_by") == "sqlstress" and told.get("keep") is False
+    return isinstance(marked, dict) and marked.get("made_by") == "sqlstress" and marked.get("keep") is False
 
 
 def remove_ours(path: Path) -> bool:

@@ -33,7 +33,7 @@ class Guard:
         changes_alone = face_of(self._place.case).connects and not self._redefines
         if changes_alone and self._before and (changed := self._before.changed(self._pulse)):
             return changed
-        for findings in told:
+        for findings in told if face_of(self._place.case).sets else ():
             for name, asked, answer in self._place.differences(findings.effective):
                 return Disturbance(f"{name} was {asked} and became {answer} {MEANWHILE}")
         return None

@@ -93,7 +93,7 @@ class Pool:
             for number, (main, task) in enumerate(mains, 1):
                 self._start(number, main, task)
                 pulse()
-            self.pids()  # of a process that could not be forked there is none
+            any(not process.pid for process in self._processes)  # raises for one that could not be forked
         except OSError as error:
             raise WorkerFailure(
                 f"cannot start process {number} of {len(mains)}: {error.strerror}. "
@@ -112,9 +112,12 @@ class Pool:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
-        """Wait until all processes are connected; return those that failed instead."""
+        """Wait until all processes are connected; return those that failed instead.
+
+        They are given up when none has got ready for `timeout_s`: many take their time on a slow machine.
+        """
         failed = []
-        messages = self._messages(self._pipes, time.monotonic() + timeout_s, pulse, "did not get ready")
+        messages = self._messages(self._pipes, None, pulse, "did not get ready", timeout_s)
         for number, message in messages:
             if isinstance(message, Ended):
                 failed.append(message)
@@ -172,9 +175,9 @@ class Pool:
             pipe: number for pipe, number in self._pipes.items() if (number <= len(self._jobs)) == workers
         }
 
-    def pids(self) -> list[int]:
-        """Return the process ids of all of them."""
-        return [process.pid for process in self._processes if process.pid]
+    def process_ids(self) -> list[int]:
+        """Return the system's number of each process, the workers' first."""
+        return [process.pid for process in self._processes if process.pid is not None]
 
     def done_so_far(self) -> int:
         """Return the operations that all workers have done."""
@@ -191,6 +194,7 @@ class Pool:
                 message = self._receive(pipe)
                 if message is not None:
                     yield waiting.pop(pipe), message
+                    moved = time.monotonic()
             pulse()
             now = time.monotonic()
             if (count := self.done_so_far()) != seen:

@@ -8,7 +8,12 @@ from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.targets import target_of
 
-COMMON = ("sqlstress.engine.worker", "sqlstress.engine.companion", "sqlstress.system.sharing")
+COMMON = (
+    "sqlstress.engine.worker",
+    "sqlstress.engine.companion",
+    "sqlstress.system.sharing",
+    "sqlstress.targets.seal",
+)
 
 
 def modules(cases: Iterable[Case]) -> list[str]:

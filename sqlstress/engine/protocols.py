@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # a worker process need not know what a report is
     from sqlstress.engine.tally import Totals, Window
@@ -88,7 +88,6 @@ class SelfDriven:
         raise NotImplementedError
 
 
-@runtime_checkable
 class Hears(Protocol):
     """A source that times something itself, and so must know what is counted."""
 

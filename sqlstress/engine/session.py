@@ -20,7 +20,7 @@ from sqlstress.report.case import Case
 from sqlstress.system import starting
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.target import takes
-from sqlstress.targets import serving, target_of
+from sqlstress.targets import joining, serving, target_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ class Session:
             with (
                 RunFolder(self.directory, self.keep) as folder,
                 serving(self.cases, folder.path),
+                joining(self.cases) as met,
             ):
                 self.kept_folder = folder.path if self.keep else None
                 report = Report(
@@ -65,7 +66,7 @@ class Session:
                 )
                 with starting.opened(preload.modules(self.cases)) as starter:
                     runner = TrialRunner(
-                        folder.path, self.keep, signals, observer, self.cases[0].seed, starter
+                        folder.path, self.keep, signals, observer, self.cases[0].seed, starter, met
                     )
                     yield Bench(report, runner)
             self.stayed = folder.stayed

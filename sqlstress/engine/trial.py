@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlstress.engine.failure import as_failure
+from sqlstress.engine.flaw import Flaw, flaw_of
 from sqlstress.engine.folder import further
 from sqlstress.engine.guard import Guard, unread
 from sqlstress.engine.observer import Observer
+from sqlstress.engine.ours import ours
 from sqlstress.engine.pool import Ended, Pool, WorkerFailure
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.standstill import Standstill
 from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.engine.window import lateness_s, plan_window
+from sqlstress.engine.window import lateness_s, lead_s, plan_window, window_at
 from sqlstress.environment.foreign import Watch
-from sqlstress.errors import Interrupted
+from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
@@ -30,6 +31,7 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
+from sqlstress.targets.meeting import Meeting
 from sqlstress.targets.place import Place
 
 ATTEMPTS = 3
@@ -40,30 +42,6 @@ HEAVY = 0.25
 """A trial during which others took more than this share of the processors is run again."""
 PATIENCE = 3
 """So many trials of a study are: a machine that is always busy would else be waited for without end."""
-
-
-class Flaw(NamedTuple):
-    """Why a trial is not valid although nothing failed."""
-
-    late_s: float
-    """How long the window was open when the last worker reached its loop; 0: all were in time."""
-    still_s: float
-    """How long nothing ran; 0: everything did."""
-
-    def told(self, attempts: int) -> str:
-        """Say what happened in the last of so many attempts, and what to do."""
-        times = f" {attempts} times" if attempts > 1 else ""
-        if self.still_s:
-            return (
-                f"the machine slept, or this program was stopped, while it measured{times} "
-                f"(for {self.still_s:.1f} s): let it run undisturbed"
-            )
-        return f"a worker came late to the window{times}: give a longer --warmup"
-
-
-def flaw_of(late_s: float, still_s: float) -> Flaw | None:
-    """Return the flaw of a trial, if it has one."""
-    return Flaw(late_s, still_s) if late_s or still_s else None
 
 
 class TrialRunner:
@@ -77,10 +55,11 @@ class TrialRunner:
         observer: Observer,
         first_salt: int,
         starter: Starter = SPAWNING,
+        meeting: Meeting | None = None,
     ) -> None:
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
-        self.starter = starter
-        self.case_number = 0
+        self.starter, self.meeting = starter, meeting
+        self.case_number = self.step = 0
         self.salt = first_salt
         """What the trial before began with: the next one has the next number, or one of those after it."""
         self._carry: dict[Any, Any] = {}
@@ -113,14 +92,16 @@ class TrialRunner:
             trial, flaw = self._attempt(case, index, extra_s)
         return replace(trial, attempts=attempt, error=flaw.told(attempt) if flaw else trial.error)
 
-    @staticmethod
-    def _attempts(case: Case) -> int:
+    def _attempts(self, case: Case) -> int:
         # The published script's files serve its whole sweep: what was done to them can't be done again.
-        return 1 if face_of(case).whole_script else ATTEMPTS
+        # Nor can a trial that other hosts had a part in.
+        return 1 if face_of(case).whole_script or self.meeting else ATTEMPTS
 
     def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:
         """Return a trial, and why it is not valid although nothing failed: then it may be run again."""
         self.salt += 1
+        if self.meeting:
+            self.meeting.expect(self.step)
         place = open_place(case, self._folder_of(case))
         work = face_of(case).open_work(case, place, self.salt, self._carry)
         try:
@@ -198,23 +179,38 @@ class TrialRunner:
             work.connected()
             start_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
             if window is None:
-                answer_s = self._answer_s(case, pool)
-                window = plan_window(case, time.perf_counter_ns(), answer_s, extra_s)
+                window = self._window(case, self._answer_s(case, pool), extra_s)
                 pool.go(window)
             self.observer.phase("measuring")
             standstill = Standstill()
-            watch = Watch((os.getpid(), *pool.pids()), window.starts_ns, window.closes_ns)
+            watch = Watch(ours(case), window.starts_ns, window.closes_ns)
             ended = pool.gather(stall_s(case), lambda: self._pulse(pool, standstill, watch))
             series, problem = pool.dismiss(STALL_S, self._wait)
             pool.join(STALL_S, self._wait)
             whole_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
-        trial = summarise(case, index, window, ended, whole_s, start_s)
+        trial = self._told(summarise(case, index, window, ended, whole_s, start_s), window)
         trial = replace(trial, series=(*trial.series, *series), error=trial.error or problem)
         if others := watch.shares():
             trial = replace(
                 trial, foreign_share=others.foreign, stolen_share=others.stolen, throttled=others.throttled
             )
         return trial, flaw_of(lateness_s(case, window, ended), standstill.seconds()), ended
+
+    def _window(self, case: Case, answer_s: float, extra_s: float) -> Window:
+        """Return the window: when all workers can have heard of it, or when hosts have agreed to begin."""
+        if self.meeting is None:
+            return plan_window(case, time.perf_counter_ns(), answer_s, extra_s)
+        length_s = case.warmup_s + case.duration_s
+        return window_at(case, self.meeting.start_ns(self.step, lead_s(answer_s), length_s, self._wait))
+
+    def _told(self, trial: Trial, window: Window) -> Trial:
+        """Add when it was measured, by the clock that all hosts share."""
+        if self.meeting is None:
+            return trial
+        try:
+            return replace(trial, together=self.meeting.told(window.opens_ns, window.closes_ns))
+        except EnvironmentFailure as problem:
+            return replace(trial, error=trial.error or str(problem).removesuffix("."))
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
         failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)

@@ -119,8 +119,9 @@ def _work(
     words = memoryview(job.counters).cast("B").cast("q")
     place = job.worker * SLOT_WORDS
     wait_until(window.starts_ns)
-    if isinstance(source, Hears):
-        source.hear(window)
+    # Not by isinstance: from Python 3.12 on that imports inspect for a protocol, while the window is open.
+    if hasattr(source, "hear"):
+        cast(Hears, source).hear(window)
     progress, stop = words[place : place + SLOT_WORDS], words[:SLOT_WORDS]
     if job.case.arrivals:
         assert not isinstance(source, SelfDriven)  # its loop knows no pause
@@ -164,7 +165,8 @@ def peak_memory_bytes() -> int | None:
         return None
     if sys.platform == "linux":
         # ru_maxrss begins with the memory of the parent that spawned us, so it can't be used here.
-        for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+        # In UTF-8, which Python has at hand: what a worker imports for itself is memory of its own.
+        for line in Path("/proc/self/status").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
         return None

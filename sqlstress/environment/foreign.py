@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
+from sqlstress.environment.family import Family
 from sqlstress.statistics.units import NS_PER_S
 
 APART_S = 0.1
@@ -26,8 +26,8 @@ class Look(NamedTuple):
     at_ns: int
     busy: float
     """In which they ran anything of this machine."""
-    own: float
-    """In which they ran us."""
+    own: float | None
+    """In which they ran us; None where that can't be told."""
     stolen: float
     """In which a hypervisor ran something else."""
 
@@ -35,22 +35,26 @@ class Look(NamedTuple):
 class Shares(NamedTuple):
     """Shares of all processors' time, each 0 to 1; and how often they were slowed down."""
 
-    foreign: float
-    """What other programs took."""
+    foreign: float | None
+    """What other programs took; None where they can't be told from us."""
     stolen: float
     """What other guests of the hypervisor took, where the system says so; else 0."""
     throttled: int | None = None
     """How often a processor was slowed down since it was hot; None where the system does not say."""
 
 
-def look(own: Iterable[psutil.Process]) -> Look | None:
-    """Look at the processors' times, and at those of our processes; None when one of these has ended."""
+def look(own: Family | None) -> Look | None:
+    """Look at the processors' times, and at those of our processes; None when they can't be read.
+
+    `own` is None where it can't be told what is ours.
+    """
+    ours = own.spent_s() if own else None
+    if own and ours is None:
+        return None
     try:
-        ours = sum(times.user + times.system for times in (one.cpu_times() for one in own))
-        total = psutil.cpu_times()
+        known = psutil.cpu_times()._asdict()
     except (psutil.Error, OSError):
         return None
-    known = total._asdict()
     busy = sum(value for name, value in known.items() if name not in _NOT_BUSY)
     return Look(time.perf_counter_ns(), busy, ours, known.get("steal", 0.0))
 
@@ -58,9 +62,10 @@ def look(own: Iterable[psutil.Process]) -> Look | None:
 def shares(first: Look, last: Look, processors: int) -> Shares:
     """Return what others took between two looks."""
     whole = processors * (last.at_ns - first.at_ns) / NS_PER_S
-    foreign = (last.busy - first.busy) - (last.own - first.own)
-    stolen = last.stolen - first.stolen
-    return Shares(_share(foreign, whole), _share(stolen, whole))
+    stolen = _share(last.stolen - first.stolen, whole)
+    if first.own is None or last.own is None:
+        return Shares(None, stolen)
+    return Shares(_share((last.busy - first.busy) - (last.own - first.own), whole), stolen)
 
 
 def _share(part: float, whole: float) -> float:
@@ -79,20 +84,15 @@ def throttled(folder: Path = _PROCESSORS) -> int | None:
     return sum(counts) if counts else None
 
 
-def _processes(pids: Iterable[int]) -> list[psutil.Process]:
-    """Return processes by their ids; none where one of them has ended, so that they can't be told apart."""
-    try:
-        return [psutil.Process(pid) for pid in pids]
-    except (psutil.Error, OSError):
-        return []
-
-
 class Watch:
     """Looks from time to time while our processes work, more rarely the longer it takes."""
 
-    def __init__(self, pids: Iterable[int], begins_ns: int, ends_ns: int) -> None:
-        """Of looks outside of the two times, on the shared clock, nothing is learned."""
-        self._own = _processes(pids)
+    def __init__(self, own: Family | None, begins_ns: int, ends_ns: int) -> None:
+        """Of looks outside of the two times, on the shared clock, nothing is learned.
+
+        `own` is None where it can't be told what is ours.
+        """
+        self._own = own
         self._throttled = throttled()
         self._begins, self._ends = begins_ns, ends_ns
         self._first: Look | None = None
@@ -103,7 +103,7 @@ class Watch:
     def pulse(self) -> None:
         """Look, if it is time: to be called several times a second."""
         now = time.perf_counter_ns()
-        if not self._own or not self._begins <= now <= self._ends or not self._is_due(now):
+        if not self._begins <= now <= self._ends or not self._is_due(now):
             return
         seen = look(self._own)
         self._cost_ns = time.perf_counter_ns() - now

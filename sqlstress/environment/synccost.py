@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import SyncCost
-from sqlstress.system.files import remove
+from sqlstress.system.files import reason, remove, told
 
 BLOCK = 4096
 LEAST = 8
@@ -65,9 +65,8 @@ def measure(
             appended = _samples(written.append, lambda: sync(descriptor), clock)
             overwritten = _samples(written.overwrite, lambda: sync(descriptor), clock)
     except OSError as error:
-        reason = error.strerror or type(error).__name__
         raise EnvironmentFailure(
-            f"cannot write and sync a file in {folder}: {reason}. Choose another --dir."
+            f"cannot write and sync a file in {told(folder)}: {reason(error)}. Choose another --dir."
         ) from error
     return SyncCost(
         name,

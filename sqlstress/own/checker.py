@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.own.board import Board
 from sqlstress.own.checking import Broken, Checks, Unchecked
 from sqlstress.own.loading import prepare_process
-from sqlstress.targets.sqlite.drivers import load_driver
-from sqlstress.targets.sqlite.drivers.codes import is_busy
+from sqlstress.targets.sql import BUSY
 
 if TYPE_CHECKING:
     from sqlstress.engine.tally import Window
     from sqlstress.report.case import Case
     from sqlstress.statistics.series import Series
-    from sqlstress.targets.sqlite.place import SqlitePlace
+    from sqlstress.targets.place import SqlPlace
 
 PAUSE_S = 0.1
 """The shortest pause between two rounds. It is as long as the round took, if that was longer: the checker
@@ -27,14 +26,12 @@ _TICK_S = 0.02
 class Checker:
     """Runs all checks, each round in one read transaction, until the workers are done."""
 
-    def __init__(self, case: Case, place: SqlitePlace, shared: tuple[Any, ...]) -> None:
+    def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
         self._board = Board(shared[0])
-        self._client = place.client(0)
-        data, driver = case.spec.data, load_driver(case.driver)
+        self._reader, data = place.reader(), case.spec.data
         if not all(one.sql for one in data.checks):
-            prepare_process(place.paths[0], str(case.seed))
-        self._result_code = driver.result_code
-        self._checks = Checks(data.checks, data.check_timeout_s, driver, self._client.connect(0))
+            prepare_process(place.directions(), str(case.seed))
+        self._checks = Checks(data.checks, data.check_timeout_s, self._reader)
         self._rounds = self._failed = 0
         self._broken: dict[str, Broken] = {}
         self._problem = ""
@@ -61,8 +58,9 @@ class Checker:
         except Unchecked as error:
             self._problem = str(error)
         except Exception as error:
-            if not is_busy(self._result_code(error)):
-                raise  # else the next round finds the lock free
+            answer = self._reader.answer(error)
+            if not answer or answer.kind != BUSY:
+                raise  # else the next round finds nobody in the way
 
     def _tell(self) -> None:
         self._board.write(
@@ -75,4 +73,4 @@ class Checker:
         )
 
     def close(self) -> None:
-        self._client.close()
+        self._reader.close()

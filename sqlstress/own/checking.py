@@ -5,16 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError, plainly, said
 from sqlstress.own.loading import Unloadable, load
-from sqlstress.targets.sqlite.drivers import codes
+from sqlstress.targets.sql import BUSY, INTERRUPTED
 
 if TYPE_CHECKING:
     from sqlstress.own.data import Invariant
-    from sqlstress.targets.sqlite.drivers import Connection, Driver, Row
+    from sqlstress.targets.sql import Reader, Row
 
 Query = Callable[..., "list[Row]"]
 """What a function of the user's is given: SQL, and parameters if it has any → rows."""
@@ -42,39 +41,35 @@ class Unchecked(UsageError):
 class Checks:
     """The checks of a case, over one connection."""
 
-    def __init__(
-        self, invariants: Sequence[Invariant], timeout_s: float, driver: Driver, connection: Connection
-    ) -> None:
-        self._invariants, self._timeout_s = invariants, timeout_s
-        self._driver, self._connection = driver, connection
-        connection.rows("PRAGMA query_only=ON")
+    def __init__(self, invariants: Sequence[Invariant], timeout_s: float, reader: Reader) -> None:
+        self._invariants, self._timeout_s, self._reader = invariants, timeout_s, reader
         self._functions = {one.where: function_of(one.where) for one in invariants if not one.sql}
 
     def broken(self) -> Iterator[Broken]:
         """Yield the checks that fail, all seen in one snapshot. Raises Unchecked."""
-        self._connection.rows("BEGIN")
+        self._reader.begin()
         try:
             for one in self._invariants:
                 if found := self._broken(one):
                     yield found
         finally:
-            self._connection.rollback()
+            self._reader.end()
 
     def _broken(self, one: Invariant) -> Broken | None:
         with self._told(one), self._interrupted():
             if one.sql:
-                rows = list(islice(self._connection.iterate(one.sql), MOST_ROWS))
+                rows = self._reader.first(one.sql, MOST_ROWS)
                 return Broken(one.name, len(rows), tuple(map(_row, rows[:EXAMPLES]))) if rows else None
             return self._called(one)
 
     def _called(self, one: Invariant) -> Broken | None:
         def query(sql: str, params: Sequence[Any] = ()) -> list[Row]:
-            return self._connection.rows(sql, tuple(params))
+            return self._reader.rows(sql, params)
 
         try:
             self._functions[one.where](query)
         except Exception as error:
-            if self._driver.result_code(error) is not None:
+            if self._reader.answer(error):
                 raise
             text = said(error) if isinstance(error, AssertionError) else plainly(error)
             return Broken(one.name, 1, (text[:_WIDEST] or "it is not so",))
@@ -82,7 +77,7 @@ class Checks:
 
     @contextmanager
     def _interrupted(self) -> Iterator[None]:
-        timer = threading.Timer(self._timeout_s, self._connection.interrupt)
+        timer = threading.Timer(self._timeout_s, self._reader.interrupt)
         timer.daemon = True
         timer.start()
         try:
@@ -96,15 +91,16 @@ class Checks:
         try:
             yield
         except Exception as error:
-            code = self._driver.result_code(error)
-            if codes.is_busy(code):
+            answer = self._reader.answer(error)
+            if answer and answer.kind == BUSY:
                 raise
-            if code == codes.INTERRUPT:
+            if answer and answer.kind == INTERRUPTED:
                 raise Unchecked(
                     f"the check {one.name} ({one.where}) took longer than {self._timeout_s:g} s: make it "
                     "cheaper (an index?), or raise --check-timeout."
                 ) from error
-            raise Unchecked(f"the check {one.name} ({one.where}) can't be run: {said(error)}.") from error
+            text = answer.text if answer else said(error)
+            raise Unchecked(f"the check {one.name} ({one.where}) can't be run: {text}.") from error
 
 
 def function_of(where: str) -> Callable[[Query], object]:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.errors import UsageError
+from sqlstress.options.dialects import SQLITE, Dialect
 from sqlstress.options.option import LOAD, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import duration
 from sqlstress.own.files import digest, text_of
+from sqlstress.own.refused import refuse
 from sqlstress.own.statements import Place, place_of, split
 
 MOST_SETUP = 64 << 20
@@ -99,14 +101,15 @@ DATA = chosen(options_of(DataOptions), "setup", "database")
 CHECKS = chosen(options_of(DataOptions), "check", "check-timeout")
 
 
-def read(asked: DataOptions) -> Data:
+def read(asked: DataOptions, dialect: Dialect = SQLITE) -> Data:
     """Return what the options name, read. Raises UsageError, with the place in the file."""
     setup = ""
     if asked.setup is not None:
         setup = setup_text(asked.setup)
-        for _ in split(asked.setup, setup):
-            pass  # what can't be split is told before anything is made
-    found = tuple(one for file in asked.check for one in _invariants(file))
+        # What can't be split or run is told before anything is made.
+        for one in split(asked.setup, setup, dialect=dialect):
+            refuse(asked.setup, setup, one, dialect)
+    found = tuple(one for file in asked.check for one in _invariants(file, dialect))
     if len(found) > MOST_INVARIANTS:
         raise UsageError(f"--check: these are more than {MOST_INVARIANTS} checks.")
     return Data(
@@ -123,20 +126,21 @@ def setup_text(file: str) -> str:
     return text_of(file, MOST_SETUP)
 
 
-def _invariants(file: str) -> Iterator[Invariant]:
+def _invariants(file: str, dialect: Dialect) -> Iterator[Invariant]:
     if found := _PYTHON.fullmatch(file):
         if not Path(found[1]).is_file():
             raise UsageError(f"--check {file!r:.200}: there is no such file.")
         yield Invariant(found[2], file)
         return
-    yield from invariants(file, text_of(file, MOST_CHECKS))
+    yield from invariants(file, text_of(file, MOST_CHECKS), dialect)
 
 
-def invariants(file: str, text: str) -> Iterator[Invariant]:
+def invariants(file: str, text: str, dialect: Dialect = SQLITE) -> Iterator[Invariant]:
     """Yield the checks of a text of SQL. Raises UsageError for what is no query."""
     number = 0
-    for number, one in enumerate(split(file, text), 1):
+    for number, one in enumerate(split(file, text, dialect=dialect), 1):
         place = place_of(file, text, one.start)
+        refuse(file, text, one, dialect)
         if not one.reads:
             raise place.error("a check is a query: SELECT, WITH, VALUES or PRAGMA")
         if one.parameters:

@@ -14,8 +14,9 @@ from sqlstress.report.case import SETTINGS, Case, Settings, common
 
 SWEPT = common("concurrency", "duration", "warmup", "ops", *AT_A_RATE, "repeat")
 CONNECTED = common(*SETTINGS)
-TRUSTED = common("driver", "verify", "max-failed")
 SEED = common("seed")
+ITS_OWN = {"driver": "what is run here opens the database itself. --target says which one it is"}
+"""Options that there are not where the user's own code opens the database, and why."""
 
 
 def own(**said: Any) -> Experiment:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import random
 import sys
+from collections.abc import Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from sqlstress.errors import UsageError, plainly
 
+if TYPE_CHECKING:
+    from sqlstress.targets.directions import Directions
+
 DATABASE = "SQLSTRESS_DATABASE"
-"""The environment variable that has the path of the trial's database."""
+"""The environment variable that has the path of the trial's database, or its URL on a server."""
 
 
 class Unloadable(UsageError):
@@ -52,11 +57,19 @@ def _line(error: BaseException, file: str) -> str:
     return f":{lines[-1]}" if lines else ""
 
 
-def prepare_process(database: Path, seed: str) -> None:
+def prepare_process(directions: Directions, seed: str) -> None:
     """Make this process one that the user's code can run in: seeded, told the database, and silent."""
-    os.environ[DATABASE] = str(database.absolute())
+    found = environment(directions, DATABASE, os.environ)
+    os.environ.clear()
+    os.environ.update(found)
     random.seed(seed)
     silence()
+
+
+def environment(directions: Directions, name: str, before: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which programs find the database; `name` is the variable of ours for it."""
+    told = {**before, **directions.variables, name: directions.address}
+    return {variable: value for variable, value in told.items() if value is not None}
 
 
 def silence() -> None:

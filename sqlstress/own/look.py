@@ -12,24 +12,24 @@ from sqlstress.own.loading import prepare_process
 from sqlstress.system.plain import plain
 from sqlstress.system.processes import call_apart
 from sqlstress.targets import open_place
-from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from sqlstress.targets.sqlite.files import opened, run_watched
+from sqlstress.targets.watched import run_watched
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.system.pulse import Pulse
-    from sqlstress.targets.sqlite.place import SqlitePlace
+    from sqlstress.targets.place import SqlPlace
+    from sqlstress.targets.sql import Reader
 
 STARTING_S = 30.0
 """How long a process may take until it runs the first check."""
 
 
-def broken(place: SqlitePlace, pulse: Pulse) -> list[Broken]:
+def broken(place: SqlPlace, pulse: Pulse) -> list[Broken]:
     """Return the checks that fail now. Raises Unchecked for one that can't be run, or takes too long."""
     data = place.case.spec.data
     if all(one.sql for one in data.checks):
-        with place.opened() as connection:
-            return run_watched(connection, lambda: _broken(place.case, connection), pulse)
+        with place.reading(pulse) as reader:
+            return run_watched(reader, lambda: _broken(place.case, reader), pulse)
     # A function of the user's may do anything: it gets a process that can be ended.
     limit_s = STARTING_S + data.check_timeout_s * len(data.checks)
     until = time.monotonic() + limit_s
@@ -44,16 +44,19 @@ def broken(place: SqlitePlace, pulse: Pulse) -> list[Broken]:
 
 def broken_apart(case: Case, where: Path) -> list[Broken]:
     """Do the same in a process of its own."""
-    place: SqlitePlace = open_place(case, where)  # type: ignore[assignment]
-    prepare_process(place.paths[0], str(case.seed))
-    with opened(case, place.paths[0]) as connection:
-        return _broken(case, connection)
+    place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
+    prepare_process(place.directions(), str(case.seed))
+    with place.reading(_nobody_stops) as reader:
+        return _broken(case, reader)
 
 
-def _broken(case: Case, connection: Connection) -> list[Broken]:
+def _nobody_stops() -> None:
+    """Go on: whoever waits ends the process."""
+
+
+def _broken(case: Case, reader: Reader) -> list[Broken]:
     data = case.spec.data
-    checks = Checks(data.checks, data.check_timeout_s, load_driver(case.driver), connection)
-    return list(checks.broken())
+    return list(Checks(data.checks, data.check_timeout_s, reader).broken())
 
 
 def told(found: Sequence[Broken]) -> list[str]:

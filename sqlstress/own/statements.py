@@ -5,27 +5,21 @@ Semicolons in strings, in quoted names, in comments and in triggers end nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from sqlstress.errors import UsageError
+from sqlstress.options.dialects import POSTGRES, SQLITE, Dialect, Token
+from sqlstress.target import target_name
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+|--[^\n]*|/\*(?:.*?\*/|.*\Z))
-    |(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^]]*])
-    |(?P<parameter>[:@$][A-Za-z_]\w*|\?\d*)
-    |(?P<word>[A-Za-z_]\w*)
-    |(?P<number>\d[\w.]*)
-    |(?P<end>;)
-    |(?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
-)
-_READS = ("select", "values", "explain", "pragma")
-_WRITES = {"insert", "update", "delete", "replace"}
-_NO_ROWS = {*_WRITES, "begin", "savepoint", "commit", "end", "rollback", "release", "create", "drop", "alter"}
-_DEFINE = {"create", "drop", "alter", "vacuum", "reindex", "analyze", "pragma", "attach", "detach"}
-_BEGINS, _ENDS = ("begin", "savepoint"), ("commit", "end", "rollback", "release")
+_READS = ("select", "values", "explain", "pragma", "show", "table")
+_WRITES = {"insert", "update", "delete", "replace", "merge"}
+_BEGINS, _ENDS = ("begin", "start", "savepoint"), ("commit", "end", "rollback", "abort", "release")
+_NO_ROWS = {*_WRITES, *_BEGINS, *_ENDS, "create", "drop", "alter"}
+_DEFINE = {
+    *("create", "drop", "alter", "vacuum", "reindex", "analyze", "pragma", "attach", "detach", "truncate"),
+    *("cluster", "refresh"),
+}
 
 
 class Place(NamedTuple):
@@ -41,14 +35,6 @@ class Place(NamedTuple):
     def error(self, text: str) -> UsageError:
         """Return an error that begins with the place."""
         return UsageError(f"{self}: {text}.")
-
-
-class Token(NamedTuple):
-    """A token of SQL: what it is by the names above, and where it begins in the text."""
-
-    kind: str
-    text: str
-    start: int
 
 
 class Statement(NamedTuple):
@@ -108,23 +94,32 @@ def place_of(file: str, text: str, at: int) -> Place:
     return Place(file, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
 
 
-def tokens(file: str, text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
+def dialect_of(driver: str) -> Dialect:
+    """Return the dialect of a driver's target."""
+    return POSTGRES if target_name(driver) == "postgres" else SQLITE
+
+
+def tokens(
+    file: str, text: str, start: int = 0, end: int | None = None, dialect: Dialect = SQLITE
+) -> Iterator[Token]:
     """Yield the tokens of a text. Raises UsageError for a string that is never closed."""
-    for found in _TOKEN.finditer(text, start, len(text) if end is None else end):
-        kind = str(found.lastgroup)
-        if kind == "other" and found[0] in "'\"`[":
-            raise place_of(file, text, found.start()).error(f"{found[0]} is opened here and never closed")
-        if found[0] == "\0":
-            raise place_of(file, text, found.start()).error("a NUL character can't stand in SQL")
-        yield Token(kind, found[0], found.start())
+    for token in dialect.tokens(text, start, end):
+        if token.kind == "other" and token.text in dialect.quotes:
+            place = place_of(file, text, token.start)
+            raise place.error(f"{token.text} is opened here and never closed")
+        if token.text == "\0":
+            raise place_of(file, text, token.start).error("a NUL character can't stand in SQL")
+        yield token
 
 
-def split(file: str, text: str, start: int = 0, end: int | None = None) -> Iterator[Statement]:
+def split(
+    file: str, text: str, start: int = 0, end: int | None = None, dialect: Dialect = SQLITE
+) -> Iterator[Statement]:
     """Yield the statements of a text; the last one may go without its semicolon. Raises UsageError."""
     own: list[Token] = []
     comment = ""
-    for token in tokens(file, text, start, end):
-        if token.kind == "end" and not _in_trigger(own):
+    for token in tokens(file, text, start, end, dialect):
+        if token.kind == "end" and not _in_body(own, dialect):
             if own:
                 yield _statement(text, own, token.start + 1, comment)
             own, comment = [], ""
@@ -137,12 +132,15 @@ def split(file: str, text: str, start: int = 0, end: int | None = None) -> Itera
         yield _statement(text, own, last.start + len(last.text), comment)
 
 
-def _in_trigger(own: list[Token]) -> bool:
-    """Return whether a semicolon after these tokens stands inside a trigger: its END comes after one."""
-    head = [token.text.lower() for token in own[:3] if token.kind == "word"]
-    if head[:1] != ["create"] or "trigger" not in head:
+def _in_body(own: list[Token], dialect: Dialect) -> bool:
+    """Return whether a semicolon after these tokens stands inside a body: its END comes after one."""
+    if not dialect.body.match(" ".join(_words(own))):
         return False
     return len(own) < 2 or not (own[-1].text.lower() == "end" and own[-2].kind == "end")
+
+
+def _words(own: list[Token]) -> tuple[str, ...]:
+    return tuple(token.text.lower() for token in own if token.kind == "word")
 
 
 def _statement(text: str, own: list[Token], end: int, comment: str) -> Statement:
@@ -151,7 +149,7 @@ def _statement(text: str, own: list[Token], end: int, comment: str) -> Statement
         text[first.start : last.start + len(last.text)],
         first.start,
         end,
-        tuple(token.text.lower() for token in own if token.kind == "word"),
+        _words(own),
         tuple(token for token in own if token.kind == "parameter"),
         comment,
     )

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
     from sqlstress.report.case import Case
     from sqlstress.system.pulse import Pulse
-    from sqlstress.targets.place import Place
-    from sqlstress.targets.sqlite.place import SqlitePlace
+    from sqlstress.targets.place import Place, SqlPlace
 
 CHECKER = "checker"
 UNDER, AFTER = "checks under load", "checks after the load"
@@ -32,7 +31,7 @@ class BrokenBefore(SqlstressError):
 class OwnWork(ProvenWork):
     """One trial. An experiment inherits from it, and adds what it makes and proves beside."""
 
-    place: SqlitePlace
+    place: SqlPlace
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)

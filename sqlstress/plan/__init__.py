@@ -68,6 +68,8 @@ def _chosen(command: str, given: Mapping[str, Any]) -> Experiment:
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
     """Say what an option is for that the experiment has not got."""
+    if why := experiment.without.get(name):
+        return f"--{name}: {why}."
     if experiment.chosen_by:
         return f"--{name} means nothing for {experiment.noun}: leave it out."
     for other in of_command(command):

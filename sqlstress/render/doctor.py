@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
 from textwrap import wrap
 
 from sqlstress.analysis.builds import telling
@@ -17,15 +18,22 @@ _LONGEST_OPTIONS = 120
 _UNKNOWN = "unknown"
 
 
-_LOOPS = {"native": "native: it runs in C, inside the driver's SQLite", "python": "python"}
+_LOOPS = {"native": "native: it runs in C, inside the driver's library", "python": "python"}
 
 
-def doctor_text(environment: Environment, loop: str) -> str:
-    """Return the fingerprint and its warnings as text, the serious ones first; `loop` drives a load here."""
+def doctor_text(environment: Environment, loop: str, others: Sequence[str] = ()) -> str:
+    """Return the fingerprint and its warnings as text, the serious ones first; `loop` drives a load here.
+
+    `others` say which other stores could be measured, or what they lack.
+    """
     lines = [*_host(environment), *_folder(environment.file_system), *_sync(environment.sync)]
     lines += _entry("Loop", _LOOPS[loop])
     for build in environment.builds:
         lines += ["", *_build(build)]
+    if others:
+        lines.append("")
+        for label, text in zip(chain(("Other stores",), repeat("")), others, strict=False):
+            lines += _entry(label, text)
     return "\n".join([*lines, "", *_warnings(environment.warnings)]) + "\n"
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from sqlstress import __version__
-from sqlstress.analysis.fleet import Fleet, Host, Row, conclude
+from sqlstress.analysis.fleet import Fleet, Host, Joint, Row, Total, conclude
+from sqlstress.analysis.wording import place
 from sqlstress.experiment import face_of
 from sqlstress.render import markdown, text
 from sqlstress.render.views.fleet import fleet_blocks
 from sqlstress.report.json_text import json_text
 
-FLEET_VERSION = "1.0"
+FLEET_VERSION = "1.1"
 
 
 def fleet_text(fleet: Fleet) -> str:
@@ -38,6 +39,7 @@ def _plain(fleet: Fleet) -> dict[str, Any]:
         "tool_version": __version__,
         "hosts": [_host(host) for host in fleet.hosts],
         "cases": [_row(row) for table in fleet.tables for row in table.rows],
+        "totals": [_joint(one) for one in fleet.joint()],
         "counted_once": [{"name": name, "same_as": other} for name, other in fleet.twice],
         "left_out": [{"name": one.name, "why": one.why} for one in fleet.left_out],
         "remarks": list(fleet.remarks),
@@ -54,6 +56,46 @@ def _host(host: Host) -> dict[str, Any]:
         "sync_p50_ns": list(host.sync_ns),
         "facts": dict(host.facts),
         "warnings": list(host.warnings),
+    }
+
+
+def _joint(joint: Joint) -> dict[str, Any]:
+    """Return a total over hosts, of each trial: `off_share` is what it may be off by, as a share of it."""
+    return {
+        "workload": joint.case.workload,
+        "case": place(joint.case),
+        "files": joint.case.buckets,
+        "processes_each": joint.case.concurrency,
+        "server": joint.server,
+        "meeting": joint.meeting,
+        "unit": face_of(joint.case).rate_counts,
+        "asked": list(joint.asked),
+        "hosts": joint.hosts,
+        "total": joint.typical.rate if joint.typical else None,
+        "without": [{"host": name, "why": why} for name, why in joint.without.items()],
+        "trials": [_total(one) for one in joint.totals],
+    }
+
+
+def _total(total: Total) -> dict[str, Any]:
+    return {
+        "total": total.rate,
+        "off_share": total.off_share,
+        "seconds": total.seconds,
+        "common_s": total.common_s,
+        "error_ns": total.error_ns,
+        "hosts": [
+            {
+                "host": one.together.host,
+                "rate": one.rate,
+                "opens_ns": one.together.opens_ns,
+                "closes_ns": one.together.closes_ns,
+                "error_ns": one.together.error_ns,
+                "clock_ns": one.together.clock_ns,
+                "clock_error_ns": one.together.clock_error_ns,
+            }
+            for one in total.shares
+        ],
     }
 
 

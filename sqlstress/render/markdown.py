@@ -48,7 +48,7 @@ def _tabulated(table: Table) -> str:
             [_cell(cell, (place, index) in table.marked) for index, cell in enumerate(row)]
             for place, row in enumerate(table.rows)
         ],
-        headers=[_escaped(header) for header in table.headers],
+        headers=[_paragraph(header) for header in table.headers],
         tablefmt="pipe",
         colalign=table.alignment,
         disable_numparse=True,

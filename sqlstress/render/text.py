@@ -51,7 +51,7 @@ def _fitted(table: Table) -> str:
 
 def _tabulated(table: Table, gap: str) -> str:
     # tabulate knows headers of two lines in its own formats only, and those have wide gaps.
-    first, second = ([column.heading[line] for column in table.columns] for line in (0, 1))
+    first, second = ([clean(column.heading[line]) for column in table.columns] for line in (0, 1))
     rows = _with_marks(table)
     headings = [first, second] if any(first) else [second]
     lines = [*headings, *rows]

@@ -19,7 +19,9 @@ Format history (the major number changes when a reader of the old one would be m
       case of kv says in `where` whether it is told where the time goes, and its trials then have `where`.
       `durability` of a trial: what a commit is worth, on a scale that all targets share; `library` of a
       build, where that is not SQLite.
-      `choice`: published settings that were compared, and a search for better ones.
+      `bare_call_ns` of a trial: what a call through the driver costs.
+      `choice`: published settings that were compared, and a search for better ones. `together` of a trial:
+      which part of a load of several hosts it was, and when by their server's clock.
 """
 
 from __future__ import annotations

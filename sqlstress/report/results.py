@@ -13,6 +13,7 @@ from sqlstress.report.environment import Warning
 from sqlstress.report.latency import Latency, merged
 from sqlstress.report.sighting import Sighting
 from sqlstress.report.space import Space
+from sqlstress.report.together import Together
 from sqlstress.report.verdict import Verdict
 from sqlstress.report.where import Where
 from sqlstress.statistics.histogram import MOST_KINDS
@@ -115,8 +116,14 @@ class Trial:
     """What the database takes when the trial is over; None where it was not measured."""
     arrived: Arrived | None = None
     """What became of operations that were due at a rate; None in a closed loop."""
+    bare_call_ns: float | None = None
+    """What the cheapest call through the driver costs, one that asks nothing of the data, in nanoseconds.
+
+    With a server the way there and back is in it. None where it was not measured."""
     where: Where | None = None
     """Where the time of its operations went; None where that was not asked for."""
+    together: Together | None = None
+    """Which part of a common load it was; None where this host loaded alone."""
     error: str | None = None
     """Why the trial is not valid; None when it is."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.system.files import lock, tried_again
+from sqlstress.system.files import lock, reason, told, too_long, tried_again
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
 _STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
@@ -60,9 +60,10 @@ def write_atomically(path: Path, text: str) -> None:
         else:
             _replace(path.resolve(), data)
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        name = "to the standard output" if path == STDOUT else str(path)
-        raise EnvironmentFailure(f"cannot write {name}: {reason}; choose another file with -o") from error
+        name = "to the standard output" if path == STDOUT else told(path)
+        raise EnvironmentFailure(
+            f"cannot write {name}: {reason(error)}; choose another file with -o"
+        ) from error
 
 
 def _descriptor(path: Path) -> int | None:
@@ -92,6 +93,18 @@ def _write_into(path: Path, data: bytes) -> None:
         stream.write(data)
 
 
+def check_length(target: Path) -> None:
+    """Try a path that is too long for some Windows, and what lies beside it meanwhile. Raises OSError."""
+    longer = max((target, _beside(target)), key=lambda path: len(str(path)))
+    if too_long(longer) and not longer.exists():
+        longer.open("xb").close()
+        longer.unlink()
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".sqlstress-{token_hex(4)}.tmp")
+
+
 def _replace(target: Path, data: bytes) -> None:
     for _ in range(_TRIES - 1):
         try:
@@ -104,7 +117,7 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 def _replace_at_once(target: Path, data: bytes) -> None:
-    temporary = target.with_name(f".sqlstress-{token_hex(4)}.tmp")
+    temporary = _beside(target)
     try:
         with temporary.open("xb") as file:
             with suppress(OSError):  # a file system without locks: then nobody else takes one either

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlstress.options.dsn import dsn
-from sqlstress.options.option import either, option
-from sqlstress.options.parsing import shown
+from sqlstress.options.option import SWEEP, either, option
+from sqlstress.options.parsing import choices, shown, switch
 
 SERVER = "A server"
 ISOLATIONS = ("read-committed", "repeatable-read", "serializable")
+
+
+def target_option(targets: Sequence[str]) -> Any:
+    """Return the option that sets some of these targets side by side, as a field."""
+    return option(
+        choices(*targets),
+        None,
+        SWEEP,
+        f"Side by side: some of {', '.join(targets)}.",
+        metavar="LIST",
+        meaning="The targets that are measured side by side, each with one driver.",
+    )
+
+
+def anyway_option() -> Any:
+    """Return the option that lets a server be loaded wherever it is, as a field."""
+    return option(switch, False, SERVER, "Load a server that is not on this machine.", flag=True)
 
 
 def isolation(value: Any) -> str:

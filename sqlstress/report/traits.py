@@ -8,6 +8,7 @@ from typing import Any, cast
 from sqlstress.options.option import options_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import format_duration
+from sqlstress.target import bucket
 
 UNSET = "default"
 """A setting that is left to the library."""
@@ -17,6 +18,11 @@ def traits(case: Case) -> dict[str, str]:
     """Return driver, settings, and the options of what only cases of its experiment have, by option."""
     told = {"driver": case.driver, **_of(case.settings), **_of(case.spec)}
     return {**told, "busy-timeout": format_duration(case.settings.busy_timeout_ms / 1000)}
+
+
+def layout(case: Case) -> str:
+    """Return over how many files, or tables, a case spreads its data."""
+    return f"{case.buckets} {bucket(case.driver)}{'s' * (case.buckets != 1)}"
 
 
 def _of(part: Any) -> dict[str, str]:

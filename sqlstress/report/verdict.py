@@ -23,6 +23,8 @@ class Check:
     """What limits the check, such as the share of keys covered."""
 
 
+BY_THE_STORE = ("quick_check", "integrity_check", "bt_index_check", "lmdb.verify")
+"""Names of the checks by which a store looks at its own data: SQLite's two, PostgreSQL's, LMDB's."""
 CHECK_STATUSES = ("failed", "unknown", "ok", "skipped")
 """What a check can say, the worst first."""
 
@@ -41,6 +43,12 @@ class Verdict:
         """The worst of its checks: failed, unknown, ok, or skipped when nothing was checked."""
         found = {check.status for check in self.checks}
         return next((status for status in CHECK_STATUSES if status in found), "skipped")
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the store has looked at its own data, each time, and found nothing wrong."""
+        said = [check.status for check in self.checks if check.name in BY_THE_STORE]
+        return bool(said) and set(said) == {"ok"}
 
     @property
     def counterexamples(self) -> tuple[str, ...]:

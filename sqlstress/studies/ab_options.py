@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlstress.experiment import DEFAULT, face
-from sqlstress.options.option import Option, chosen, option, options_of
+from sqlstress.options.option import REST, Option, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration, percentage, switch, whole
 from sqlstress.plan.rate import AT_A_RATE
 from sqlstress.statistics import gate
@@ -56,6 +56,10 @@ class Gate:
 
 GATE = chosen(options_of(Gate))
 """What is compared."""
+_GATE_NAMES = frozenset(option.name for option in GATE)
+
+Given = dict[str, Any]
+"""Unparsed values by option name."""
 
 
 def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
@@ -65,9 +69,12 @@ def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
 
 def load_options(command: str) -> tuple[Option, ...]:
     """Return those of the experiment, which each arm may have for itself."""
-    experiment = face(command)
-    left_out = (*_NOT_HERE, *experiment.by_itself)
-    return tuple(_own(one) for one in experiment.options if one.name not in left_out)
+    return tuple(_own(one) for one in face(command).options if one.name not in left_out(command))
+
+
+def left_out(command: str) -> frozenset[str]:
+    """Return the options of an experiment that mean nothing in a test."""
+    return frozenset((*_NOT_HERE, *face(command).by_itself))
 
 
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
@@ -79,3 +86,24 @@ def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
 
 def _own(one: Option) -> Option:
     return replace(one, **_OTHERWISE.get(one.name, {}))
+
+
+def of_gate_and_load(given: Given) -> tuple[Given, Given]:
+    """Return the options that say what is compared, and those of the load."""
+    gate = {name: value for name, value in given.items() if name in _GATE_NAMES}
+    return gate, {name: value for name, value in given.items() if name not in gate}
+
+
+def merged(command: str, common: Given, own: Given) -> Given:
+    """Return the options of an arm: its own take the place of common ones, those of a list come beside them.
+
+    But a command is one, whatever its words are.
+    """
+    wholes = {one.name for one in load_options(command) if one.argument == REST}
+    lists = {
+        name: (*common.get(name, ()), *value)
+        for name, value in own.items()
+        if isinstance(value, tuple) and name not in wholes
+    }
+    given = {**common, **own, **lists}
+    return {**defaults(given, command), **given}

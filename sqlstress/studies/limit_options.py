@@ -21,6 +21,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
         "default": "4",
         "help": "Processes, a number: each is a connection that takes what is due.",
     },
+    "target": {"metavar": "NAME", "help": "Where it is measured: sqlite or postgres."},
     "buckets": {"help": "Files: 1 is one database, n is n hash-partitioned ones."},
     "duration": {
         "default": None,
@@ -70,7 +71,9 @@ def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
     usual = {"concurrency": "4", "warmup": "500ms", "arrival": "poisson", "rate": "1"}
     cases = cases_of({**usual, **fixed, **asked}, command)
     if len(cases) > 1:
-        raise UsageError("one number of processes and one of files at a time: the answer is a single one.")
+        raise UsageError(
+            "one number of processes, one of files and one target at a time: the answer is a single one."
+        )
     (case,) = cases
     assert case.arrivals
     return LimitStudy(

@@ -7,26 +7,31 @@ import time
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 _TRIES = 20
 _PAUSE_S = 0.05
 _AT = 1 << 30
+_VERBATIM = "\\\\?\\"
+"""Before a path, it lets Windows take it at any length."""
+LONGEST = 259 if sys.platform == "win32" else sys.maxsize
+"""Characters that a path may always have: Windows allows more only where it is told to."""
+_TOLD = 200
+Result = TypeVar("Result")
 _SIZES = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes"))
 
 
-def tried_again(change: Callable[[], object]) -> None:
-    """Make a change to a file, for a second again and again while it is denied. Raises OSError.
+def tried_again(call: Callable[[], Result]) -> Result:
+    """Do something with a file, for a second again and again while it is denied. Raises OSError.
 
     Windows denies it for a moment to a file that others have open, as a virus scanner does.
     """
     for _ in range(_TRIES - 1):
         try:
-            change()
-            return
+            return call()
         except PermissionError:
             time.sleep(_PAUSE_S)
-    change()
+    return call()
 
 
 def remove(path: Path) -> None:
@@ -51,6 +56,32 @@ def lock(stream: IO[Any]) -> None:
         import fcntl
 
         fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def reason(error: OSError) -> str:
+    """Say why a file or folder can't be made or found; of one whose path is too long, that it may be that.
+
+    Windows says of it that there is no such file or folder.
+    """
+    said = error.strerror or type(error).__name__
+    names = [name for name in (error.filename, error.filename2) if isinstance(name, str)]
+    if isinstance(error, FileNotFoundError) and names:
+        return said + too_long(Path(max(names, key=len)))
+    return said
+
+
+def too_long(path: Path) -> str:
+    """Say in brackets that Windows may not take a path, for its length; "" of one that is short enough."""
+    length = len(str(path.absolute()))
+    if length <= LONGEST or str(path).startswith(_VERBATIM):
+        return ""
+    return f" (a path of {length} characters: Windows takes {LONGEST} unless long ones are allowed)"
+
+
+def told(path: Path) -> str:
+    """Return a path for a message, which has to be short enough to say what is wrong, too."""
+    text = str(path)
+    return text if len(text) <= _TOLD else f"{text[: _TOLD - 2]}.."
 
 
 def read_text(path: Path, most: int) -> str:

@@ -33,6 +33,7 @@ def serve(channel: socket.socket, modules: Sequence[str]) -> None:
             import_module(name)
     gc.collect()
     gc.freeze()  # else the first collection in each child would copy all of it
+    gc.disable()  # in what is forked too: a page that nobody writes to is shared by all of them
     _Server(channel).run()
     os._exit(0)  # there is nothing to be tidied up
 

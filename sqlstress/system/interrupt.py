@@ -67,7 +67,9 @@ class StopSignals:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
+            # Where it has been heeded we are on the way out, on which nobody disturbs us.
+            on_the_way = self._heeded and handler == _raise
+            signal.signal(number, signal.SIG_IGN if on_the_way else handler)  # type: ignore[arg-type]
         if self.caught is not None and not self._heeded and kind is None:
             signal.raise_signal(self.caught)
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
     from pathlib import Path
 
     from sqlstress.report.case import Case
+    from sqlstress.targets.directions import Directions, Directs
+    from sqlstress.targets.meeting import Meeting
     from sqlstress.targets.place import Place, Target
 
 
@@ -33,6 +35,14 @@ def open_place(case: Case, where: Path) -> Place:
     return target_of(case.driver).open_place(case, where)
 
 
+def stand_in(driver: str, folder: Path) -> Directions:
+    """Return directions to nothing of a driver's target, for a program of the user's that is only looked at.
+
+    `folder` is an empty one of ours.
+    """
+    return cast("Directs", target_of(driver)).stand_in(folder)
+
+
 @contextmanager
 def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
     """Have what cases need beside their workers, such as a server of ours, while the block lasts."""
@@ -43,6 +53,22 @@ def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
         for name, of_target in own.items():
             had.enter_context(_imported(name).serving(of_target, folder))
         yield
+
+
+@contextmanager
+def joining(cases: Sequence[Case]) -> Iterator[Meeting | None]:
+    """Have this host's part in a load of many hosts while the block lasts; None where it loads alone.
+
+    Who invites hosts has seen that the cases name one server.
+    """
+    from sqlstress.targets.meeting import Meets, invitation
+
+    invited = invitation()
+    if invited is None:
+        yield None
+        return
+    with cast(Meets, target_of(cases[0].driver)).joining(cases, invited) as met:
+        yield met
 
 
 def file_patterns() -> list[str]:

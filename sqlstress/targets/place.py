@@ -6,17 +6,20 @@ answer, such as SQLite what is in its WAL, has no name here: who needs it asks t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from sqlstress.options.dsn import Dsn
 from sqlstress.report import Check, Space, SqliteBuild, WorkerResult
 from sqlstress.report.case import Case
 from sqlstress.report.server import Server
 from sqlstress.report.where import Where
 from sqlstress.system.pulse import Pulse
+from sqlstress.targets.directions import Directions
 from sqlstress.targets.keyvalue import NativeStore, Store, Table
+from sqlstress.targets.sql import Client, Maker, Reader
 
 MEANWHILE = "while it was measured"
 SERVER_FOLDER = "server"
@@ -94,6 +97,12 @@ class Place(Protocol):
         that are stored: a place that keeps nothing answers with it.
         """
 
+    def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
+        """Connect, and yield the cheapest call that the binding can make: it asks nothing of the data.
+
+        Only where the place stores something.
+        """
+
     def native(self, worker: int, begin: str) -> NativeStore:
         """Do the same for a loop in C. Raises EnvironmentFailure where there is none."""
 
@@ -137,6 +146,43 @@ class Place(Protocol):
 
     def discard(self) -> None:
         """Remove what lies there of this case, and nothing else."""
+
+
+class SqlPlace(Place, Protocol):
+    """A place that speaks SQL."""
+
+    def directions(self) -> Directions:
+        """Return how programs of the user's find it. There is no password in the address."""
+
+    def clear(self) -> None:
+        """Make it as programs of the user's find it that make what is in it."""
+
+    def is_filled(self) -> bool:
+        """Return whether anything has been made there."""
+
+    def settle(self, pulse: Pulse) -> None:
+        """Make it as workers are to find it, when such a program has made what is in it."""
+
+    def rows_written(self, pulse: Pulse) -> int | None:
+        """Return how many rows were ever written, as the target counts them; None where it does not.
+
+        No program of the user's may be connected any more.
+        """
+
+    def client(self, worker: int) -> Client:
+        """Return a worker's half, not yet connected; numbers below 1 are those of processes beside them."""
+
+    def reader(self) -> Reader:
+        """Connect to read while workers work, with the settings of the case."""
+
+    def reading(self, pulse: Pulse) -> AbstractContextManager[Reader]:
+        """Connect to read while no worker of ours works."""
+
+    def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
+        """Make the place, as far as it is not there, and what is in it; then it is as workers are to find it.
+
+        Raises UsageError or EnvironmentFailure when a setting was not taken.
+        """
 
 
 class Target(Protocol):
@@ -188,6 +234,12 @@ class Target(Protocol):
 
     def untold(self, driver: str) -> str | None:
         """Return why it can't be told where the time goes with a driver, here; None when it can."""
+
+    def at_hand(self, driver: str, address: Dsn | None) -> str:
+        """Return what a driver would measure here, with versions; nothing is started for it.
+
+        `address` is a server's. Raises UsageError or EnvironmentFailure, with what to do, where it lacks.
+        """
 
     def describe(self, driver: str) -> SqliteBuild | None:
         """Return the library that a driver uses, for the fingerprint; None where there is none."""

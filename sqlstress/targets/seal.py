@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable
     from pathlib import Path
 
@@ -41,10 +42,20 @@ class Seal:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return the device and the number of a file; None when there is none. Raises OSError."""
     try:
-        found = path.stat()
+        found = _stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino
+
+
+def _stat(path: Path) -> os.stat_result:
+    """Look at a file, also where others have it open in a way that denies that for a moment."""
+    try:
+        return path.stat()
+    except PermissionError:
+        from sqlstress.system.files import tried_again  # a worker needs it no more often
+
+        return tried_again(path.stat)
 
 
 class SealedFiles:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sqlstress.analysis.builds import Builds, build_of, own_options, versions
 from sqlstress.analysis.comparison.matching import Part, may_be_unknown
 from sqlstress.analysis.durability import Durability, durability_of
-from sqlstress.analysis.wording import amount, busy_policy, files, listing, whole
+from sqlstress.analysis.wording import amount, busy_policy, laid_out, listing, whole
 from sqlstress.experiment import face_of
 from sqlstress.report import Report
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
@@ -153,7 +153,10 @@ def _verified(parts: Parts) -> Values:
 def _layout(parts: Parts) -> Values:
     """Return the layouts of parts that have one each; of others the rows say it."""
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    return [files(min(own)) if max(map(len, layouts)) == 1 else "" for own in layouts]
+    return [
+        laid_out(min(own), [run.case for run in part.measured()]) if max(map(len, layouts)) == 1 else ""
+        for own, part in zip(layouts, parts, strict=True)
+    ]
 
 
 def _of_builds(parts: Parts, told: Callable[[Builds], Values]) -> Values:

@@ -8,6 +8,7 @@ from sqlstress.analysis.comparison.estimates import DIFFERENT, EQUAL, TOO_FEW, E
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.fleet.gather import Fleet
 from sqlstress.analysis.fleet.host import Host
+from sqlstress.analysis.fleet.joint_words import totals_told
 from sqlstress.analysis.fleet.monotone import Trend, trend
 from sqlstress.analysis.fleet.tables import Figure, Row, compared
 from sqlstress.analysis.fleet.unlike import Spread, spreads, unlike
@@ -22,6 +23,7 @@ _LONGEST = 40
 def conclude(fleet: Fleet) -> Iterator[Finding]:
     """Yield what can be said of the hosts: wrong data first."""
     yield from _wrong(fleet)
+    yield from totals_told(fleet)
     found = spreads(fleet.hosts)
     slow: dict[str, Host] = {}
     for row in fleet.told():
@@ -29,7 +31,9 @@ def conclude(fleet: Fleet) -> Iterator[Finding]:
         yield from _from_the_median(fleet, row, slow)
     yield from _explained(fleet, slow.values(), found)
     yield from _apart(fleet)
-    yield from (one for row in fleet.told()[:1] if (one := _with_sync(row)))
+    # A server's disk is not its hosts'.
+    own_disk = [row for row in fleet.told()[:1] if not row.case.server]
+    yield from (one for row in own_disk if (one := _with_sync(row)))
 
 
 def name(host: Host) -> str:

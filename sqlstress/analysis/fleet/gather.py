@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.comparison.estimates import ALPHA
 from sqlstress.analysis.fleet.host import Host
+from sqlstress.analysis.fleet.joint import Joint, joint_loads
 from sqlstress.analysis.fleet.tables import Row, Table, tables
 
 
@@ -47,6 +48,10 @@ class Fleet:
     def told(self) -> tuple[Row, ...]:
         """Return the rows of which sentences are made."""
         return tuple(row for table in self.tables for row in table.told())
+
+    def joint(self) -> tuple[Joint, ...]:
+        """Return what hosts measured together."""
+        return joint_loads(self.hosts)
 
     def alone(self) -> int:
         """Return how many cases only one host has."""

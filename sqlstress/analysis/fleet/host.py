@@ -10,6 +10,7 @@ from sqlstress.analysis.builds import build_of
 from sqlstress.analysis.comparison.differences import barriers
 from sqlstress.analysis.comparison.estimates import logarithms
 from sqlstress.analysis.comparison.matching import Part
+from sqlstress.analysis.fleet.share import Share, shares
 from sqlstress.analysis.group import Group, group_runs, rate_of
 from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
@@ -40,6 +41,8 @@ class Measured:
     """Its verdict: ok, failed, skipped or unknown."""
     wrong: str = ""
     """What was wrong with its data; "" where nothing was."""
+    shares: tuple[Share, ...] = ()
+    """Its trials that were a part of a load of several hosts; none where it loaded alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +120,9 @@ def _case(report: Report, group: Group, run: Run, work: str) -> Measured:
     wrong = run.verdict.status == "failed"
     example = next(iter(run.verdict.counterexamples), "see its report") if wrong else ""
     return Measured(
-        asked(run.case), work, terms, rate_of(run), tuple(logarithms(run)), run.verdict.status, example
-    )
+        asked(run.case), work, terms, rate_of(run), tuple(logarithms(run)), run.verdict.status, example,
+        tuple(shares(run)),
+    )  # fmt: skip
 
 
 def asked(case: Case) -> Case:

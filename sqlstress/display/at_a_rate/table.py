@@ -16,6 +16,7 @@ from sqlstress.display.case_table import (
     Cell,
     Row,
     apart,
+    of_layouts,
     rows_of,
     spread_legend,
 )
@@ -112,7 +113,7 @@ def blocks(group: Group, own: Mapping[str, str] = NOTHING, proved: str = NOTHING
 
     `proved` is what was proved where the data is right.
     """
-    table = table_of(rows_of(group), (*apart(group), *FIGURES), _LEAVING)
+    table = table_of(rows_of(group), (*apart(group), *of_layouts(group, FIGURES)), _LEAVING)
     yield table
     yield Paragraph(f"{'; '.join(_legend(group, table, {**_MEANINGS, **own}, proved))}.")
 

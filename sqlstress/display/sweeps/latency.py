@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from sqlstress.analysis.group import Group, by_files
-from sqlstress.analysis.wording import files, finite
+from sqlstress.analysis.wording import finite, laid_out
 from sqlstress.display.distribution import distributions
 from sqlstress.display.plot import Plain, Plot, View, axis, counts_axis, line
 from sqlstress.report import Latency, Run, Trial
@@ -27,7 +27,7 @@ def percentiles(group: Group) -> Iterator[Plot]:
     measured = list(group.measured())
     layouts = by_files(measured, lambda one: one[0].case.buckets)
     views = [
-        View(f"{kind}, {files(layout)}", data, axes)
+        View(", ".join(filter(None, (kind, laid_out(layout, [run.case for run, _ in own])))), data, axes)
         for kind in _kinds(measured)
         for layout, own in layouts.items()
         for data, axes in _percentiles(own, kind)
@@ -43,7 +43,7 @@ def _kinds(measured: Measured) -> list[str]:
 
 def _first(views: list[View], kind: str) -> int:
     """Return the place of the last view of a kind: writes, on the most files, are what is looked for."""
-    found = [place for place, view in enumerate(views) if view.label.startswith(f"{kind},")]
+    found = [place for place, view in enumerate(views) if view.label.partition(",")[0] == kind]
     return found[-1] if found else 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import files, finite
+from sqlstress.analysis.wording import finite
 from sqlstress.display.plot import Plot, View, apart, axis, counts_axis, line, name
 from sqlstress.report import Latency, Trial
 from sqlstress.statistics.units import NS_PER_MS
@@ -60,8 +60,7 @@ def _by_processes(group: Group, kind: str) -> Iterator[View]:
                     data.append(line(label, counts, ms, number, hover, dash))
         if data:
             xaxis = counts_axis("processes", (run.case.concurrency for run in group.runs))
-            label = kind if len(layouts) == 1 else f"{kind}, {files(layout)}"
-            yield View(label, data, {"xaxis": xaxis, "yaxis": _MS, **apart(data)})
+            yield View(group.at_layout(kind, layout), data, {"xaxis": xaxis, "yaxis": _MS, **apart(data)})
 
 
 def _by_value(group: Group, kind: str) -> Iterator[View]:
@@ -80,7 +79,7 @@ def _by_value(group: Group, kind: str) -> Iterator[View]:
                 data.append({**trace, "mode": "markers"})
         if data:
             axes = {"xaxis": axis(name(group.setting), type="category"), "yaxis": _MS}
-            yield View(kind if len(layouts) == 1 else f"{kind}, {files(layout)}", data, axes)
+            yield View(group.at_layout(kind, layout), data, axes)
 
 
 _MS = axis("ms", type="log")

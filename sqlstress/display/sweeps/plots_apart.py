@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import files, finite, place
+from sqlstress.analysis.wording import finite, place
 from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, level, line, name
 from sqlstress.display.sweeps.latency_apart import percentiles, sweeps
 from sqlstress.display.sweeps.throughput import over_time, shares, with_spread
@@ -98,9 +98,8 @@ def _series(group: Group) -> list[Series]:
     """Return a line for each value, or where there are several layouts, for each value on each of them."""
     layouts = sorted({run.case.buckets for run in group.runs})
     return [
-        (value if len(layouts) == 1 else f"{value}, {files(layout)}", part, layout)
+        (group.at_layout(name(group.value(part.case)), layout), part, layout)
         for part in group.parts
-        for value in (name(group.value(part.case)),)
         for layout in layouts
     ]
 

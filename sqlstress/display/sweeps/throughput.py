@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 
 from sqlstress.analysis.group import Group, by_files
-from sqlstress.analysis.wording import files, finite, processes
+from sqlstress.analysis.wording import finite, laid_out, on_files, processes
 from sqlstress.display.plot import Plain, Plot, View, apart, axis, colour, counts_axis, level, line
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
@@ -32,7 +32,7 @@ def throughput(group: Group) -> Iterator[Plot]:
         curve = sorted((point.processes, point.tps) for point in own)
         first, tps = curve[0]
         ideal = [tps / first * count for count, _ in curve]
-        data.append(_ideal(layout, [count for count, _ in curve], ideal, number))
+        data.append(_ideal(_name(layout, runs[layout]), [count for count, _ in curve], ideal, number))
         data.append(_measured(group.unit, runs[layout], curve, number))
         ideals += ideal
     top = min(max(ideals), ABOVE_MEASURED * max(point.tps for point in points))
@@ -47,8 +47,9 @@ def throughput(group: Group) -> Iterator[Plot]:
 
 
 def _measured(unit: str, runs: list[Run], curve: list[tuple[int, float]], number: int) -> Plain:
-    where = files(runs[0].case.buckets)
-    hover = f"%{{x}} processes on {where}: %{{y:,.0f}} {unit}/s"
+    case = runs[0].case
+    where = _name(case.buckets, runs)
+    hover = f"%{{x}} processes{on_files(case)}: %{{y:,.0f}} {unit}/s"
     trace = line(where, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
     of_count = {run.case.concurrency: run for run in runs}
     return with_spread(trace, [of_count[count] for count, _ in curve], colour(number))
@@ -64,13 +65,18 @@ def with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
     return trace
 
 
-def _ideal(layout: int, counts: list[int], ideal: list[float], number: int) -> Plain:
+def _name(layout: int, runs: list[Run]) -> str:
+    """Return what the line of a layout is called."""
+    return laid_out(layout, [run.case for run in runs]) or "measured"
+
+
+def _ideal(where: str, counts: list[int], ideal: list[float], number: int) -> Plain:
     return {
-        **line(f"{files(layout)}, ideal", counts, ideal, number, "", dash="dash"),
+        **line(f"{where}, ideal", counts, ideal, number, "", dash="dash"),
         "mode": "lines",
         "opacity": 0.55,
         "showlegend": False,
-        "legendgroup": files(layout),
+        "legendgroup": where,
         "hoverinfo": "skip",
     }
 
@@ -82,7 +88,7 @@ def _by_layout(group: Group) -> Iterator[Plot]:
         return
     bars = {
         "type": "bar",
-        "x": [files(point.files) for point in points],
+        "x": [laid_out(point.files, [run.case for run in group.runs]) for point in points],
         "y": [point.tps for point in points],
         "marker": {"color": colour(0)},
         "hovertemplate": f"%{{x}}: %{{y:,.0f}} {group.unit}/s",
@@ -105,7 +111,7 @@ def over_time(group: Group, called: Callable[[Run], str] = _processes) -> Iterat
         data = [trace for number, run in enumerate(runs) if (trace := _window(run, called(run), number))]
         if data:
             axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} a second", rangemode="tozero")}
-            views.append(View(files(layout), data, {**axes, **apart(data)}))
+            views.append(View(laid_out(layout, [run.case for run in runs]), data, {**axes, **apart(data)}))
     if views:
         note = "By tenths of a second: a steady load stays level."
         many = any("multiples" in view.layout for view in views)
@@ -119,7 +125,8 @@ def _window(run: Run, label: str, number: int) -> Plain | None:
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
     if len(totals) < FEWEST_BINS:
         return None
-    hover = f"{label}, {files(run.case.buckets)}, %{{x:.1f}} s: %{{y:,.0f}}/s"
+    where = "".join(f"{one}, " for one in (label, laid_out(run.case.buckets, [run.case])) if one)
+    hover = f"{where}%{{x:.1f}} s: %{{y:,.0f}}/s"
     seconds = [round(BIN_S * count, 1) for count in range(len(totals) + 1)]
     # The last tenth has a width too.
     trace = line(label, seconds, [*totals, totals[-1]], number, hover)
@@ -154,13 +161,13 @@ def _marks(layout: int, measured: list[tuple[Run, Trial]], number: int, layouts:
             x.append(run.case.concurrency + APART * (number - (layouts - 1) / 2))
             y.append(worker.transactions * len(trial.workers) / total if total else 0)
             told.append(
-                f"process {worker.worker} of {processes(run.case.concurrency)} on {files(layout)}: "
+                f"process {worker.worker} of {processes(run.case.concurrency)}{on_files(run.case)}: "
                 f"{worker.transactions:,} {face_of(run.case).units}"
             )
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": files(layout),
+        "name": _name(layout, [run for run, _ in measured]),
         "x": x,
         "y": y,
         "text": told,

@@ -5,14 +5,19 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlstress.errors import UsageError, plainly
 from sqlstress.experiments.app.declared import called, declared
 from sqlstress.experiments.app.forks import end_forks_with_us
-from sqlstress.own.loading import prepare_process
+from sqlstress.own.loading import DATABASE, prepare_process
 from sqlstress.system.processes import Died, call_apart
 from sqlstress.system.pulse import Pulse
+from sqlstress.targets import stand_in
+
+if TYPE_CHECKING:
+    from sqlstress.targets.directions import Directions
+    from sqlstress.targets.place import SqlPlace
 
 IMPORT_S = 30.0
 """How long an import may take."""
@@ -26,52 +31,63 @@ class Seen(NamedTuple):
     checks: tuple[str, ...]
 
 
-def look(file: str) -> Seen:
-    """Return what a file declares. Raises UsageError for one that can't be used, whatever it does."""
+def look(file: str, driver: str) -> Seen:
+    """Return what a file declares. Raises UsageError for one that can't be used, whatever it does.
+
+    It is told a database that is not there, of the kind that the driver is for.
+    """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
         limit = _Limit(f"{file} takes longer than {IMPORT_S:g} s to import", IMPORT_S, lambda: None)
         try:
-            return call_apart(limit.pulse, look_apart, file, Path(folder) / "app.db")
+            nowhere = stand_in(driver, Path(folder))
+            return call_apart(limit.pulse, look_apart, file, nowhere)
         except Died as error:
             raise UsageError(f"{file} ends the process that imports it: {error}") from error
 
 
-def look_apart(file: str, database: Path) -> Seen:
+def look_apart(file: str, directions: Directions) -> Seen:
     """Do so in this process."""
     end_forks_with_us()
-    prepare_process(database, file)
+    prepare_process(directions, file)
     found = declared(file)
     return Seen(found.weights, found.checks)
 
 
-def set_up(file: str, database: Path, original: str, seed: str, pulse: Pulse) -> None:
-    """Let a file make its database. Raises UsageError."""
+def set_up(place: SqlPlace, seed: str, pulse: Pulse) -> None:
+    """Let the file of a place's case make its database. Raises UsageError."""
+    file, original = place.case.spec.file, place.case.spec.data.database
     limit = _Limit(f"the setup of {file} takes longer than {SETUP_S:g} s", SETUP_S, pulse)
     try:
-        call_apart(limit.pulse, set_up_apart, file, database.absolute(), original, seed)
+        has_setup = call_apart(limit.pulse, set_up_apart, file, place.directions(), original, seed)
     except Died as error:
         raise UsageError(f"the setup of {file} ends its process: {error}") from error
+    if has_setup and not place.is_filled():
+        raise UsageError(
+            f"{file}: its setup made nothing in the database that it was given: open what {DATABASE} says, "
+            "which it is given too."
+        )
+    place.settle(pulse)
 
 
-def set_up_apart(file: str, database: Path, original: str, seed: str) -> None:
-    """Do so in this process, and connect once: what that sets is no stranger's work."""
+def set_up_apart(file: str, directions: Directions, original: str, seed: str) -> bool:
+    """Do so in this process, and connect once: what that sets is no stranger's work.
+
+    Returns whether the file has a setup.
+    """
     from sqlstress.experiments.app.watch import protect
 
     end_forks_with_us()
-    prepare_process(database, seed)
+    prepare_process(directions, seed)
     protect(original)
     found = declared(file)
     for what, function in (("setup", found.setup), ("connect", found.connect)):
         try:
             if function:
-                called(function, str(database))()
+                called(function, directions.address)()
         except (Exception, SystemExit) as error:
-            raise UsageError(f"{file}: its {what} failed: {plainly(error)[:300]}.") from error
-    if found.setup and not (database.is_file() and database.stat().st_size):
-        raise UsageError(
-            f"{file}: its setup made nothing in the database that it was given: open that path, which "
-            "SQLSTRESS_DATABASE has too."
-        )
+            told = directions.hidden(plainly(error))[:300]
+            raise UsageError(f"{file}: its {what} failed: {told}.") from error
+    return bool(found.setup)
 
 
 class _Limit:

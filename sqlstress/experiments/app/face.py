@@ -9,11 +9,15 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.app.spec import App, Extra, Weighted
 from sqlstress.options.option import chosen, options_of
 from sqlstress.own.data import CHECKS, DATA, MOST_INVARIANTS, Data, Invariant, read
-from sqlstress.own.face import SEED, SWEPT, check_together, own
+from sqlstress.own.face import ITS_OWN, SEED, SWEPT, check_together, own
 from sqlstress.own.files import digest, text_of
+from sqlstress.own.statements import dialect_of
+from sqlstress.own.targets import drivers, on_target
+from sqlstress.own.where import WHERE
 from sqlstress.plan.ask import Ask
 from sqlstress.plan.rate import at_rates
 from sqlstress.report.case import KEPT, Case, Settings, common, otherwise
+from sqlstress.targets.asked import traits_there
 
 MOST = 4 << 20
 """Bytes of a Python file."""
@@ -25,27 +29,35 @@ Asked = Ask[App, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield the cases, one for each number of processes and each rate. Raises UsageError."""
+    """Yield the cases, one for each number of processes, each target and each rate. Raises UsageError."""
+    firsts = [_first(asked, driver) for driver in drivers(asked, asked.extra.where)]
+    for concurrency in asked.some("concurrency"):
+        for first in firsts:
+            yield from at_rates(asked, replace(first, concurrency=concurrency))
+
+
+def _first(asked: Asked, driver: str) -> Case:
+    """Return the first case on the target of a driver. Raises UsageError."""
     # Here, because help and the reading of old reports need neither processes nor SQLite.
     from sqlstress.experiments.app import apart
     from sqlstress.own.header import journal_mode
 
-    file, data = asked.extra.file, read(asked.extra.data)
+    file, data = asked.extra.file, read(asked.extra.data, dialect_of(driver))
     if file is None:
         raise UsageError("app needs a Python file: sqlstress app bank.py.")
     text = text_of(file, MOST)
+    # First: to look at a file is to tell it of a database, which takes what its target needs.
+    bare = on_target(asked, replace(asked.case, settings=_kept(asked)), driver, asked.extra.where)
     if data.database:
         journal_mode(data.database)  # which says what is no database
-    seen = apart.look(file)
+    seen = apart.look(file, driver)
     app = App(
         file,
         digest(text),
         tuple(Weighted(name, weight) for name, weight in seen.weights.items()),
         _checked(data, file, seen.checks),
     )
-    case = check_together(replace(asked, case=replace(asked.case, settings=_kept(asked), spec=app)), app.data)
-    for concurrency in asked.some("concurrency"):
-        yield from at_rates(asked, replace(case, concurrency=concurrency))
+    return check_together(replace(asked, case=replace(bare, spec=app)), app.data)
 
 
 def _kept(asked: Asked) -> Settings:
@@ -66,6 +78,13 @@ def named(case: Case) -> str:
     return str(case.spec.file)
 
 
+def traits(case: Case) -> dict[str, str]:
+    """Return a case in words, by option."""
+    data = case.spec.data
+    own = {"setup": f"{data.setup} {data.setup_digest}", "database": data.database, "check": str(data.checks)}
+    return {**traits_there(case), "file": f"{case.spec.file}", **own}
+
+
 APP = own(
     name="app",
     spec=App,
@@ -83,13 +102,17 @@ APP = own(
         *chosen(options_of(Extra), "file"),
         *DATA,
         *SWEPT,
+        *WHERE,
         *CHECKS,
         *common("verify"),
         otherwise("max-failed", default="0%"),
         *SEED,
     ),
     extra=Extra,
+    without=ITS_OWN,
     cases=cases,
+    traits=traits,
+    sets=False,
     work_of=named,
     in_label=frozenset(("file",)),
     strangers="a transaction, or another program,",

@@ -1,4 +1,4 @@
-"""What a worker tells of the connections and the exceptions that it has seen, as plain data."""
+"""What a worker tells of the connections to files that it has seen, as plain data."""
 
 from __future__ import annotations
 
@@ -6,31 +6,39 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from sqlstress.experiments.app.errors import Errors
-from sqlstress.experiments.app.topics import CONNECTION, DECLARED, EXCEPTION, HERE, UNSEEN
+from sqlstress.experiments.app.errors import Plain
+from sqlstress.experiments.app.topics import CONNECTION, DECLARED, HERE, UNSEEN
 from sqlstress.experiments.app.watch import Seen, Watch
 
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 MOST = 20
 """Kinds of connections that are kept apart."""
 
-Plain = tuple[str, str, int, str, dict[str, str]]
-"""Topic, what, count, example, traits."""
+
+class FileWatch(Watch):
+    """The connections of this process, of which those to one file are the trial's."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self._file = file
+
+    def sightings(self) -> list[Plain]:
+        """Return what was seen, each kind once with how often it was."""
+        return sightings(self, self._file)
+
+    def effective(self) -> dict[str, str]:
+        """Return the settings of the connections to the file; where they differ, all answers."""
+        return effective(self, self._file)
 
 
-def sightings(watch: Watch, errors: Errors, file: str) -> list[Plain]:
-    """Return what was seen, each kind once with how often it was."""
+def sightings(watch: Watch, file: str) -> list[Plain]:
+    """Return what was seen of connections, each kind once with how often it was."""
     kinds = Counter(tuple(traits_of(one, file).items()) for one in watch.seen if one.answers)
     unseen = watch.others + sum(not one.answers for one in watch.seen)
     found: list[Plain] = [
         (CONNECTION, "sqlite3", count, "", dict(traits)) for traits, count in kinds.most_common(MOST)
     ]
-    found += [(UNSEEN, "sqlite3", unseen, "", {})] * bool(unseen)
-    found += [
-        (EXCEPTION, kind.said, count, example, {"transaction": kind.transaction, "raised": kind.raised})
-        for kind, count, example in errors.counted()
-    ]
-    return found
+    return found + [(UNSEEN, "sqlite3", unseen, "", {})] * bool(unseen)
 
 
 def traits_of(seen: Seen, file: str) -> dict[str, str]:

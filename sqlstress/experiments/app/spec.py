@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlstress.options.option import LOAD, ONE, option
-from sqlstress.own.data import Data, DataOptions, name
-
-NO_DATA, NO_OPTIONS = Data(), DataOptions()
+from sqlstress.own.data import NO_DATA, NO_OPTIONS, Data, DataOptions, name
+from sqlstress.own.where import NOWHERE, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +55,4 @@ class Extra:
         argument=ONE,
     )
     data: DataOptions = NO_OPTIONS
+    where: Where = NOWHERE

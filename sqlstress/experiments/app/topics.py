@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
+SESSION, BEGINS = "session", "a session begins with"
+"""A connection to a server; and what one begins with, where none was seen."""
 HERE = "this"
-"""Instead of a path: the database of the trial."""
+"""Instead of a path, or a schema: the database of the trial."""
 DECLARED = "off, declared"
 """Foreign keys are off, and tables declare some."""

@@ -13,10 +13,12 @@ from sqlstress.experiments.app.errors import Errors
 from sqlstress.own.source import OwnSource
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.app.watch import Watch
+    from sqlstress.experiments.app.server_watch import ServerWatch
+    from sqlstress.experiments.app.sightings import FileWatch
     from sqlstress.report.case import Case
+    from sqlstress.targets.directions import Directions
     from sqlstress.targets.dry.place import DryPlace
-    from sqlstress.targets.sqlite.place import SqlitePlace
+    from sqlstress.targets.place import SqlPlace
 
 
 class AppSource(OwnSource):
@@ -25,7 +27,7 @@ class AppSource(OwnSource):
     def __init__(
         self,
         case: Case,
-        place: SqlitePlace | DryPlace,
+        place: SqlPlace | DryPlace,
         worker: int,
         salt: int,
         shared: tuple[Any, ...],
@@ -35,35 +37,37 @@ class AppSource(OwnSource):
         super().__init__(case, worker, salt, names, [one.weight for one in transactions])
         self._errors = Errors()
         self._folder = Path.cwd()
-        self._watch: Watch | None = None
-        self._file = ""
+        self._watch: FileWatch | ServerWatch | None = None
         self.calls: Sequence[Callable[[Any], Any]] = [_nothing] * len(names)
         if place.stores:
-            self._file = str(place.paths[0].absolute())
-            self.calls = self._loaded(names, f"{case.seed}:{salt}:{worker}")
+            self.calls = self._loaded(names, place.directions(), f"{case.seed}:{salt}:{worker}")
 
-    def _loaded(self, names: Sequence[str], seed: str) -> list[Callable[[Any], Any]]:
+    def _loaded(self, names: Sequence[str], directions: Directions, seed: str) -> list[Callable[[Any], Any]]:
         """Import the user's file and connect; return what each transaction calls."""
         # Here, because the parent reckons the harness's own cost without them.
         from sqlstress.experiments.app.declared import called, declared
         from sqlstress.experiments.app.forks import end_forks_with_us
-        from sqlstress.experiments.app.watch import Watch, protect
+        from sqlstress.experiments.app.server_watch import ServerWatch
+        from sqlstress.experiments.app.sightings import FileWatch
+        from sqlstress.experiments.app.watch import protect
         from sqlstress.own.loading import prepare_process
 
-        spec = self.case.spec
+        spec, address = self.case.spec, directions.address
+        self._errors = Errors(directions.hidden)
         end_forks_with_us()
-        prepare_process(Path(self._file), seed)
+        prepare_process(directions, seed)
         protect(spec.data.database)
-        self._watch = Watch()
+        self._watch = ServerWatch(address) if self.case.server else FileWatch(address)
         found = declared(spec.file)
         if list(found.transactions) != list(names):
             raise EnvironmentFailure(f"{spec.file} changed while it was measured: measure again.")
-        given: Any = self._file
+        given: Any = address
         try:
             if found.connect:
-                given = called(found.connect, self._file)()
+                given = called(found.connect, address)()
         except (Exception, SystemExit) as error:
-            raise EnvironmentFailure(f"{spec.file}: its connect failed: {plainly(error)[:300]}.") from error
+            told = directions.hidden(plainly(error))[:300]
+            raise EnvironmentFailure(f"{spec.file}: its connect failed: {told}.") from error
         return [_guarded(called(function, given)) for function in found.transactions.values()]
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
@@ -74,13 +78,11 @@ class AppSource(OwnSource):
         return self._errors.busy, self._errors.busy_snapshot
 
     def findings(self) -> Findings:
-        from sqlstress.experiments.app.sightings import effective, sightings
-
         # The user's code may have gone elsewhere, and our paths are relative.
         os.chdir(self._folder)
         if self._watch:
-            self.seen.sightings = sightings(self._watch, self._errors, self._file)
-            self.seen.effective = effective(self._watch, self._file)
+            self.seen.sightings = [*self._watch.sightings(), *self._errors.sightings()]
+            self.seen.effective = self._watch.effective()
         return self.seen
 
     def close(self) -> None:

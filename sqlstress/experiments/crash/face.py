@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment, layout
+from sqlstress.experiment import Experiment
 from sqlstress.experiments.crash.spec import KILLING, MOST_FILES, MOST_WRITERS, Extra, Transactions
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, whole
 from sqlstress.plan.ask import Ask, check_locking
 from sqlstress.report.case import Case, common, otherwise
+from sqlstress.report.traits import layout
 
 LARGEST = 64 << 20
 """Bytes of all records: they are read again after every kill."""

@@ -13,11 +13,15 @@ from sqlstress.experiments.exec.template import parsed
 from sqlstress.options.option import chosen, either, options_of
 from sqlstress.options.parsing import choice
 from sqlstress.own import data as own_data
-from sqlstress.own.face import SEED, check_together, own, settings_of
+from sqlstress.own.face import ITS_OWN, SEED, check_together, own, settings_of
+from sqlstress.own.statements import dialect_of
+from sqlstress.own.targets import drivers, on_target
+from sqlstress.own.where import WHERE
 from sqlstress.plan.ask import Ask
 from sqlstress.plan.rate import AT_A_RATE, at_rates
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.statistics.units import format_duration
+from sqlstress.target import takes
 
 _KEPT_MODES = ("wal", "delete")
 """Those that a database keeps; the others are of a connection."""
@@ -28,21 +32,29 @@ Asked = Ask[Command, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield the command and one that does nothing for each number of processes and each rate.
+    """Yield the command for each number of processes, each target and each rate, and one that does nothing.
 
     Raises UsageError.
     """
     _check(asked.spec)
-    data = own_data.read(asked.extra)
+    firsts = [_first(asked, driver) for driver in drivers(asked, asked.extra.where)]
+    for concurrency in asked.some("concurrency"):
+        for first in firsts:
+            for own_case in at_rates(asked, replace(first, concurrency=concurrency)):
+                yield own_case
+                # It comes near no database: once is enough.
+                if first is firsts[0] and not asked.extra.alone:
+                    yield replace(own_case, spec=replace(first.spec, command=(), stdin=None))
+
+
+def _first(asked: Asked, driver: str) -> Case:
+    """Return the first case on the target of a driver. Raises UsageError."""
+    data = own_data.read(asked.extra, dialect_of(driver))
     settings = replace(settings_of(asked, data), synchronous=None)
     case = replace(check_together(asked, data), spec=replace(asked.spec, data=data), settings=settings)
     if case.ops is not None:
         case = replace(case, warmup_s=0.0)
-    for concurrency in asked.some("concurrency"):
-        for own_case in at_rates(asked, replace(case, concurrency=concurrency)):
-            yield own_case
-            if not asked.extra.alone:
-                yield replace(own_case, spec=replace(case.spec, command=(), stdin=None))
+    return on_target(asked, case, driver, asked.extra.where)
 
 
 def _check(spec: Command) -> None:
@@ -63,14 +75,17 @@ def _check(spec: Command) -> None:
 def traits(case: Case) -> dict[str, str]:
     """Return a case in words, by option."""
     spec, settings = case.spec, case.settings
+    there = {"isolation": case.server.isolation} if case.server else {}
+    if takes(case.driver, "journal-mode"):
+        there |= {"journal-mode": settings.journal_mode, "page-size": str(settings.page_size)}
     return {
+        "driver": case.driver,
+        **there,
         "command": spec.called,
         "timeout": format_duration(spec.timeout_s),
         "setup": f"{spec.data.setup} {spec.data.setup_digest}",
         "database": spec.data.database,
         "checks": str(spec.data.checks),
-        "journal-mode": settings.journal_mode,
-        "page-size": str(settings.page_size),
     }
 
 
@@ -98,6 +113,7 @@ EXEC = own(
         otherwise("ops", help="Commands for each worker, instead of a window."),
         *common(*AT_A_RATE, "repeat"),
         *chosen(options_of(Extra), "alone"),
+        *WHERE,
         *own_data.DATA,
         *chosen(options_of(Command), "command", "stdin", "timeout"),
         otherwise(
@@ -118,11 +134,14 @@ EXEC = own(
     ),
     by_itself={"alone": True},
     extra=Extra,
+    without=ITS_OWN,
     cases=cases,
     traits=traits,
     same_work=_same_work,
     unit="command",
     connects=False,
+    sets=False,
+    starts_programs=True,
     guess_s=lambda case: case.duration_s + case.warmup_s + GUESS_S,
     timeout_s=lambda case: case.spec.timeout_s,
     work="sqlstress.experiments.exec.work:ExecWork",

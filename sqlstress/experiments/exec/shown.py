@@ -32,7 +32,7 @@ from sqlstress.display.shown import Value
 from sqlstress.experiments.exec.spec import NOTHING
 from sqlstress.experiments.exec.topics import ENDED, ESCAPED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
 from sqlstress.own.shown import CASE, OwnShown
-from sqlstress.own.shown.table import PROVED
+from sqlstress.own.shown.table import proved
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import Case
 from sqlstress.report.sighting import Sighting
@@ -148,7 +148,6 @@ def _has(run: Run, kind: str) -> bool:
 class ExecShown(OwnShown):
     """How they are shown."""
 
-    sets = False
     why_failed = "the commands exited with another code than 0, or took longer than --timeout"
 
     topics = (scaling, ended, said, cut_short, partial_proofs, trust)
@@ -159,13 +158,13 @@ class ExecShown(OwnShown):
 
     def blocks(self, group: Group) -> Iterator[Block]:
         if group.case.arrivals:
-            yield from table_at_a_rate(group, {"failed %": _MEANINGS["failed %"]}, PROVED)
+            yield from table_at_a_rate(group, {"failed %": _MEANINGS["failed %"]}, proved(group))
         else:
             table = table_of(rows_of(group), (*apart(group), *FIGURES), _LEAVING)
             yield table
             told = [text for name, text in _MEANINGS.items() if name in table.headers]
             told += spread_legend(group, "rate")
-            yield Paragraph(f"{'; '.join((*told, *verified_legend(group, PROVED)))}.")
+            yield Paragraph(f"{'; '.join((*told, *verified_legend(group, proved(group))))}.")
         if any(not run.case.spec.command for run in group.runs):
             yield Paragraph(f"{NOTHING}: the same with a command that does nothing, so what a start costs.")
 

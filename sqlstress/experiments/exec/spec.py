@@ -9,6 +9,7 @@ from typing import Any
 from sqlstress.options.option import LOAD, REST, SWEEP, option
 from sqlstress.options.parsing import duration, shown, switch
 from sqlstress.own.data import Data, DataOptions, name
+from sqlstress.own.where import NOWHERE, Where
 
 NOTHING = "does nothing"
 MOST_WORDS = 1000
@@ -78,3 +79,4 @@ class Extra(DataOptions):
         "Leave out the command that does nothing, which shows what starting a process costs.",
         flag=True,
     )
+    where: Where = NOWHERE

@@ -15,14 +15,16 @@ from sqlstress.experiments.exec.nothing import does_nothing
 from sqlstress.experiments.exec.starter import Ended, Starter
 from sqlstress.experiments.exec.template import Given, filled, parsed
 from sqlstress.experiments.exec.topics import ENDED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
+from sqlstress.own.loading import environment
 from sqlstress.own.source import OwnSource
 from sqlstress.system.child import when_orphaned
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Chunk, Findings, Stamps
     from sqlstress.report.case import Case
+    from sqlstress.targets.directions import Directions
     from sqlstress.targets.dry.place import DryPlace
-    from sqlstress.targets.sqlite.place import SqlitePlace
+    from sqlstress.targets.place import SqlPlace
 
 DATABASE, TRIAL = "SQLSTRESS_DB", "SQLSTRESS_TRIAL"
 """Variables of the environment of a command: where the database is, and to which trial it belongs."""
@@ -36,15 +38,16 @@ class ExecSource(OwnSource):
     """Runs commands, one after the other."""
 
     def __init__(
-        self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
+        self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
         super().__init__(case, worker, salt, ("command",), (1,))
         self._words = parsed(case.spec.command or does_nothing())
         self._number = worker - case.concurrency
         self._db, self._commands = "", None
         if place.stores:
-            self._db = str(place.paths[0].absolute())
-            self._commands = Commands(case, self._db, shared[-1])
+            found = place.directions()
+            self._db = found.address
+            self._commands = Commands(case, found, shared[-1])
         self.calls = (self._commands.run if self._commands else _nothing,)
 
     def prepared(self, picks: Sequence[int]) -> list[list[str]]:
@@ -81,13 +84,13 @@ class ExecSource(OwnSource):
 class Commands:
     """Runs commands with one environment, and counts how they ended and what they said."""
 
-    def __init__(self, case: Case, db: str, trial: str) -> None:
+    def __init__(self, case: Case, directions: Directions, trial: str) -> None:
         _let_interrupts_through()
-        environment = {**os.environ, DATABASE: db, TRIAL: trial}
-        self._messages, self._codes = Messages(), Counter[int]()
+        variables = {**environment(directions, DATABASE, os.environ), TRIAL: trial}
+        self._messages, self._codes = Messages(directions.hidden), Counter[int]()
         self._too_late = self._left_behind = 0
         self._ear = Ear(self._messages.add)
-        self._starter = Starter(environment, case.spec.stdin, self._ear.theirs, case.spec.timeout_s)
+        self._starter = Starter(variables, case.spec.stdin, self._ear.theirs, case.spec.timeout_s)
         when_orphaned(self._starter.end)
 
     def run(self, words: list[str]) -> None:

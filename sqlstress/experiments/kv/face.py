@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment, layout
+from sqlstress.experiment import Experiment
 from sqlstress.experiments.kv import targets
 from sqlstress.experiments.kv.sizes import check_sizes
 from sqlstress.experiments.kv.spec import Checkpointing, Extra, Load
@@ -17,10 +17,11 @@ from sqlstress.plan.ask import Ask, check_locking, is_exclusive
 from sqlstress.plan.rate import AT_A_RATE, at_rates, check_rate
 from sqlstress.report.case import COMMON, SETTINGS, Case, Settings, common, otherwise
 from sqlstress.report.server import Server
-from sqlstress.report.traits import UNSET, traits
+from sqlstress.report.traits import UNSET, layout
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import for_keyvalue, takes, told
+from sqlstress.target import for_keyvalue, told
 from sqlstress.targets import target_of
+from sqlstress.targets.asked import OF_SERVERS, traits_there
 
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 3e-6, 5e-3
 """What an operation, a key to preload, and a file to make take, about."""
@@ -38,7 +39,7 @@ _FREE = ("buckets", "concurrency", "driver", "target", "repeat", "seed", "verify
 """What it leaves to the user."""
 _NOT_PUBLISHED = {
     **dict.fromkeys(AT_A_RATE, "asks for one pair after the other"),
-    **dict.fromkeys(targets.OF_SERVERS, "is SQLite's"),
+    **dict.fromkeys(OF_SERVERS, "is SQLite's"),
 }
 
 DRIVER = otherwise("driver", parse=choice(*for_keyvalue()), help=told(for_keyvalue()))
@@ -160,19 +161,18 @@ def _guess_s(case: Case) -> float:
 def _traits(case: Case) -> dict[str, str]:
     """Return a case by option; who checkpoints is one, whatever follows from it."""
     beside = case.spec.checkpointing or Checkpointing()
-    own = {
-        name: value
-        for name, value in traits(case).items()
-        if name not in SETTINGS or takes(case.driver, name)
-    }
-    if case.server:
-        own["isolation"] = case.server.isolation
+    own = traits_there(case)
     often = beside.interval_s != Checkpointing().interval_s
     every = f" every {format_duration(beside.interval_s)}" if often else ""
     pinned = " + pinned reader" if beside.pinned_reader else ""
     if beside.mode != "none":
         own["wal-autocheckpoint"] = UNSET  # it has to be 0 then
     return {**own, "checkpointer": f"{beside.mode}{every}{pinned}"}
+
+
+def _same_work(case: Case) -> Case:
+    """Return a case without its loop: where nothing is said of it, each host takes the one that it has."""
+    return replace(case, spec=replace(case.spec, loop=Load().loop))
 
 
 KV = Experiment(
@@ -203,6 +203,7 @@ KV = Experiment(
     cases=cases,
     does="random gets and writes, in transactions",
     traits=_traits,
+    same_work=_same_work,
     work_of=layout,
     loop_of=lambda case: case.spec.loop,
     sweeps=True,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlstress.options.option import LOAD, SQLITE, SWEEP, TRUST, either, option
-from sqlstress.options.parsing import choice, choices, duration_with_unit, ratio, switch, whole
+from sqlstress.options.option import LOAD, SQLITE, TRUST, either, option
+from sqlstress.options.parsing import choice, duration_with_unit, ratio, switch, whole
 from sqlstress.report.case import BEGINS
-from sqlstress.report.server import SERVER, Server
-from sqlstress.target import target_names
+from sqlstress.report.server import Server, anyway_option, target_option
+from sqlstress.target import for_keyvalue, target_names
 
 DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
@@ -87,7 +87,7 @@ class Load:
         choice(*LOOPS),
         None,
         LOAD,
-        "What drives the load: native (C, in the driver's SQLite) or python; native where it can be had.",
+        "What drives the load: native (C, in the driver's library) or python; native where it can be had.",
         metavar="LOOP",
         meaning="What drove the load: native, in C, or python.",
         unsaid="python",
@@ -114,21 +114,8 @@ class Extra:
     preset: str | None = option(
         choice("classic"), None, TRUST, "classic: the published script's measurement.", metavar="NAME"
     )
-    target: tuple[str, ...] | None = option(
-        choices(*target_names()),
-        None,
-        SWEEP,
-        f"Side by side: some of {', '.join(target_names())}.",
-        metavar="LIST",
-        meaning="The targets that are measured side by side, each with one driver.",
-    )
-    anyway: bool = option(
-        switch,
-        False,
-        SERVER,
-        "Load a server that is not on this machine.",
-        flag=True,
-    )
+    target: tuple[str, ...] | None = target_option(target_names(for_keyvalue()))
+    anyway: bool = anyway_option()
     checkpointing: Checkpointing = Checkpointing()
     """What is asked for beside the load."""
     server: Server = _UNSAID

@@ -8,41 +8,26 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.kv.spec import Extra, Load
 from sqlstress.plan.ask import Ask
 from sqlstress.report.case import SETTINGS, Case
-from sqlstress.target import driver_for, for_keyvalue, serves, takes, target_name
+from sqlstress.target import for_keyvalue
+from sqlstress.targets import asked as asked_for
 from sqlstress.targets import target_of
 
 _OF_ANY = (*SETTINGS, "begin")
 """Options that are refused where they mean something to no target."""
-OF_SERVERS = ("dsn", "isolation", "anyway")
-"""Options that say something of a server."""
 _OF_ALL = ("checkpointer", "checkpoint-interval", "pinned-reader", "preset")
 """Options that are refused where they mean nothing to a target."""
 
 
 def drivers(asked: Ask[Load, Extra]) -> tuple[str, ...]:
     """Return the drivers that are asked for, one of each target. Raises UsageError."""
-    wanted, targets = asked.case.driver, asked.extra.target
-    if targets is None:
-        return (wanted,)
-    if "driver" in asked.given and target_name(wanted) not in targets:
-        raise UsageError(
-            f"--driver {wanted} is of {target_name(wanted)}, which --target leaves out: name it there too, "
-            "or leave out --driver."
-        )
-    return tuple(driver_for(target, wanted) for target in targets)
+    return asked_for.drivers(asked, asked.extra.target, for_keyvalue())
 
 
 def check_options(asked: Ask[Load, Extra], names: Sequence[str]) -> None:
     """Raise UsageError for an option that means nothing to these drivers."""
-    for options, enough in ((_OF_ANY, any), (_OF_ALL, all)):
-        for option in options:
-            if option in asked.given and not enough(takes(name, option) for name in names):
-                strangers = [target_name(name) for name in names if not takes(name, option)]
-                raise UsageError(f"--{option} means nothing to {' and '.join(strangers)}: leave it out.")
-    for option in OF_SERVERS:
-        if option in asked.given and not any(map(serves, names)):
-            servers = " or ".join(name for name, known in for_keyvalue().items() if known.serves)
-            raise UsageError(f"--{option} is for a server: add --driver {servers}, or leave it out.")
+    asked_for.check_options(asked, names, _OF_ANY, any)
+    asked_for.check_options(asked, names, _OF_ALL, all)
+    asked_for.check_servers(asked, names, for_keyvalue())
     for name in names:
         if asked.spec.where and (problem := target_of(name).untold(name)):
             raise UsageError(f"--where can't be had: {problem}. Leave it out.")

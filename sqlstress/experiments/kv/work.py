@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sqlstress.engine.bare_call import bare_call_ns
 from sqlstress.engine.examine import examined, reading_checks
 from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.proven import ProvenWork
@@ -34,12 +35,18 @@ class KeyValueWork(ProvenWork):
         self.slots = acks.Slots(case.spec.key_space, self.shape.slots)
         self.shared: tuple[Any, ...] = ()
         self.companions = beside.names(case)
-        self._carry = carry
+        self._carry, self._bare_call = carry, ("bare call", case.driver)
 
     def prepare(self, pulse: Pulse) -> None:
         """Make the shared arrays; create and preload every bucket; see that settings were taken."""
         self._share(pulse)
         super().prepare(pulse)
+        self._time_bare_call(pulse)
+
+    def _time_bare_call(self, pulse: Pulse) -> None:
+        """Learn once what the binding costs that the loop calls; the one in C calls none."""
+        if self.place.stores and self.case.spec.loop == "python" and self._bare_call not in self._carry:
+            self._carry[self._bare_call] = bare_call_ns(self.place, pulse)
 
     def create(self, pulse: Pulse) -> None:
         numbers = by_bucket_once(self.case, self.placement, self._carry, pulse)
@@ -58,7 +65,8 @@ class KeyValueWork(ProvenWork):
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Add where the time went, if that was asked for."""
+        """Add what the binding costs, and where the time went, if that was asked for."""
+        trial = replace(trial, bare_call_ns=self._carry.get(self._bare_call))
         if self.trace is None:
             return trial
         return replace(trial, where=self.place.account(self.trace, trial.workers))

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment, layout
+from sqlstress.experiment import Experiment
 from sqlstress.experiments.power_loss.spec import POWER, Extra, Nothing
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, whole
 from sqlstress.plan.ask import Ask, check_locking
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, common, otherwise
+from sqlstress.report.traits import layout
 
 _VARIED = ("journal-mode", "synchronous")
 MOST_FILES = 100

@@ -2,40 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from sqlstress.errors import UsageError
+from sqlstress.experiments.sql import targets
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
 from sqlstress.experiments.sql.script.reading import read, statements
 from sqlstress.experiments.sql.script.tree import Script, Sql
-from sqlstress.experiments.sql.spec import Extra, Scripted, Scripts
+from sqlstress.experiments.sql.spec import Extra, Scripted, Scripts, named
 from sqlstress.options.option import chosen, options_of
+from sqlstress.options.parsing import choice
 from sqlstress.own import face
 from sqlstress.own.data import CHECKS, DATA, Data
 from sqlstress.own.data import read as read_data
 from sqlstress.own.files import text_of, weighted
+from sqlstress.own.statements import dialect_of
 from sqlstress.plan import suggestion
 from sqlstress.plan.ask import Ask
 from sqlstress.plan.rate import at_rates
-from sqlstress.report.case import Case
-from sqlstress.report.traits import traits
+from sqlstress.report.case import Case, common, otherwise
+from sqlstress.report.server import Server
 from sqlstress.statistics.histogram import MOST_KINDS
-from sqlstress.target import stores_nothing
+from sqlstress.target import for_scripts, stores_nothing, told
+from sqlstress.targets import target_of
+from sqlstress.targets.asked import traits_there
 
 MOST_TEXT = 64 << 10
 """Bytes of all scripts together: they stand in every case of a report."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
 
+DRIVER = otherwise("driver", parse=choice(*for_scripts()), help=told(for_scripts()))
+
 Asked = Ask[Scripts, Extra]
 
 
 def cases(asked: Asked) -> Iterator[Case]:
-    """Yield the cases, rates innermost; with a ledger each also without it. Raises UsageError."""
-    scripts = tuple(_scripts(asked.extra))
-    data = read_data(asked.extra.data)
+    """Yield the cases, targets inside, rates innermost; with a ledger each also without it.
+
+    Raises UsageError.
+    """
+    firsts = [_first(asked, driver) for driver in targets.drivers(asked)]
+    for ledger in (False, True) if asked.spec.ledger else (False,):
+        for concurrency in asked.some("concurrency"):
+            for first in firsts:
+                spec = replace(first.spec, ledger=ledger)
+                yield from at_rates(asked, replace(first, concurrency=concurrency, spec=spec))
+
+
+def _first(asked: Asked, driver: str) -> Case:
+    """Return the first case with a driver. Raises UsageError."""
+    scripts = tuple(_scripts(asked.extra, driver))
+    data = read_data(asked.extra.data, dialect_of(driver))
     names = [one.name for one in scripts]
     own = [name for name in names if name in SCRIPTS]
     tables = tuple(sorted({SCRIPTS[name].tables for name in own}))
@@ -43,14 +63,12 @@ def cases(asked: Asked) -> Iterator[Case]:
         raise UsageError("these scripts have no tables: give --setup FILE, --database FILE, or both.")
     data = replace(data, checks=(*checks(own, asked.spec.scale), *data.checks))
     spec = replace(asked.spec, scripts=scripts, data=data, builtin_setup=tables)
-    _check(spec)
-    if stores_nothing(asked.case.driver):
-        _check_without_rows(spec)
-    first = replace(_checked(asked, data), spec=spec, settings=face.settings_of(asked, data))
-    for ledger in (False, True) if spec.ledger else (False,):
-        for concurrency in asked.some("concurrency"):
-            case = replace(first, concurrency=concurrency, spec=replace(spec, ledger=ledger))
-            yield from at_rates(asked, case)
+    _check(spec, driver)
+    if stores_nothing(driver):
+        _check_without_rows(spec, driver)
+    settings = face.settings_of(asked, data)
+    case = replace(_checked(asked, data), driver=driver, spec=spec, settings=settings)
+    return target_of(driver).checked(case, asked.extra.server, asked.extra.anyway)
 
 
 def _checked(asked: Asked, data: Data) -> Case:
@@ -60,7 +78,7 @@ def _checked(asked: Asked, data: Data) -> Case:
     return case
 
 
-def _scripts(extra: Extra) -> Iterator[Scripted]:
+def _scripts(extra: Extra, driver: str) -> Iterator[Scripted]:
     if not extra.script and not extra.builtin:
         raise UsageError("nothing to run: give a script (sqlstress sql transfer.sql), or -b bank.")
     for word in extra.builtin:
@@ -68,19 +86,19 @@ def _scripts(extra: Extra) -> Iterator[Scripted]:
         if name not in SCRIPTS:
             known = ", ".join(SCRIPTS)
             raise UsageError(f"--builtin {name!r:.60} is not one of {known}.{suggestion(name, SCRIPTS)}")
-        yield Scripted(name, SCRIPTS[name].text, weight)
+        yield Scripted(name, SCRIPTS[name].text_for(driver), weight)
     for word in extra.script:
         name, weight = weighted(word)
         yield Scripted(name, text_of(name, MOST_TEXT), weight)
 
 
-def read_scripts(spec: Scripts) -> list[Script]:
+def read_scripts(spec: Scripts, driver: str) -> list[Script]:
     """Return the scripts of a case. Raises UsageError, with the place in the file."""
-    variables = [name for name, _ in spec.define]
-    return [read(one.name, one.text, variables) for one in spec.scripts]
+    variables, dialect = [name for name, _ in spec.define], dialect_of(driver)
+    return [read(one.name, one.text, variables, dialect) for one in spec.scripts]
 
 
-def _check(spec: Scripts) -> None:
+def _check(spec: Scripts, driver: str) -> None:
     """Refuse what can't be run. Raises UsageError."""
     names = [one.name for one in spec.scripts]
     if len(set(names)) < len(names):
@@ -89,7 +107,7 @@ def _check(spec: Scripts) -> None:
         raise UsageError("--per-statement needs scripts of different names: rename one of them.")
     if sum(len(one.text) for one in spec.scripts) > MOST_TEXT:
         raise UsageError(f"the scripts have more than {MOST_TEXT >> 10} KiB together.")
-    scripts = read_scripts(spec)
+    scripts = read_scripts(spec, driver)
     for script in scripts:
         _check_transaction(script, ledger=spec.ledger)
         if spec.max_tries > 1:
@@ -100,8 +118,8 @@ def _check(spec: Scripts) -> None:
         raise UsageError(f"these are more than {MOST_KINDS} {what}: measure fewer at once.")
 
 
-def _check_without_rows(spec: Scripts) -> None:
-    for script in read_scripts(spec):
+def _check_without_rows(spec: Scripts, driver: str) -> None:
+    for script in read_scripts(spec, driver):
         for one in statements(script.commands):
             if one.prefix is not None:
                 raise one.place.error(
@@ -146,12 +164,7 @@ def writes(script: Script) -> bool:
 
 
 def _case_writes(case: Case) -> bool:
-    return any(map(writes, read_scripts(case.spec)))
-
-
-def named(scripts: Sequence[Scripted]) -> str:
-    """Return scripts in a few words."""
-    return ", ".join(f"{one.name}@{one.weight}" if one.weight > 1 else one.name for one in scripts)
+    return any(map(writes, read_scripts(case.spec, case.driver)))
 
 
 def _work_of(case: Case) -> str:
@@ -160,7 +173,7 @@ def _work_of(case: Case) -> str:
 
 
 def _traits(case: Case) -> dict[str, str]:
-    return {**traits(case), "script": named(case.spec.scripts)}
+    return {**traits_there(case), "script": named(case.spec.scripts)}
 
 
 def _guess_s(case: Case) -> float:
@@ -187,18 +200,23 @@ SQL = face.own(
         "--check examples/transfer/invariants.sql"
     ),
     options=(
-        *chosen(options_of(Extra)),
+        *chosen(options_of(Extra), "script", "builtin"),
         *DATA,
         *face.SWEPT,
+        *chosen(options_of(Extra), "target"),
         *chosen(options_of(Scripts), "scale", "define", "max-tries"),
         *face.CONNECTED,
-        *face.TRUSTED,
+        DRIVER,
+        *chosen(options_of(Server)),
+        *chosen(options_of(Extra), "anyway"),
+        *common("verify", "max-failed"),
         *CHECKS,
         *chosen(options_of(Scripts), "per-statement", "ledger"),
         *face.SEED,
     ),
-    by_itself={"ledger": None},
+    by_itself={"ledger": None, "target": None},
     extra=Extra,
+    begins_again=False,
     cases=cases,
     does="SQL scripts",
     traits=_traits,

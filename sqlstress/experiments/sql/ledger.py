@@ -9,19 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.system.sharing import shared_array
+from sqlstress.target import serves
 
 if TYPE_CHECKING:
     from sqlstress.experiments.sql.script.compiling import Database, Step
     from sqlstress.experiments.sql.script.reckoning import Variables
 
 TABLE = "sqlstress_ledger"
-DEFINITION = (
-    f"CREATE TABLE {TABLE} (worker INTEGER, number INTEGER, PRIMARY KEY (worker, number)) WITHOUT ROWID"
-)
+_DEFINITION = f"CREATE TABLE {TABLE} (worker INTEGER, number BIGINT, PRIMARY KEY (worker, number))"
 INSERT = f"INSERT INTO {TABLE} VALUES ({{}}, :sqlstress_number)"
 NUMBER = "sqlstress_number"
 """The variable that holds the number."""
 SUMMED = f"SELECT worker, count(*), min(number), max(number) FROM {TABLE} GROUP BY worker"
+
+
+def definition(driver: str) -> str:
+    """Return the SQL that makes the ledger: where that can be, without a number of SQLite's for each row."""
+    return _DEFINITION if serves(driver) else f"{_DEFINITION} WITHOUT ROWID"
 
 
 def shared_words(workers: int) -> Any:

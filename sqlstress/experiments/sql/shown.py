@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlstress.analysis.wording import listing, whole
 from sqlstress.display.shown import Value
-from sqlstress.experiments.sql.face import named
-from sqlstress.experiments.sql.spec import Scripts
+from sqlstress.experiments.sql.spec import Scripts, named
 from sqlstress.own.shown import OwnShown
 from sqlstress.report import Run
 from sqlstress.report.case import Case

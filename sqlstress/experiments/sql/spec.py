@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlstress.options.option import LOAD, MANY, TRUST, option
 from sqlstress.options.parsing import switch, whole
 from sqlstress.own.data import NO_DATA, NO_OPTIONS, Data, DataOptions, names
+from sqlstress.report.server import Server, anyway_option, target_option
+from sqlstress.target import for_scripts, target_names
 
 MOST_TRIES = 1000
 _DEFINED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)
@@ -65,7 +68,8 @@ class Scripts:
         whole(1, MOST_TRIES),
         1,
         LOAD,
-        "How often a transaction that meets BUSY is tried, as a whole, with the same values.",
+        "How often a transaction that meets BUSY is tried, as a whole, with the same values; of a server: a "
+        "serialization failure, a deadlock or a lock that stays taken.",
     )
     per_statement: bool = option(
         switch,
@@ -84,6 +88,14 @@ class Scripts:
         flag=True,
         meaning="Whether a row of ours is written in each transaction that writes.",
     )
+
+
+def named(scripts: Sequence[Scripted]) -> str:
+    """Return scripts in a few words."""
+    return ", ".join(f"{one.name}@{one.weight}" if one.weight > 1 else one.name for one in scripts)
+
+
+_UNSAID = Server()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,5 +120,9 @@ class Extra:
         metavar="NAME[@N]",
         multiple=True,
     )
+    target: tuple[str, ...] | None = target_option(target_names(for_scripts()))
+    anyway: bool = anyway_option()
+    server: Server = _UNSAID
+    """What is said of a server."""
     data: DataOptions = NO_OPTIONS
     """The database, and its checks."""

@@ -29,31 +29,33 @@ class SqlWork(OwnWork):
         super().__init__(case, place, salt, carry)
         self._acknowledged = ledger.shared_words(case.concurrency)
         self.shared = (*self.shared, self._acknowledged)
-        own = [one.statement for script in read_scripts(case.spec) for one in statements(script.commands)]
+        own = [
+            one.statement
+            for script in read_scripts(case.spec, case.driver)
+            for one in statements(script.commands)
+        ]
         self.redefines = any(one.redefines for one in own)
 
     def made(self) -> Iterator[str]:
         yield from setup(self.case.spec.builtin_setup, self.case.spec.scale)
         if self.case.spec.ledger:
-            yield ledger.DEFINITION
+            yield ledger.definition(self.case.driver)
 
     def ready(self, pulse: Pulse) -> None:
-        """See that SQLite understands each statement; not where scripts make the tables that they use."""
+        """See that the database understands each statement; not where scripts make the tables they use."""
         if self.redefines:
             return
-        with self.place.opened() as connection:
-            for script in read_scripts(self.case.spec):
+        with self.place.reading(pulse) as reader:
+            for script in read_scripts(self.case.spec, self.case.driver):
                 for one in statements(script.commands):
                     pulse()
-                    explained(self.case.driver, connection, one.place, one.statement)
+                    explained(reader, one.place, one.statement)
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         if self.case.spec.ledger:
-            yield examined("ledger", lambda: self._check_ledger(outcomes))
+            yield examined("ledger", lambda: self._check_ledger(outcomes, pulse))
 
-    def _check_ledger(self, outcomes: Sequence[Outcome]) -> Check:
-        with self.place.opened() as connection:
-            found = {
-                worker: (rows, least, most) for worker, rows, least, most in connection.rows(ledger.SUMMED)
-            }
+    def _check_ledger(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
+        with self.place.reading(pulse) as reader:
+            found = {worker: (rows, least, most) for worker, rows, least, most in reader.rows(ledger.SUMMED)}
         return check_ledger(found, list(self._acknowledged), [one.died for one in outcomes])

@@ -13,6 +13,7 @@ from sqlstress.experiments.sql.script.reading import read, statements
 from sqlstress.experiments.sql.script.reckoning import Variables, draws
 from sqlstress.experiments.sql.script.tree import Command, If, Script
 from sqlstress.own.source import OwnSource
+from sqlstress.own.statements import dialect_of
 from sqlstress.targets import target_of
 
 if TYPE_CHECKING:
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from sqlstress.engine.tally import Window
     from sqlstress.report.case import Case
     from sqlstress.targets.dry.place import DryPlace
-    from sqlstress.targets.sqlite.place import SqlitePlace
+    from sqlstress.targets.place import SqlPlace
 
 
 class SqlSource(OwnSource):
     """Runs scripts. What only sets variables at their beginning is done before the time is taken."""
 
     def __init__(
-        self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
+        self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
         spec = case.spec
         super().__init__(
@@ -38,7 +39,8 @@ class SqlSource(OwnSource):
         self._acknowledged = memoryview(shared[1]).cast("B").cast("q")[worker - 1 : worker]
         self._times: dict[str, Times] | None = {} if spec.per_statement else None
         names = [name for name, _ in spec.define]
-        scripts = [read(one.name, one.text, names) for one in spec.scripts]
+        dialect = dialect_of(case.driver)
+        scripts = [read(one.name, one.text, names, dialect) for one in spec.scripts]
         self._variables = self._base()
         # A script may leave variables to those after it, unless all of them set theirs before they begin.
         late = any(_sets_late(script) for script in scripts)

@@ -9,7 +9,7 @@ from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.wording import whole
-from sqlstress.display import sweeps
+from sqlstress.display import side_by_side, sweeps
 from sqlstress.display.at_a_rate.findings import at_a_rate
 from sqlstress.display.at_a_rate.plots import plots as plots_at_a_rate
 from sqlstress.display.at_a_rate.table import NOTHING
@@ -19,7 +19,7 @@ from sqlstress.display.measures import RATIO, SCALING, SPREAD, TPS
 from sqlstress.display.plot import Plot
 from sqlstress.display.shown import Shown, Topic, Value
 from sqlstress.display.sweeps.throughput import over_time
-from sqlstress.own.shown.table import PROVED, build, latencies, legend
+from sqlstress.own.shown.table import HELD, build, latencies, legend, proved
 from sqlstress.own.shown.waiting import waiting
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -31,6 +31,7 @@ class OwnShown(Shown):
     topics: ClassVar[tuple[Topic, ...]] = (throughput, at_a_rate, waiting, partial_proofs, trust)
     meanings: ClassVar[Mapping[str, str]] = NOTHING
     """Columns of the table that mean something else here."""
+    proves = HELD
     together = 3
     measures = ((TPS, RATIO), (SPREAD,), SCALING)
 
@@ -44,8 +45,9 @@ class OwnShown(Shown):
 
     def blocks(self, group: Group) -> Iterator[Block]:
         if group.case.arrivals:
-            yield from table_at_a_rate(group, self.meanings, PROVED)
+            yield from table_at_a_rate(group, self.meanings, proved(group))
         else:
+            yield from side_by_side.blocks(group)
             table = build(group)
             yield table
             yield Paragraph(legend(group, table, self.meanings))

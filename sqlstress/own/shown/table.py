@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import listing
 from sqlstress.display.at_a_rate.table import NOTHING, RATE
 from sqlstress.display.blocks import NAME, Block, Column, Paragraph, Table
 from sqlstress.display.case_table import (
@@ -34,7 +35,9 @@ from sqlstress.display.figures import (
 )
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.report.latency import merged
+from sqlstress.target import product
 
+HELD = "every check held"
 _LONGEST_KIND = 34
 
 
@@ -99,6 +102,10 @@ _MEANINGS = {
     "fairness": "fairness (Jain's index): 1 when all processes got an equal share",
     "longest wait ms": "longest wait: the slowest transaction, one still pending at the end included",
 }
+_AT_SERVER = {
+    "BUSY/s": "BUSY: locks that stayed taken, and deadlocks",
+    "BUSY_SNAPSHOT/s": "BUSY_SNAPSHOT: what was read is out of date, of a server a serialization failure",
+}
 
 
 def build(group: Group) -> Table:
@@ -109,11 +116,19 @@ def build(group: Group) -> Table:
 def legend(group: Group, table: Table, own: Mapping[str, str] = NOTHING) -> str:
     """Explain the columns that the table has; `own` are those that mean something else here."""
     told = ["TPS: transactions a second", *spread_legend(group)]
-    told += [own.get(name, text) for name, text in _MEANINGS.items() if name in table.headers]
-    return f"{'; '.join((*told, *verified_legend(group, PROVED)))}."
+    meanings = {**_MEANINGS, **(_AT_SERVER if any(run.case.server for run in group.runs) else {}), **own}
+    told += [meanings[name] for name in _MEANINGS if name in table.headers]
+    return f"{'; '.join((*told, *verified_legend(group, proved(group))))}."
 
 
-PROVED = "every check held, and SQLite finds nothing wrong"
+def proved(group: Group) -> str:
+    """Return what was proved where all is well; of a store that did not look at its own data, no word."""
+    asked = [run for run in group.runs if run.verdict.status == "ok"]
+    products = dict.fromkeys(product(run.case.driver) for run in asked)
+    unseen = {product(run.case.driver) for run in asked if not run.verdict.is_sound}
+    looked = [one for one in products if one not in unseen]
+    find = "find" if len(looked) > 1 else "finds"
+    return f"{HELD}{f', and {listing(looked)} {find} nothing wrong' if looked else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.waits import starvation, tally
 from sqlstress.analysis.wording import listing, percent, place, places, whole
+from sqlstress.own.shown.at_server import at_server
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import format_duration
@@ -15,6 +16,9 @@ from sqlstress.statistics.units import format_duration
 
 def waiting(group: Group) -> Iterator[Finding]:
     """Yield what waiting did to the runs of a group."""
+    if group.case.server:
+        yield from at_server(group)
+        return
     yield from _given_up(group)
     yield from _snapshots(group)
     yield from starvation(group, lambda cases: _remedy(group, cases))

@@ -22,7 +22,6 @@ from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
 from sqlstress.statistics.units import format_count, format_ms
 
 _PROOF = {
-    "ok": ("proved", "no acknowledged write was lost"),
     "failed": ("FAILED", "the data is wrong"),
     "unknown": ("undecided", "whether the data is right"),
     "skipped": ("unproved", "nothing was checked"),
@@ -94,6 +93,8 @@ def _trust(report: Report) -> Iterator[Tile]:
     status = next((one for one in ("failed", "unknown", "ok", "skipped") if one in statuses), "skipped")
     if status == "ok" and any(run.failed_too_many for run in report.runs):
         yield _given_up(report)
+    elif status == "ok":
+        yield "proved", _proved(report), status
     else:
         yield *_PROOF[status], status
     failed = sum(run.error is not None for run in report.runs)
@@ -107,14 +108,16 @@ def _trust(report: Report) -> Iterator[Tile]:
         yield f"{format_ms(sync.overwrite_p50_ns)} ms", f"one {sync.primitive} (p50)", ""
 
 
+def _proved(report: Report) -> str:
+    """Return what is known of the data, of each experiment that knows something else of it."""
+    proved = [run for run in report.runs if run.verdict.status == "ok"]
+    return "; ".join(dict.fromkeys(face_of(run.case).show().proves for run in proved))
+
+
 def _given_up(report: Report) -> Tile:
     """Return that the data is right, and that more was given up than may be."""
     worst = max(report.runs, key=Run.failed_share)
-    return (
-        f"{percent(worst.failed_share())} failed",
-        "what was acknowledged is there; the rest was locked",
-        "failed",
-    )
+    return f"{percent(worst.failed_share())} failed", f"of what was done: {_proved(report)}", "failed"
 
 
 _GIB = 1 << 30

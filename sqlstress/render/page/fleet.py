@@ -14,6 +14,7 @@ from sqlstress.experiment import face_of
 from sqlstress.render.page.document import Plots, page, tables_of
 from sqlstress.render.page.markup import element, said, text
 from sqlstress.render.views.fleet import fleet_findings, fleet_heading, fleet_spreads
+from sqlstress.render.views.fleet_joint import joint_blocks
 from sqlstress.render.views.headline import title_of
 from sqlstress.statistics.units import NS_PER_MS
 
@@ -40,6 +41,8 @@ def _sections(fleet: Fleet, title: str, plots: Plots) -> Iterator[str]:
         plots.place(_plots(fleet)),
         *tables_of((hosts, *others)),
     )
+    if joint := [*joint_blocks(fleet)]:
+        yield element("section", *tables_of(joint))
     for spread in fleet_spreads(fleet):
         yield element("section", said((spread.before,)), *tables_of((spread.figures,)))
     yield element("section", *tables_of(legend))
@@ -73,7 +76,12 @@ _KINDS = (("comparable", "--c1"), ("not comparable with the others", "--c2"))
 
 
 def _map(row: Row) -> View | None:
-    """Return the hosts by what a sync costs and what they reached; None where no cost is known."""
+    """Return the hosts by what a sync costs and what they reached; None where no cost is known.
+
+    Nor is there one of hosts that loaded a server: its disk is not theirs.
+    """
+    if row.case.server:
+        return None
     data = []
     for (label, shade), figures in zip(_KINDS, (row.comparable, row.apart), strict=True):
         known = [one for one in figures if one.host.sync_ns]

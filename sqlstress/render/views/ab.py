@@ -23,7 +23,7 @@ from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.wording import finite, listing, percent
 from sqlstress.display import heading
 from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
-from sqlstress.display.figures import MISSING, count_cell, ms_cell, whole_cell
+from sqlstress.display.figures import MISSING, count_cell, layout_column, ms_cell, whole_cell
 from sqlstress.experiment import face_of
 from sqlstress.report import AbTest, Arm, Look, Report, Run
 from sqlstress.statistics.gate import geometric_means
@@ -96,7 +96,7 @@ def _table(report: Report, test: AbTest) -> Table:
     name, unit = NAMES[test.metric], " ms" if test.metric == "p99" else ""
     many_files = any(face_of(run.case).many_files for run in report.runs)
     columns = (
-        *((Column("files", ("", "files"), role=NAME),) if many_files else ()),
+        *([layout_column(run.case for run in report.runs)] if many_files else ()),
         Column("processes", ("proc-", "esses"), role=NAME),
         Column(f"A {name}{unit}", ("A", f"{name}{unit}")),
         Column(f"B {name}{unit}", ("B", f"{name}{unit}")),

@@ -8,7 +8,7 @@ from sqlstress.analysis.comparison import LETTERS, Compared, Comparison
 from sqlstress.analysis.wording import processes
 from sqlstress.display.blocks import NAME, Column, Table
 from sqlstress.display.clean import clean, shortened
-from sqlstress.display.figures import Figure, count_cell, ms_cell, table_of, whole_cell
+from sqlstress.display.figures import Figure, count_cell, layout_column, ms_cell, table_of, whole_cell
 from sqlstress.display.measures import SYSTEMS, Measure
 from sqlstress.display.shown import Shown
 from sqlstress.experiment import face_of
@@ -134,7 +134,8 @@ def _labels(compared: Compared) -> list[Figure[int]]:
     case = compared.table.case
     if not compared.table.sweeps:
         return [_case(compared)]
-    files = Figure[int](Column("files", ("", "files"), role=NAME), lambda row: whole_cell(case(row).buckets))
+    column = layout_column(run.case for part in compared.table.parts for run in part.runs if run)
+    files = Figure[int](column, lambda row: whole_cell(case(row).buckets))
     processes = Figure[int](
         Column("processes", ("proc-", "esses"), role=NAME), lambda row: whole_cell(case(row).concurrency)
     )

@@ -11,14 +11,16 @@ from sqlstress.analysis.wording import plural, whole
 from sqlstress.display import blocks
 from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph
 from sqlstress.display.clean import clean, shortened
-from sqlstress.display.figures import Figure, count_cell, ms_cell, table_of, whole_cell
+from sqlstress.display.figures import Figure, count_cell, layout_column, ms_cell, table_of, whole_cell
 from sqlstress.experiment import face_of
+from sqlstress.render.views.fleet_joint import joint_blocks
 
 LONGEST_NAME = 20
 LEGEND = (
     "best, median and worst: hosts' own figures, each the median of its trials, never pooled; the median "
     "host of an even number is the lower of the two in the middle"
 )
+NEVER = "Figures of different hosts are never pooled."
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Spread:
 def fleet_blocks(fleet: Fleet) -> Iterator[Block]:
     """Yield everything that a fleet shows."""
     yield from fleet_heading(fleet)
+    yield from joint_blocks(fleet)
     for spread in fleet_spreads(fleet):
         yield spread.before
         yield spread.figures
@@ -41,9 +44,9 @@ def fleet_blocks(fleet: Fleet) -> Iterator[Block]:
 
 def fleet_heading(fleet: Fleet) -> Iterator[Block]:
     """Yield which hosts they are, and in what they differ."""
+    pooled = "They loaded one server together: what is a total is called so." if fleet.joint() else NEVER
     yield Paragraph(
-        f"A fleet of {plural(len(fleet.hosts), 'host')}, each by the name of its report. Figures of "
-        "different hosts are never pooled."
+        f"A fleet of {plural(len(fleet.hosts), 'host')}, each by the name of its report. {pooled}"
     )
     yield _hosts(fleet)
     notes = tuple(_notes(fleet))
@@ -167,7 +170,7 @@ def _cases(table: Table) -> blocks.Table:
     units = face_of(table.rows[0].case).rate_counts
     names: tuple[Figure[Row], ...] = (
         (
-            Figure(Column("files", ("", "files"), role=NAME), lambda row: whole_cell(row.case.buckets)),
+            Figure(layout_column(row.case for row in table.rows), lambda row: whole_cell(row.case.buckets)),
             Figure(
                 Column("processes", ("proc-", "esses"), role=NAME),
                 lambda row: whole_cell(row.case.concurrency),

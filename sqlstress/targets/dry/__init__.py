@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from sqlstress.options.dsn import Dsn
     from sqlstress.report.case import Case
     from sqlstress.report.server import Server
 
@@ -47,9 +48,9 @@ def durability(case: Case, effective: Mapping[str, str]) -> str:
 
 
 def lacks_native(driver: str) -> str | None:
-    from sqlstress.targets.sqlite.native import lacks
+    from sqlstress.targets.native.extension import extension, lacking
 
-    return lacks(None)
+    return lacking(extension)
 
 
 def foresees(error: Exception) -> bool:
@@ -58,6 +59,10 @@ def foresees(error: Exception) -> bool:
 
 def untold(driver: str) -> str:
     return f"the {driver} driver stores nothing"
+
+
+def at_hand(driver: str, address: Dsn | None) -> str:
+    return "nothing is stored"
 
 
 def describe(driver: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress.targets.dry.keyvalue import DryStore
+from sqlstress.targets.untold import Untold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from sqlstress.report.case import Case
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Definition
 
 
-class DryPlace:
+class DryPlace(Untold):
     """Has a view for each worker, which does nothing; there is nothing else to be asked of it."""
 
     stores: Literal[False] = False
@@ -24,17 +26,12 @@ class DryPlace:
     def __init__(self, case: Case, where: Path) -> None:
         self.case, self.where = case, where
 
-    def watch(self, trace: object, process: int) -> None:
-        return None
-
-    def trace(self, processes: int) -> None:
-        return None
-
-    def account(self, trace: object, workers: object) -> None:
-        return None
-
     def keyvalue(self, worker: int, begin: str, sample: Any) -> DryStore:
         return DryStore(self.case.buckets, sample)
+
+    @contextmanager
+    def bare_call(self) -> Iterator[Callable[[], object]]:
+        yield lambda: None
 
     def native(self, worker: int, begin: str) -> DryNativeStore:
         from sqlstress.targets.dry.native import DryNativeStore

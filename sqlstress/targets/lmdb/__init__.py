@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from sqlstress.options.dsn import Dsn
     from sqlstress.report import SqliteBuild
     from sqlstress.report.case import Case
     from sqlstress.report.server import Server
@@ -22,6 +23,7 @@ __all__ = [
     "DESCRIPTORS",
     "FILES",
     "STORES",
+    "at_hand",
     "checked",
     "describe",
     "durability",
@@ -63,11 +65,16 @@ def explain(driver: str, error: Exception) -> str:
 
 
 def lacks_native(driver: str) -> str:
-    return "the loop in C is SQLite's, and LMDB has none"
+    return "the loop in C speaks to SQLite and PostgreSQL only"
 
 
 def untold(driver: str) -> str:
     return "LMDB does not say what it waits for"
+
+
+def at_hand(driver: str, address: Dsn | None) -> str:
+    build = describe(driver)
+    return f"{build.library} {build.version} ({build.driver_version})"
 
 
 def describe(driver: str) -> SqliteBuild:

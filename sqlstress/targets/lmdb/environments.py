@@ -78,10 +78,21 @@ class Held:
             shared = _OPEN[self._path] = _Shared(_opened(case, path, create=create, **flags))
         shared.holders += 1
         self.environment: Any = shared.environment
+        self.full: type[Exception] = load().MapFullError
+        """What a write raises for which the map has no room."""
 
     def database(self, name: bytes) -> Any:
         """Return a database that is there. Waits for whoever is writing."""
         return self.environment.open_db(name, create=False)
+
+    def make_room(self, error: Exception) -> None:
+        """Let go of what is kept for readers that have died; raise the error where there are none.
+
+        A reader that was killed keeps the pages of its snapshot until somebody looks for the dead.
+        Source: http://www.lmdb.tech/doc/, Caveats
+        """
+        if not self.environment.reader_check():
+            raise error
 
     def close(self) -> None:
         shared = _OPEN[self._path]

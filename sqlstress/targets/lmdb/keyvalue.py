@@ -66,8 +66,8 @@ class LmdbStore:
         begin, kv = held.environment.begin, held.database(KV)
         self.gets.append(_get(begin, kv, self._keys, self._values))
         self.pairs.append(_pair(begin, kv, self._keys, self._values))
-        self.puts.append(_put(begin, kv, self._keys, self._values))
-        self.batches.append(_batch(begin, kv, self._keys, self._values))
+        self.puts.append(_put(held, kv, self._keys, self._values))
+        self.batches.append(_batch(held, kv, self._keys, self._values))
         self.updates.append(_update(held))
 
     def was_busy(self, error: Exception) -> bool:
@@ -107,38 +107,52 @@ def _pair(begin: Any, kv: Any, keys: Coding, values: Coding) -> Operation:
     return pair
 
 
-def _put(begin: Any, kv: Any, keys: Coding, values: Coding) -> Operation:
+def _put(held: Held, kv: Any, keys: Coding, values: Coding) -> Operation:
+    begin, full = held.environment.begin, held.full
     encode_key, encode = keys[0], values[0]
 
     def put(row: tuple[Any, Any]) -> None:
         key, value = row
-        with begin(kv, write=True) as txn:
-            txn.put(encode_key(key), encode(value))
+        try:
+            with begin(kv, write=True) as txn:
+                txn.put(encode_key(key), encode(value))
+        except full as error:
+            held.make_room(error)
+            put(row)
 
     return put
 
 
-def _batch(begin: Any, kv: Any, keys: Coding, values: Coding) -> Operation:
+def _batch(held: Held, kv: Any, keys: Coding, values: Coding) -> Operation:
+    begin, full = held.environment.begin, held.full
     encode_key, encode = keys[0], values[0]
 
     def replace_all(rows: list[tuple[Any, Any]]) -> None:
-        with begin(kv, write=True) as txn:
-            put = txn.put
-            for key, value in rows:
-                put(encode_key(key), encode(value))
+        try:
+            with begin(kv, write=True) as txn:
+                put = txn.put
+                for key, value in rows:
+                    put(encode_key(key), encode(value))
+        except full as error:
+            held.make_room(error)
+            replace_all(rows)
 
     return replace_all
 
 
 def _update(held: Held) -> Operation:
-    begin = held.environment.begin
+    begin, full = held.environment.begin, held.full
     counters: list[Any] = []
 
     def increment(counter: tuple[int]) -> None:
         if not counters:  # most cases have none
             counters.append(held.database(COUNTER))
         key = pack(*counter)
-        with begin(counters[0], write=True) as txn:
-            txn.put(key, pack(unpack(txn.get(key)) + 1))
+        try:
+            with begin(counters[0], write=True) as txn:
+                txn.put(key, pack(unpack(txn.get(key)) + 1))
+        except full as error:
+            held.make_room(error)
+            increment(counter)
 
     return increment

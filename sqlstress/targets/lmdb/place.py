@@ -5,10 +5,13 @@ What only the parent does is imported when it does it: a worker needs none of it
 
 from __future__ import annotations
 
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+from sqlstress.targets.untold import Untold
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sqlstress.report import Check
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.seal import Seal, SealedFiles
 
 
-class LmdbPlace:
+class LmdbPlace(Untold):
     """The files of a case."""
 
     stores: Literal[True] = True
@@ -34,19 +37,24 @@ class LmdbPlace:
         self.damaged = False
         """Whether a file was found damaged: then none of it is read any more."""
 
-    def watch(self, trace: object, process: int) -> None:
-        return None
-
-    def trace(self, processes: int) -> None:
-        return None
-
-    def account(self, trace: object, workers: object) -> None:
-        return None
-
     def keyvalue(self, worker: int, begin: str, sample: Any) -> LmdbStore:
         from sqlstress.targets.lmdb.keyvalue import LmdbStore
 
         return LmdbStore(self)
+
+    @contextmanager
+    def bare_call(self) -> Iterator[Callable[[], object]]:
+        from sqlstress.targets.lmdb.environments import Held
+        from sqlstress.targets.lmdb.settings import flags_of
+
+        with closing(Held(self.case, self.paths[0], **flags_of(self.case))) as held:
+            begin = held.environment.begin
+
+            def nothing() -> None:
+                with begin():
+                    pass
+
+            yield nothing
 
     def native(self, worker: int, begin: str) -> NativeStore:
         from sqlstress.errors import EnvironmentFailure

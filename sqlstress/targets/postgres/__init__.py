@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sqlstress.errors import SqlstressError, plainly
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from sqlstress.options.dsn import Dsn
     from sqlstress.report.case import Case
     from sqlstress.report.server import Server
+    from sqlstress.targets.directions import Directions
+    from sqlstress.targets.meeting import Invitation, Meeting
     from sqlstress.targets.postgres.place import PostgresPlace
 
 STORES = True
@@ -33,21 +37,43 @@ def checked(case: Case, server: Server, anyway: bool) -> Case:
     return checked(case, server, anyway)
 
 
+def stand_in(folder: Path) -> Directions:
+    """Return directions to a socket that is not there."""
+    from sqlstress.targets.postgres.programs import directions
+
+    return directions({"host": folder.as_posix(), "dbname": "none"}, "none", None)
+
+
 def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
     from sqlstress.targets.postgres.servers import serving
 
     return serving(cases, folder)
 
 
+@contextmanager
+def joining(cases: Sequence[Case], invited: Invitation) -> Iterator[Meeting]:
+    """Have a host's part in a meeting at the server that all cases name."""
+    from sqlstress.targets.postgres.address import dsn_of
+    from sqlstress.targets.postgres.meeting import PostgresMeeting
+
+    found = PostgresMeeting(dsn_of(cases[0]), invited)
+    try:
+        yield found
+    finally:
+        found.leave()
+
+
 def durability(case: Case, effective: Mapping[str, str]) -> str:
     """Return what a commit waits for, in words, by the settings that were read back."""
     from sqlstress.report.commits import at_server
 
-    return at_server(effective) or "what a commit waits for was not read back"
+    return at_server(effective) or ""
 
 
 def preload(driver: str) -> tuple[str, ...]:
-    return "sqlstress.targets.postgres.place", "sqlstress.targets.postgres.keyvalue"
+    own = "sqlstress.targets.postgres"
+    native = f"{own}.native", "sqlstress.targets.native._native"
+    return f"{own}.place", f"{own}.keyvalue", f"{own}.scripts", *native
 
 
 def explain(driver: str, error: Exception) -> str:
@@ -58,8 +84,10 @@ def explain(driver: str, error: Exception) -> str:
     return explained(error) or plainly(error)
 
 
-def lacks_native(driver: str) -> str:
-    return "the loop in C speaks to SQLite only"
+def lacks_native(driver: str) -> str | None:
+    from sqlstress.targets.postgres.libpq import lacks
+
+    return lacks()
 
 
 def foresees(error: Exception) -> bool:
@@ -68,6 +96,12 @@ def foresees(error: Exception) -> bool:
 
 def untold(driver: str) -> str:
     return "only of SQLite's own locks is it told who held them"
+
+
+def at_hand(driver: str, address: Dsn | None) -> str:
+    from sqlstress.targets.postgres.versions import at_hand
+
+    return at_hand(address)
 
 
 def describe(driver: str) -> None:

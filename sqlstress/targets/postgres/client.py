@@ -40,21 +40,26 @@ class Client:
         self.case, self.schema = case, schema
         self.busy = self.busy_snapshot = 0
         self._clock, self._timeout_s = clock, case.settings.busy_timeout_ms / 1000
-        self._connection: Any = _connected(dsn_of(case), schema)
+        self._connection: Any = connected(with_defaults(dsn_of(case)), f"cannot open {schema}")
         try:
             self.run(settings.statements(case, schema))
         except ServerError as error:
             self.close()
             raise EnvironmentFailure(f"cannot open {schema}: {explained(error)}") from error
 
+    @property
+    def address(self) -> int:
+        """Where libpq's own connection lies."""
+        return int(self._connection.pgconn_ptr)
+
     def run(self, sql: str) -> Any:
         """Run SQL without parameters; return its last result. Raises ServerError."""
-        return _fine(self._connection.exec_(sql.encode()))
+        return fine(self._connection.exec_(sql.encode()))
 
-    def prepare(self, name: bytes, sql: str) -> Sequence[int]:
-        """Prepare a statement, and return the types of its parameters, as the server infers them."""
-        _fine(self._connection.prepare(name, sql.encode()))
-        described = _fine(self._connection.describe_prepared(name))
+    def prepare(self, name: bytes, sql: str, types: Sequence[int] = ()) -> Sequence[int]:
+        """Prepare a statement, and return the types of its parameters; the server infers those that are 0."""
+        fine(self._connection.prepare(name, sql.encode(), types))
+        described = fine(self._connection.describe_prepared(name))
         return [described.param_type(number) for number in range(described.nparams)]
 
     def prepared(self, name: bytes, parameters: int) -> Callable[[Sequence[bytes]], Any]:
@@ -63,14 +68,24 @@ class Client:
 
         def answer(params: Sequence[bytes]) -> Any:
             result = run(name, params, formats, BINARY)
-            return result if result.status in _FINE else _fine(result)
+            return result if result.status in _FINE else fine(result)
+
+        return answer
+
+    def named(self, name: bytes) -> Callable[[Sequence[bytes | None]], Any]:
+        """Return a function of parameters, as text, that runs a prepared statement; so is its result."""
+        run = self._connection.exec_prepared
+
+        def answer(params: Sequence[bytes | None]) -> Any:
+            result = run(name, params)
+            return result if result.status in _FINE else fine(result)
 
         return answer
 
     def simple(self, sql: bytes) -> Callable[[], Any]:
         """Return a function that runs a statement without parameters."""
         run = self._connection.exec_
-        return lambda: _fine(run(sql))
+        return lambda: fine(run(sql))
 
     def retried(self, call: Operation) -> Operation:
         """Wrap an operation so that it is begun again, as a whole, until it is done or its time is over."""
@@ -82,7 +97,7 @@ class Client:
                 try:
                     return call(params)
                 except Exception as error:
-                    self._recover()
+                    self.recover()
                     if not _is_busy(error) or clock() - begun >= self._timeout_s:
                         raise
                     self._count(error)
@@ -104,11 +119,14 @@ class Client:
         """Close the connection; a transaction that is open is undone."""
         self._connection.finish()
 
-    def _recover(self) -> None:
+    def recover(self) -> None:
         """End what a failed attempt has left open."""
-        connection = self._connection
-        if connection.status == ConnStatus.OK and connection.transaction_status != TransactionStatus.IDLE:
-            connection.exec_(b"ROLLBACK")
+        if self._connection.status == ConnStatus.OK and self.in_transaction():
+            self._connection.exec_(b"ROLLBACK")
+
+    def in_transaction(self) -> bool:
+        """Return whether a transaction is open."""
+        return bool(self._connection.transaction_status != TransactionStatus.IDLE)
 
     def _count(self, error: BaseException) -> None:
         code = getattr(error, "sqlstate", "")
@@ -116,12 +134,13 @@ class Client:
         self.busy_snapshot += code == SERIALIZATION_FAILURE
 
 
-def _connected(dsn: str, schema: str) -> Any:
-    connection = PGconn.connect(with_defaults(dsn).encode())
+def connected(dsn: str, what: str) -> Any:
+    """Connect by libpq alone; `what` is what for. Raises EnvironmentFailure, with the server's words."""
+    connection = PGconn.connect(dsn.encode())
     if connection.status != ConnStatus.OK:
         said = one_line(connection.error_message.decode(errors="replace"))
         connection.finish()
-        raise EnvironmentFailure(f"cannot open {schema}: {said}")
+        raise EnvironmentFailure(f"{what}: {said}")
     connection.notice_handler = None
     return connection
 
@@ -134,7 +153,8 @@ def with_defaults(dsn: str) -> str:
     return make_conninfo("", **{**own, **conninfo_to_dict(dsn)})
 
 
-def _fine(result: Any) -> Any:
+def fine(result: Any) -> Any:
+    """Return a result. Raises ServerError for one that is an error."""
     if result.status not in _FINE:
         raise of_result(result)
     return result

@@ -7,9 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlstress.targets import sql
+from sqlstress.targets.sql import Answer
+
 SERIALIZATION_FAILURE = "40001"
 DEADLOCK = "40P01"
 LOCK_TIMEOUT = "55P03"
+CANCELLED = "57014"
+UNDEFINED_PARAMETER = "42P02"
+UNTYPED = frozenset({"42725", "42P08", "42P18"})
+"""Of what type a parameter is can't be inferred: several functions would do, or none says it."""
 BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT})
 """A lock that was not to be had."""
 
@@ -26,6 +33,8 @@ _ADVICE = {
     "57P01": "the server was stopped, or somebody ended the connection",
     "57P03": "the server is starting or stopping: try again",
 }
+_LACKING = ("08", "53", "57", "58")
+"""Classes of what a server lacks, or that ends it: connections, resources, an operator, the system."""
 _LONGEST = 300
 
 
@@ -51,6 +60,22 @@ def explained(error: BaseException) -> str | None:
     name = _NAMES.get(code, f"SQLSTATE {code}" if code else "PostgreSQL")
     advice = f" ({_ADVICE[code]})" if code in _ADVICE else ""
     return f"{name}: {text}{advice}"
+
+
+def answer(error: BaseException) -> Answer | None:
+    """Return what an error of the server's says; None of one that is not a server's."""
+    if not hasattr(error, "sqlstate"):
+        return None
+    code = sqlstate(error) or ""
+    diagnosed = getattr(error, "diag", None)
+    text = one_line(getattr(diagnosed, "message_primary", None) or str(error))
+    if code in BUSY or code == SERIALIZATION_FAILURE:
+        return Answer(sql.BUSY, text)
+    if code == CANCELLED:
+        return Answer(sql.INTERRUPTED, text)
+    if not code or code.startswith(_LACKING):
+        return Answer(sql.LACKING, f"{text} ({_ADVICE[code]})" if code in _ADVICE else text)
+    return Answer(sql.REFUSED, text)
 
 
 def one_line(text: str) -> str:

@@ -113,6 +113,11 @@ class PostgresStore:
 
         return increment
 
+    @property
+    def address(self) -> int:
+        """Where libpq's own connection lies, on which all this is prepared."""
+        return self._client.address
+
     def was_busy(self, error: Exception) -> bool:
         return self._client.was_busy(error)
 

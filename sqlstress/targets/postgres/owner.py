@@ -20,11 +20,14 @@ from sqlstress.targets.postgres.errors import explained
 from sqlstress.targets.postgres.sessions import Connection, connect, opened
 
 COMMENT = json.dumps({"made_by": "sqlstress"})
+LOCKED_S = 10
+"""So long it is waited for a table that a session holds, whose name says nothing of us."""
 _OURS = (
     "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) "
     "AND obj_description(oid, 'pg_namespace') = %s ORDER BY nspname"
 )
 _TRY_LOCK = "SELECT pg_try_advisory_lock(%s)"
+_UNLOCK = "SELECT pg_advisory_unlock(%s)"
 _DROP = SQL("DROP SCHEMA {} CASCADE")
 
 
@@ -64,6 +67,8 @@ class Owner:
             self._let_go()
         if self._connection is None:
             connection = connect(self.dsn, "the server can't be used", patience_s)
+            # A stranger's session may hold a table of ours, for hours: the next start drops it then.
+            connection.execute(SQL("SET lock_timeout = {}").format(Literal(f"{LOCKED_S}s")))
             if not _locked(connection, self.schema):
                 connection.close()
                 raise EnvironmentFailure(
@@ -74,6 +79,9 @@ class Owner:
 
     def _let_go(self) -> None:
         if self._connection:
+            # A session that is closed holds its lock until the server has heard of it.
+            with suppress(psycopg.Error):
+                self._connection.execute(_UNLOCK, (key_of(self.schema),))
             self._connection.close()
             self._connection = None
 
@@ -83,12 +91,21 @@ def drop_abandoned(dsn: str) -> list[str]:
     dropped = []
     with opened(dsn, "the server can't be used") as connection:
         for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
-            if _locked(connection, schema):
-                with suppress(psycopg.errors.InsufficientPrivilege):  # made by another of its users
-                    _drop_ours(connection, schema)
+            with suppress(psycopg.errors.InsufficientPrivilege):  # made by another of its users
+                if drop_if_alone(connection, schema):
                     dropped.append(schema)
-                connection.execute("SELECT pg_advisory_unlock(%s)", (key_of(schema),))
     return dropped
+
+
+def drop_if_alone(connection: Connection, schema: str) -> bool:
+    """Drop a schema of ours unless a session holds its lock; say whether none did."""
+    if not _locked(connection, schema):
+        return False
+    try:
+        _drop_ours(connection, schema)
+    finally:
+        connection.execute(_UNLOCK, (key_of(schema),))
+    return True
 
 
 def _drop_ours(connection: Connection, schema: str) -> None:

@@ -5,28 +5,34 @@ What only the parent does is imported when it does it: a worker needs none of it
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlstress.errors import EnvironmentFailure
+from sqlstress.target import AS_SET
 from sqlstress.targets.postgres.address import dsn_of, schema_of
+from sqlstress.targets.untold import Untold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from sqlstress.report import Check, Space
     from sqlstress.report.case import Case
     from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.directions import Directions
     from sqlstress.targets.place import Definition
     from sqlstress.targets.postgres.keyvalue import PostgresStore
+    from sqlstress.targets.postgres.native import PostgresNativeStore
     from sqlstress.targets.postgres.owner import Owner
+    from sqlstress.targets.postgres.scripts import PostgresScripts
     from sqlstress.targets.postgres.sessions import Connection
     from sqlstress.targets.postgres.snapshot import PostgresSnapshot
+    from sqlstress.targets.postgres.sql import PostgresMaker, PostgresReader
     from sqlstress.targets.postgres.table import PostgresTable
 
 
-class PostgresPlace:
+class PostgresPlace(Untold):
     """A schema of a case, called after the folder that the case was given."""
 
     stores: Literal[True] = True
@@ -37,22 +43,24 @@ class PostgresPlace:
         """The schema's."""
         self._owner: Owner | None = None
 
-    def watch(self, trace: object, process: int) -> None:
-        return None
-
-    def trace(self, processes: int) -> None:
-        return None
-
-    def account(self, trace: object, workers: object) -> None:
-        return None
-
     def keyvalue(self, worker: int, begin: str, sample: Any) -> PostgresStore:
         from sqlstress.targets.postgres.keyvalue import PostgresStore
 
         return PostgresStore(self.case, self.name, begin)
 
-    def native(self, worker: int, begin: str) -> Any:
-        raise EnvironmentFailure("the loop in C speaks to SQLite only: use --loop python.")
+    @contextmanager
+    def bare_call(self) -> Iterator[Callable[[], object]]:
+        from sqlstress.targets.postgres.client import Client
+
+        with closing(Client(self.case, self.name)) as client:
+            client.prepare(b"bare", "SELECT 1")
+            one = client.prepared(b"bare", 0)
+            yield lambda: one(())
+
+    def native(self, worker: int, begin: str) -> PostgresNativeStore:
+        from sqlstress.targets.postgres.native import PostgresNativeStore
+
+        return PostgresNativeStore(self.case, self.name, begin)
 
     def seal(self) -> None:
         """Seal nothing: a session goes on with the tables that it found, or fails."""
@@ -79,6 +87,52 @@ class PostgresPlace:
         from sqlstress.targets.postgres.table import PostgresTable
 
         return PostgresTable(self, key_type, value_size, counters)
+
+    def directions(self) -> Directions:
+        from sqlstress.targets.postgres.programs import directions, resolved
+
+        isolation = self.case.server.isolation if self.case.server else AS_SET
+        return directions(resolved(dsn_of(self.case)), self.name, None if isolation == AS_SET else isolation)
+
+    def clear(self) -> None:
+        """Leave the schema, and nothing in it."""
+        self.owner.make()
+
+    def is_filled(self) -> bool:
+        return bool(self.schema())
+
+    def settle(self, pulse: Pulse) -> None:
+        from sqlstress.targets.postgres.sql import settle
+
+        settle(self, pulse)
+
+    def rows_written(self, pulse: Pulse) -> int | None:
+        from sqlstress.targets.postgres.programs import rows_written
+
+        with self.read(pulse) as connection:
+            return rows_written(connection, self.name)
+
+    def client(self, worker: int) -> PostgresScripts:
+        from sqlstress.targets.postgres.scripts import PostgresScripts
+
+        return PostgresScripts(self.case, self.name)
+
+    def reader(self) -> PostgresReader:
+        from sqlstress.targets.postgres.sql import reader
+
+        return reader(self)
+
+    @contextmanager
+    def reading(self, pulse: Pulse) -> Iterator[PostgresReader]:
+        from sqlstress.targets.postgres.sql import PostgresReader
+
+        with self.read(pulse) as connection:
+            yield PostgresReader(self, connection)
+
+    def making(self, pulse: Pulse) -> AbstractContextManager[PostgresMaker]:
+        from sqlstress.targets.postgres.sql import making
+
+        return making(self, pulse)
 
     def schema(self) -> Sequence[Definition]:
         from sqlstress.targets.postgres.integrity import definitions

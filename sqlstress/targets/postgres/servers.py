@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+
+from psycopg.pq import Conninfo
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case
@@ -16,6 +18,8 @@ from sqlstress.targets.postgres.sessions import opened
 
 OWN = 3
 """Connections of the parent, at once."""
+EACH = 4
+"""Connections that a server of ours has for each process: an application of the user's may have several."""
 _FREE = (
     "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
     " - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')"
@@ -35,12 +39,25 @@ def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
     if not own:
         yield
         return
-    with embedded.running(folder, max(map(_processes, own)) + OWN) as dsn:
+    # A server that is named may need them.
+    alone = nullcontext() if others else variables_hidden()
+    with alone, embedded.running(folder, EACH * max(map(_processes, own)) + OWN) as dsn:
         os.environ[OURS] = dsn
         try:
             yield
         finally:
             del os.environ[OURS]
+
+
+@contextmanager
+def variables_hidden() -> Iterator[None]:
+    """Hide what libpq takes from the environment: it is of another server, and would lead there."""
+    names = {one.envvar.decode() for one in Conninfo.get_defaults() if one.envvar} | {"PGSERVICE"}
+    hidden = {name: os.environ.pop(name) for name in names & os.environ.keys()}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
 
 
 def _processes(case: Case) -> int:

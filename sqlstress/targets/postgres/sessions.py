@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -16,13 +16,18 @@ from sqlstress.targets.postgres.errors import explained, one_line
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
+GRACE_S = 5.0
+"""So long what processes of ours had asked for may go on after they have ended. Then it is ended: a program
+that was killed may have asked for something that takes hours."""
 QUIET_S = 30.0
-"""So long what processes of ours had asked for may go on after they have ended."""
+"""So long that may take."""
 RECOVERY_S = 20.0
 """So long a server that has been there may take to be there again."""
 RETRY_S = 0.2
 _POLL_S = 0.01
-_OTHERS = "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND pid <> pg_backend_pid()"
+_OF_OTHERS = "FROM pg_stat_activity WHERE application_name = %s AND pid <> pg_backend_pid()"
+_OTHERS = f"SELECT pid {_OF_OTHERS}"
+_END = f"SELECT pg_terminate_backend(pid) {_OF_OTHERS}"
 
 
 def connect(dsn: str, what: str, patience_s: float = 0.0) -> Connection:
@@ -57,11 +62,20 @@ def await_quiet(connection: Connection, schema: str, pulse: Pulse) -> None:
 
     Raises EnvironmentFailure when one stays.
     """
-    until = time.monotonic() + QUIET_S
+    begun = time.monotonic()
     while rows := connection.execute(_OTHERS, (schema,)).fetchall():
-        if time.monotonic() > until:
+        waited_s = time.monotonic() - begun
+        if waited_s > QUIET_S:
             raise EnvironmentFailure(
                 f"{len(rows)} sessions of ours stay on the server though their processes ended."
             )
+        if waited_s > GRACE_S:
+            _end(connection, schema)
         pulse()
         time.sleep(_POLL_S)
+
+
+def _end(connection: Connection, schema: str) -> None:
+    """End the sessions that are left, as far as the user of ours may."""
+    with suppress(psycopg.errors.InsufficientPrivilege):
+        connection.execute(_END, (schema,))

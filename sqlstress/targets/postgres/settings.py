@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from sqlstress.target import AS_SET
+
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
@@ -27,7 +29,7 @@ def wanted(case: Case) -> Iterator[tuple[str, str]]:
     settings = case.settings
     if settings.synchronous is not None:
         yield "synchronous_commit", _COMMITS[settings.synchronous]
-    if case.server:
+    if case.server and case.server.isolation != AS_SET:
         yield "default_transaction_isolation", case.server.isolation.replace("-", " ")
     yield "lock_timeout", str(max(1, settings.busy_timeout_ms))
 

@@ -42,15 +42,16 @@ class PostgresSnapshot:
         self._place = place
         self._before = self._marks(pulse)
 
-    def exchanged(self) -> str | None:
-        now = self._marks(lambda: None)
-        for name, before in self._before.tables.items():
-            if now.tables.get(name) != before:
-                return f"{name} was {'replaced by another table' if name in now.tables else 'dropped'}"
-        return None
+    def exchanged(self) -> None:
+        """Return nothing: that a table is another one is told by `changed`, for workers may do that too."""
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        if self._marks(pulse).started != self._before.started:
+        now = self._marks(pulse)
+        for name, before in self._before.tables.items():
+            if now.tables.get(name) != before:
+                how = "replaced by another table" if name in now.tables else "dropped"
+                return Disturbance(f"{name} was {how} {MEANWHILE}", "failed")
+        if now.started != self._before.started:
             return Disturbance(f"the server was started anew {MEANWHILE}")
         with self._place.read(pulse) as connection:
             row = connection.execute(_LOCKED, (self._place.name,)).fetchone()

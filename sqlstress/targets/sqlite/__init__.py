@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from sqlstress.options.dsn import Dsn
     from sqlstress.report import SqliteBuild
     from sqlstress.report.case import Case
     from sqlstress.report.server import Server
+    from sqlstress.targets.directions import Directions
 
 __all__ = [
     "DESCRIPTORS",
     "FILES",
     "STORES",
+    "at_hand",
     "checked",
     "describe",
     "durability",
@@ -31,6 +34,7 @@ __all__ = [
     "open_place",
     "preload",
     "serving",
+    "stand_in",
     "untold",
 ]
 
@@ -52,6 +56,13 @@ def checked(case: Case, server: Server, anyway: bool) -> Case:
     return case
 
 
+def stand_in(folder: Path) -> Directions:
+    """Return directions to a file that is not there."""
+    from sqlstress.targets.directions import Directions
+
+    return Directions(str((folder / "app.db").absolute()), {})
+
+
 def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
     return nullcontext()
 
@@ -63,14 +74,14 @@ def durability(case: Case, effective: Mapping[str, str]) -> str:
 
 
 def lacks_native(driver: str) -> str | None:
-    from sqlstress.targets.sqlite.native import lacks
+    from sqlstress.targets.sqlite.reach import lacks
 
     return _apart(driver) or lacks(driver)
 
 
 def preload(driver: str) -> tuple[str, ...]:
-    native = "sqlstress.targets.sqlite.native"
-    return "sqlstress.targets.sqlite.keyvalue", DRIVERS[driver], f"{native}.store", f"{native}._native"
+    own = "sqlstress.targets.sqlite"
+    return f"{own}.keyvalue", DRIVERS[driver], f"{own}.native", "sqlstress.targets.native._native"
 
 
 def foresees(error: Exception) -> bool:
@@ -78,14 +89,19 @@ def foresees(error: Exception) -> bool:
 
 
 def untold(driver: str) -> str | None:
-    from sqlstress.targets.sqlite.where.watch import why_not
-
-    return _apart(driver) or why_not(driver)
+    return lacks_native(driver)
 
 
 def _apart(driver: str) -> str | None:
     """Say why C code can't get at a driver's connections; None where it may."""
     return f"the binding {driver} hands over no connection" if KNOWN[driver].keyvalue else None
+
+
+def at_hand(driver: str, address: Dsn | None) -> str:
+    from sqlstress.targets.sqlite.drivers import load_driver
+
+    binding, library = (loaded := load_driver(driver)).versions()
+    return f"{loaded.LIBRARY} {library}{f' ({binding})' if binding else ''}"
 
 
 def describe(driver: str) -> SqliteBuild:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case
@@ -15,11 +13,9 @@ from sqlstress.system.pulse import Pulse
 from sqlstress.targets.sqlite.drivers import Connection, Row, codes, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.place import file_names
-
-T = TypeVar("T")
+from sqlstress.targets.watched import run_watched
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
-_TICK_S = 0.05
 
 
 def paths(case: Case, folder: Path) -> list[Path]:
@@ -77,23 +73,3 @@ def first_write(case: Case, path: Path) -> dict[str, str]:
 def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
     """Return the rows of a statement that may take long; it is interrupted when `pulse` raises."""
     return run_watched(connection, lambda: connection.rows(sql), pulse)
-
-
-def run_watched(connection: Connection, task: Callable[[], T], pulse: Pulse) -> T:
-    """Return what a task returns that may take long in SQLite; it is interrupted when `pulse` raises.
-
-    It runs in a thread of its own: a signal is heard by the main thread only, and not inside SQLite.
-    """
-    with ThreadPoolExecutor(1) as executor:
-        try:
-            answer = executor.submit(task)
-        except RuntimeError as error:
-            raise EnvironmentFailure(f"{error}: close other programs.") from error
-        try:
-            while wait([answer], _TICK_S).not_done:
-                pulse()
-        except BaseException:
-            while wait([answer], _TICK_S).not_done:
-                connection.interrupt()
-            raise
-        return answer.result()

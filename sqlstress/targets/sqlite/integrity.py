@@ -13,9 +13,10 @@ from sqlstress.system.processes import call_apart
 from sqlstress.system.pulse import Pulse
 from sqlstress.targets.sqlite import btree
 from sqlstress.targets.sqlite.drivers import Connection, Row
-from sqlstress.targets.sqlite.files import opened, run_watched
+from sqlstress.targets.sqlite.files import opened
 from sqlstress.targets.sqlite.pages import SCHEMA
 from sqlstress.targets.sqlite.space import trees_of
+from sqlstress.targets.watched import run_watched
 
 MALFORMED = "database disk image is malformed"
 _HEADING = "*** in database main ***"

@@ -5,12 +5,13 @@ What only the parent does is imported when it does it: a worker needs none of it
 
 from __future__ import annotations
 
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress.targets.sqlite.client import Client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.report.where import Where
     from sqlstress.system.pulse import Pulse
+    from sqlstress.targets.directions import Directions
     from sqlstress.targets.seal import Seal
     from sqlstress.targets.sqlite.drivers import Connection, Row
     from sqlstress.targets.sqlite.keyvalue import SqliteStore
-    from sqlstress.targets.sqlite.native.store import SqliteNativeStore
+    from sqlstress.targets.sqlite.native import SqliteNativeStore
     from sqlstress.targets.sqlite.snapshot import SqliteSnapshot
+    from sqlstress.targets.sqlite.sql import SqliteMaker, SqliteReader
     from sqlstress.targets.sqlite.table import SqliteTable
     from sqlstress.targets.sqlite.where.watch import Watch
 
@@ -74,8 +77,14 @@ class SqlitePlace:
 
         return SqliteStore(self.client(worker), begin)
 
+    @contextmanager
+    def bare_call(self) -> Iterator[Callable[[], object]]:
+        with closing(self.client(0)) as client:
+            one = client.connect(0).scalar("SELECT 1")
+            yield lambda: one(())
+
     def native(self, worker: int, begin: str) -> SqliteNativeStore:
-        from sqlstress.targets.sqlite.native.store import SqliteNativeStore
+        from sqlstress.targets.sqlite.native import SqliteNativeStore
 
         return SqliteNativeStore(self.client(worker), begin)
 
@@ -107,6 +116,41 @@ class SqlitePlace:
         from sqlstress.targets.sqlite.files import opened
 
         return opened(self.case, self.paths[bucket])
+
+    def directions(self) -> Directions:
+        from sqlstress.targets.directions import Directions
+
+        return Directions(str(self.paths[0].absolute()), {})
+
+    def clear(self) -> None:
+        """Leave nothing, not even a file: an application finds what it would find."""
+        self.discard()
+
+    def is_filled(self) -> bool:
+        return self.paths[0].is_file() and self.paths[0].stat().st_size > 0
+
+    def settle(self, pulse: Pulse) -> None:
+        """Leave it as it was made: its settings are the application's."""
+
+    def rows_written(self, pulse: Pulse) -> None:
+        return None
+
+    def reader(self) -> SqliteReader:
+        from sqlstress.targets.sqlite.sql import SqliteReader
+
+        return SqliteReader(self.case.driver, self.client(0).connect(0))
+
+    @contextmanager
+    def reading(self, pulse: Pulse) -> Iterator[SqliteReader]:
+        from sqlstress.targets.sqlite.sql import SqliteReader
+
+        with self.opened() as connection:
+            yield SqliteReader(self.case.driver, connection)
+
+    def making(self, pulse: Pulse) -> AbstractContextManager[SqliteMaker]:
+        from sqlstress.targets.sqlite.sql import making
+
+        return making(self, pulse)
 
     def schema(self) -> list[Row]:
         from sqlstress.targets.sqlite.integrity import schema

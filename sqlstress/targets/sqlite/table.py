@@ -32,11 +32,15 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 class SqliteTable:
     """The table of keys and values in each file of a place, and beside it that of the counters."""
 
-    def __init__(self, place: SqlitePlace, key_type: str, value_size: int, counters: int) -> None:
+    def __init__(
+        self, place: SqlitePlace, key_type: str, value_size: int, counters: int, rowids: bool = False
+    ) -> None:
+        """`rowids`: the table of keys and values has them, for who can write no other."""
         self._place, self._value_size, self._counters = place, value_size, counters
         self._case, self._settings = place.case, place.case.settings
         key, value = SQL_TYPES[key_type], "INTEGER" if value_size == 8 else "BLOB"
-        self._definition = f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID"
+        without = "" if rowids else " WITHOUT ROWID"
+        self._definition = f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}){without}"
         self._idle: list[Connection] = []
 
     def create(self, pulse: Pulse) -> None:

@@ -13,9 +13,11 @@ from sqlstress.analysis.waits import starvation
 from sqlstress.display.at_a_rate.findings import at_a_rate
 from sqlstress.display.blocks import Block, Paragraph
 from sqlstress.display.shown import Topic
+from sqlstress.experiments.app.shown import sessions
 from sqlstress.experiments.app.shown.connections import described, unwise
 from sqlstress.experiments.app.shown.exceptions import raised
 from sqlstress.own.shown import OwnShown
+from sqlstress.own.shown.at_server import too_weak
 from sqlstress.report.case import Case
 
 
@@ -27,11 +29,12 @@ def waits(group: Group) -> Iterator[Finding]:
 class AppShown(OwnShown):
     """The figures of an application."""
 
-    sets = False
     why_failed = "they raised, as the report says"
     topics: ClassVar[tuple[Topic, ...]] = (
         raised,
         unwise,
+        sessions.unwise,
+        too_weak,
         throughput,
         at_a_rate,
         waits,
@@ -52,5 +55,5 @@ class AppShown(OwnShown):
 
     def blocks(self, group: Group) -> Iterator[Block]:
         yield from super().blocks(group)
-        for text in described(group):
+        for text in (*described(group), *sessions.described(group)):
             yield Paragraph(text)

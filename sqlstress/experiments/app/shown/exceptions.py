@@ -17,6 +17,9 @@ _MEANINGS = {
         "what it had read was out of date when it wrote: no time-out helps, BEGIN IMMEDIATE does"
     ),
     "SQLITE_LOCKED": "another connection of the same process holds a lock",
+    "SQLSTATE 40001": "others changed what it had read: it is to be begun again, as a whole",
+    "SQLSTATE 40P01": "each waited for a lock of another's: it is to be begun again, as a whole",
+    "SQLSTATE 55P03": "a lock was not free, at once or after lock_timeout",
 }
 
 

@@ -20,6 +20,7 @@ from sqlstress.display.shown import Shown, Value
 from sqlstress.display.sweeps.throughput import over_time
 from sqlstress.experiments.kv.shown import plots, wal, where
 from sqlstress.experiments.kv.shown.checkpoints import checkpoints
+from sqlstress.experiments.kv.shown.crowded import crowded
 from sqlstress.experiments.kv.shown.table import COMMITS, build, legend
 from sqlstress.experiments.kv.shown.waiting import waiting
 from sqlstress.experiments.kv.shown.wal import most, total
@@ -41,7 +42,7 @@ from sqlstress.statistics.units import format_count
 class KeyValueShown(Shown):
     """Layouts with numbers of processes."""
 
-    topics = (throughput, at_a_rate, checkpoints, waiting, went, partial_proofs, trust)
+    topics = (throughput, at_a_rate, checkpoints, waiting, went, crowded, partial_proofs, trust)
     together = 3
     measures = (
         (TPS, RATIO),

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.waits import starvation, tally
+from sqlstress.analysis.waits import fewer_processes, starvation, tally
 from sqlstress.analysis.wording import places, whole
 from sqlstress.report import Check
-from sqlstress.report.case import Case
 from sqlstress.report.server import ISOLATIONS
 from sqlstress.statistics.units import format_duration
 
@@ -19,7 +18,7 @@ def at_server(group: Group) -> Iterator[Finding]:
     yield from _lost(group)
     yield from _given_up(group)
     if group.case.arrivals is None:
-        yield from starvation(group, _remedy)
+        yield from starvation(group, fewer_processes)
     yield from _begun_again(group)
 
 
@@ -36,10 +35,6 @@ def _lost(group: Group) -> Iterator[Finding]:
 
 def _is_lost(check: Check) -> bool:
     return check.name == "lost updates" and check.status == "failed"
-
-
-def _remedy(_cases: list[Case]) -> str:
-    return "Try fewer processes: rows, the processor or the disk are waited for."
 
 
 def _given_up(group: Group) -> Iterator[Finding]:

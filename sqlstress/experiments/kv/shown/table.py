@@ -20,6 +20,7 @@ from sqlstress.display.case_table import (
     Row,
     apart,
     of_latency,
+    of_layouts,
     rows_of,
     spread_legend,
 )
@@ -30,7 +31,7 @@ from sqlstress.report import Latency, Trial
 
 def build(group: Group) -> Table:
     """Return the table of a group's runs."""
-    return table_of(rows_of(group), (*apart(group), *FIGURES), _leaving(group))
+    return table_of(rows_of(group), (*apart(group), *of_layouts(group, FIGURES)), _leaving(group))
 
 
 def _leaving(group: Group) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ Matrix = dict[tuple[str, str], tuple[float | None, str]]
 SCALES = {"query": "pairs"}
 """Phase → what its scales count; samples in the others."""
 
+DIGITS = 4
+
 
 def plots(group: Group) -> Iterator[Plot]:
     """Yield a matrix for each phase and driver: a row for each method, a column for each scale."""
@@ -49,7 +51,7 @@ def _view(label: str, runs: list[Run]) -> View | None:
         "type": "heatmap",
         "x": scales,
         "y": rows,
-        "z": [[log10(seconds) if seconds else None for seconds, _ in line] for line in found],
+        "z": [[_shade(seconds) for seconds, _ in line] for line in found],
         "text": [[told for _, told in line] for line in found],
         "hovertemplate": "%{y}, %{x}: %{text} s",
     }
@@ -59,6 +61,11 @@ def _view(label: str, runs: list[Run]) -> View | None:
         "height": 140 + 30 * len(rows),
     }
     return View(name(label), [heat], layout)
+
+
+def _shade(seconds: float | None) -> float | None:
+    """Return what a cell is coloured by. The last digits of a logarithm differ from system to system."""
+    return round(log10(seconds), DIGITS) if seconds else None
 
 
 def _row(case: Case) -> str:

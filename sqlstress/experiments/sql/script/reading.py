@@ -20,6 +20,8 @@ from sqlstress.experiments.sql.script.tree import (
     Sql,
     Variable,
 )
+from sqlstress.options.dialects import SQLITE, Dialect
+from sqlstress.own.refused import refuse
 from sqlstress.own.statements import Place, place_of, split, tokens
 
 BASE = ("client_id", "default_seed", "random_seed", "scale")
@@ -31,10 +33,8 @@ _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _REFUSED = {
     "setshell": "runs a program in each transaction: measure a program with sqlstress exec",
     "shell": "runs a program in each transaction: measure a program with sqlstress exec",
-    "aset": "needs several results in one statement, which SQLite has not: use \\gset",
-    **dict.fromkeys(
-        ("startpipeline", "syncpipeline", "endpipeline"), "is of a server: SQLite has no pipeline"
-    ),
+    "aset": "needs several results in one statement, which is not to be had: use \\gset",
+    **dict.fromkeys(("startpipeline", "syncpipeline", "endpipeline"), "is not to be had: pipelines are not"),
 }
 _COMMANDS = "\\set, \\if, \\elif, \\else, \\endif, \\sleep and \\gset"
 _DEEPEST = 50
@@ -53,9 +53,9 @@ class Meta(NamedTuple):
 Part = Sql | Meta
 
 
-def read(file: str, text: str, variables: Collection[str] = ()) -> Script:
+def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
     """Return a script, checked; `variables` are those that have a value before it. Raises UsageError."""
-    script = Script(file, _Reader(file, text).script())
+    script = Script(file, _Reader(file, text, dialect).script())
     if not any(True for _ in statements(script.commands)):
         raise place_of(file, text, 0).error("it holds no SQL")
     _check_variables(script.commands, {*BASE, *variables}, is_known=True)
@@ -74,8 +74,8 @@ def statements(commands: Collection[Command]) -> Iterator[Sql]:
 
 
 class _Reader:
-    def __init__(self, file: str, text: str) -> None:
-        self._file, self._text = file, text
+    def __init__(self, file: str, text: str, dialect: Dialect) -> None:
+        self._file, self._text, self._dialect = file, text, dialect
         self._parts = list(self._cut())
         self._at = self._depth = 0
 
@@ -91,7 +91,8 @@ class _Reader:
         """Yield the statements and the lines of commands."""
         start, at = 0, 0
         while True:
-            backslash = next((t.start for t in tokens(self._file, self._text, at) if t.text == "\\"), None)
+            found = tokens(self._file, self._text, at, dialect=self._dialect)
+            backslash = next((one.start for one in found if one.text == "\\"), None)
             if backslash is None:
                 yield from self._sql(start, len(self._text))
                 return
@@ -107,7 +108,8 @@ class _Reader:
             yield meta
 
     def _sql(self, start: int, end: int) -> Iterator[Sql]:
-        for one in split(self._file, self._text, start, end):
+        for one in split(self._file, self._text, start, end, self._dialect):
+            refuse(self._file, self._text, one, self._dialect)
             for token in one.parameters:
                 if token.text[0] != ":":
                     place = place_of(self._file, self._text, token.start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.targets.sqlite.drivers import Connection
@@ -33,6 +33,13 @@ _NUMBERED = {
 KEPT = "kept"  # as in sqlstress.report.case
 _SHAPE_THE_FILE = ("auto_vacuum",)
 _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
+
+
+class Answers(Protocol):
+    """A connection, as far as it is asked here."""
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
 
 
 def wanted(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -66,10 +73,11 @@ def apply(connection: Connection, settings: Settings) -> None:
 def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
     """Return what SQLite answers for every reported and every asked setting, lower case, in words."""
     names = dict.fromkeys((*REPORTED, *(name for name, _ in settings.pragmas)))
-    return {name: _answer(connection, name) for name in names}
+    return {name: answer(connection, name) for name in names}
 
 
-def _answer(connection: Connection, name: str) -> str:
+def answer(connection: Answers, name: str) -> str:
+    """Return what is answered for a setting, lower case, in words; "" where nothing is."""
     rows = connection.rows(f"PRAGMA {name}")
     return _canonical(name, str(rows[0][0])) if rows else ""
 

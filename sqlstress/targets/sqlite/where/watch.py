@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from sqlstress.targets.sqlite.native.reach import Handle, NotToBeHad, extension, reached
+from sqlstress.targets.native.extension import NotToBeHad, extension
+from sqlstress.targets.sqlite.reach import reached_once
 from sqlstress.targets.sqlite.where.area import CLOSES, OPENS, ROOM, Area
 
 
@@ -22,7 +22,7 @@ class Watch:
         """
         area = Area(words, process, processes)
         try:
-            handle = _handle(driver)
+            handle = reached_once(driver)
             native: Any = extension()
         except NotToBeHad as error:
             raise EnvironmentFailure(f"it can't be told where the time goes: {error}") from error
@@ -50,26 +50,3 @@ class Watch:
     def end(self) -> None:
         """Say that all is done. What is still under way counts until the window closes."""
         self._native.where_end()
-
-
-def why_not(driver: str) -> str | None:
-    """Return why it can't be told here where the time goes; None when it can."""
-    try:
-        _handle(driver)
-    except NotToBeHad as error:
-        return str(error)
-    return None
-
-
-def _handle(driver: str) -> Handle:
-    """Return how a driver's SQLite is reached. Raises NotToBeHad."""
-    connections, (handle,) = reached(driver, lambda: [_memory(driver)])
-    for connection in connections:
-        connection.close()
-    return handle
-
-
-def _memory(driver: str) -> Connection:
-    from pathlib import Path
-
-    return load_driver(driver).connect(Path(":memory:"), 0, None)

@@ -8,22 +8,16 @@ libraries that work on one file break each other's POSIX locks.
 from __future__ import annotations
 
 import ctypes
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
+from sqlstress.targets.native.extension import NotToBeHad, extension, lacking
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 
 ENTRY = "sqlite3_native_init"
-
-
-class NotToBeHad(Exception):
-    """Why there is no native loop here."""
 
 
 class Handle(NamedTuple):
@@ -33,23 +27,6 @@ class Handle(NamedTuple):
     """Address of the sqlite3."""
     functions: int
     """Address of its library's table of functions."""
-
-
-@cache
-def extension() -> ModuleType:
-    """Import the C extension. Raises NotToBeHad."""
-    try:
-        native = import_module("sqlstress.targets.sqlite.native._native")
-    except ModuleNotFoundError as error:
-        reason = "the C extension was not built (install sqlstress again where there is a C compiler)"
-        raise NotToBeHad(reason) from error
-    except ImportError as error:
-        raise NotToBeHad(f"the C extension is not for this Python ({error})") from error
-    before = time.perf_counter_ns()
-    now = native.now_ns()
-    if not before <= now <= time.perf_counter_ns():
-        raise NotToBeHad("its clock is not Python's")
-    return native
 
 
 def reached(
@@ -87,14 +64,19 @@ def _check(driver: str, native: Any, count: int, handles: Sequence[Handle]) -> N
             raise NotToBeHad(f"the functions that {driver} handed over are not those of its SQLite")
 
 
-def try_out(driver: str | None) -> None:
-    """Reach a driver's SQLite once, if one is named. Raises NotToBeHad."""
+@cache
+def lacks(driver: str) -> str | None:
+    """Say why there is no native loop for a driver here; None: there is."""
+    return lacking(lambda: reached_once(driver))
+
+
+def reached_once(driver: str) -> Handle:
+    """Return how a driver's SQLite is reached; the connection is closed again. Raises NotToBeHad."""
     extension()
-    if driver is None:
-        return
     binding = load_driver(driver)
-    (connection,), _ = reached(driver, lambda: [binding.connect(Path(":memory:"), 0, None)])
+    (connection,), (handle,) = reached(driver, lambda: [binding.connect(Path(":memory:"), 0, None)])
     connection.close()
+    return handle
 
 
 def loads_extensions(driver: str) -> bool:

@@ -14,8 +14,8 @@ typedef struct sqlite3_stmt sqlite3_stmt;
 typedef void (*Routine)(void);
 
 /* Source of the numbers: https://www.sqlite.org/rescode.html and https://www.sqlite.org/c3ref/c_blob.html */
-enum { SQLITE_OK = 0, SQLITE_BUSY = 5, SQLITE_NOMEM = 7, SQLITE_ROW = 100, SQLITE_DONE = 101, SQLITE_BUSY_SNAPSHOT = 517 };
-enum { SQLITE_INTEGER = 1, SQLITE_BLOB = 4, SQLITE_NULL = 5 };
+enum { SQLITE_OK = 0, SQLITE_ERROR = 1, SQLITE_BUSY = 5, SQLITE_NOMEM = 7, SQLITE_ROW = 100, SQLITE_DONE = 101, SQLITE_BUSY_SNAPSHOT = 517 };
+enum { SQLITE_INTEGER = 1, SQLITE_TEXT = 3, SQLITE_BLOB = 4, SQLITE_NULL = 5 };
 #define SQLITE_STATIC ((void (*)(void *))0)
 
 /* place in sqlite3_api_routines, result, name, parameters */

@@ -89,7 +89,7 @@ Ending loop_run(Loop *loop) {
         acks_announce(&loop->acks, &loop->chunk, width);
         int64_t ready = clock_ns();
         int done = run_chunk(loop, ready);
-        if (loop->code) return STOPPED_BY_SQLITE;
+        if (loop->code) return STOPPED;
         int64_t ended = loop->acks.ends[done - 1];
         tally_add(tally, &loop->chunk, loop->acks.begins, loop->acks.ends, done);
         int64_t settling = clock_ns(), not_done;

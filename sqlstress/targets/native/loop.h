@@ -1,13 +1,13 @@
 /* The parts of the timed loop. What each of them is to do is said by its counterpart in Python, which must
  * agree with it: random.Random, kv/keys.py, kv/worker.py, kv/transactions.py, engine/values.py, kv/acks.py,
- * engine/tally.py and engine/loop.py. All times are nanoseconds of the shared clock.
- */
+ * engine/tally.py and engine/loop.py. All times are nanoseconds of the shared clock. */
 #ifndef SQLSTRESS_LOOP_H
 #define SQLSTRESS_LOOP_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "postgres.h"
 #include "sqlite.h"
 #include "waiting.h"
 
@@ -94,6 +94,8 @@ typedef struct {
 const uint8_t *value_make(Values *values, int64_t sequence); /* `size` bytes, until the next one is made */
 int value_read(const Values *values, const Sqlite *sqlite, sqlite3_stmt *stmt, int column, int64_t *header);
 void raw_read(Raw *raw, const Sqlite *sqlite, sqlite3_stmt *stmt, int column);
+int value_is_ours(const Values *values, int64_t header);
+int64_t big_endian(const uint8_t bytes[VALUE_HEADER]);
 int64_t header_worker(int64_t header);
 int64_t header_sequence(int64_t header);
 
@@ -151,7 +153,7 @@ typedef struct {
 void reads_bad(Reads *reads, const BadRead *bad);
 void reads_pair(Reads *reads, const PairRead *pair, int batch);
 
-/* store.c and dry.c: the operations, each a transaction. They return an (extended) code of SQLite. */
+/* store.c, postgres.c and dry.c: the operations, each a transaction. They return an (extended) code of SQLite. */
 
 typedef enum { SQL_GET, SQL_PAIR, SQL_PUT, SQL_BEGIN, SQL_COMMIT, SQL_ROLLBACK, SQL_COUNT, SQL_SET_COUNT, SQLS } Sql;
 
@@ -167,12 +169,13 @@ struct Store {
     const char *sql[SQLS];
     Bucket *buckets;
     int count;
+    Server server;
     KeyType key_type;
     int batch;
     Values values;
     Waiting waiting;
     Reads *reads; /* NULL: nothing is checked */
-    char said[256]; /* by SQLite, of what went wrong */
+    char said[1024]; /* by SQLite or the server, of what went wrong */
     int (*get)(Store *, int bucket, int64_t number, int64_t *header);
     int (*put)(Store *, int bucket, int64_t number, int64_t sequence);
     int (*put_all)(Store *, int bucket, const int64_t *numbers, int64_t sequence);
@@ -181,6 +184,7 @@ struct Store {
 };
 
 void store_over_sqlite(Store *store);
+void store_over_postgres(Store *store);
 void store_over_nothing(Store *store);
 void store_open(Store *store);
 void store_close(Store *store);
@@ -224,7 +228,7 @@ int latency_bucket(int64_t ns);
 
 /* loop.c */
 
-typedef enum { RAN, STOPPED_BY_SQLITE, OUT_OF_PATIENCE } Ending;
+typedef enum { RAN, STOPPED, OUT_OF_PATIENCE } Ending;
 
 typedef struct {
     Draws draws;
@@ -238,7 +242,7 @@ typedef struct {
     int largest_chunk;
     int64_t patience_ns; /* how long writes may be given up in a row; below 0: for ever */
     int64_t given_up;
-    int code; /* of SQLite, where that is what stopped it */
+    int code; /* of the store, where that is what stopped it */
 } Loop;
 
 Ending loop_run(Loop *loop);

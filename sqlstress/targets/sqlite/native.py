@@ -5,10 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.errors import EnvironmentFailure
+from sqlstress.targets.native.extension import extension, needed
+from sqlstress.targets.native.run import carry_out
+from sqlstress.targets.sqlite.drivers.codes import explained
 from sqlstress.targets.sqlite.keyvalue import COUNT, GET, PAIR, PUT, SET_COUNT
-from sqlstress.targets.sqlite.native.reach import NotToBeHad, reached
-from sqlstress.targets.sqlite.native.run import carry_out
+from sqlstress.targets.sqlite.reach import reached
 from sqlstress.targets.sqlite.waiting import POLL_INTERVAL_S
 
 if TYPE_CHECKING:
@@ -24,12 +25,9 @@ class SqliteNativeStore:
         """`begin` is how transactions of several statements begin."""
         self._client = client
         case = client.case
-        try:
+        with needed(case.driver):
             _, handles = reached(case.driver, client.connect_all)
-        except NotToBeHad as reason:
-            raise EnvironmentFailure(
-                f"the native loop is not to be had with {case.driver}: {reason}. Use --loop python."
-            ) from reason
+            self._native = extension()
         self._plan: dict[str, Any] = {
             "stores": True,
             "connections": [tuple(handle) for handle in handles],
@@ -41,7 +39,7 @@ class SqliteNativeStore:
         }
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        return carry_out({**plan, **self._plan})
+        return carry_out(self._native, {**plan, **self._plan}, explained)
 
     def effective(self) -> dict[str, str]:
         return self._client.effective()

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static int64_t from_big_endian(const uint8_t *bytes) {
+int64_t big_endian(const uint8_t bytes[VALUE_HEADER]) {
     uint64_t number = 0;
     for (int i = 0; i < VALUE_HEADER; i++) number = number << 8 | bytes[i];
     return (int64_t)number;
@@ -19,20 +19,20 @@ const uint8_t *value_make(Values *values, int64_t sequence) {
     return value;
 }
 
-static int is_ours(const Values *values, int64_t header) { return header >> SALT_SHIFT == values->salt; }
+int value_is_ours(const Values *values, int64_t header) { return header >> SALT_SHIFT == values->salt; }
 
 /* Whether a write of this trial can have made it: its salt and its size; *header is who that was. */
 int value_read(const Values *values, const Sqlite *sqlite, sqlite3_stmt *stmt, int column, int64_t *header) {
     if (values->size == VALUE_HEADER) {
         /* Nothing that is no integer becomes one of ours: to ask for its type would cost as much again. */
         *header = sqlite->column_int64(stmt, column);
-        return is_ours(values, *header);
+        return value_is_ours(values, *header);
     }
     const uint8_t *bytes = sqlite->column_blob(stmt, column);
     if (sqlite->column_type(stmt, column) != SQLITE_BLOB || sqlite->column_bytes(stmt, column) != values->size)
         return 0;
-    *header = from_big_endian(bytes);
-    return is_ours(values, *header);
+    *header = big_endian(bytes);
+    return value_is_ours(values, *header);
 }
 
 void raw_read(Raw *raw, const Sqlite *sqlite, sqlite3_stmt *stmt, int column) {
