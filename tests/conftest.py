@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -50,6 +51,12 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
             report.outcome = "failed"
             report.longrepr = f"{reason} ({NO_SKIP} is set)"
     return report
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected, which stays to the end, out of what Python looks for garbage in."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

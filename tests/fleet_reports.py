@@ -53,6 +53,14 @@ def host_report(
     )
 
 
+def driven(report: Report, loop: str) -> Report:
+    """Return a report as if this loop had driven its loads."""
+    runs = (
+        replace(run, case=replace(run.case, spec=replace(run.case.spec, loop=loop))) for run in report.runs
+    )
+    return replace(report, runs=tuple(runs))
+
+
 def four_hosts() -> dict[str, Report]:
     """Return three hosts alike but for noise, one whose syncs do nothing, and a slow one on another disk."""
     return {

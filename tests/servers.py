@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -38,10 +38,12 @@ def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str
     needs_server()
     from sqlstress.targets.postgres import embedded
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedded, "LONGEST_SOCKET", 0)
-        with embedded.running(folder, connections) as dsn:
-            yield dsn
+    with ExitStack() as stack:
+        # Other servers are started while this one runs, and are none of somebody's.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(embedded, "LONGEST_SOCKET", 0)
+            dsn = stack.enter_context(embedded.running(folder, connections))
+        yield dsn
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from benchmarks.loops import CHECKOUT, Cell, Crew, LoopFailure, python_worker
 from benchmarks.options import APART
 from benchmarks.pairs import Spread, abba, measure, ratios
 from benchmarks.results import AT_MOST, Comparison, Row, Section
+from benchmarks.watch import PeakMemory
 from tests.rows import mostly_thorough
 
 KEYS = 500
@@ -108,6 +109,13 @@ def test_a_cell_that_falls_short_or_failed_is_marked_in_the_table_and_counted() 
     assert text.summary(section) == "1 of 3 cells reach their targets; 2 fall short."
 
 
+def test_of_what_workers_share_only_looks_count_that_met_all_of_them() -> None:
+    memory = PeakMemory()
+    for look in ({1: 70}, {1: 30, 2: 20}, {1: 20, 2: 25, 3: 10}, {1: 22, 2: 24, 3: 11}, {3: 80}):
+        memory.take(look)
+    assert memory.shares == {1: 22, 2: 25, 3: 11}
+
+
 def test_the_preloaded_database_holds_every_key_and_a_wal_of_its_working_size(tmp_path: Path) -> None:
     with preloaded(tmp_path / "kv.db", KEYS) as path:
         frames = (path.with_name("kv.db-wal").stat().st_size - 32) // (4096 + 24)
@@ -196,10 +204,10 @@ SMOKE = {
         "2",
     ),
     "published": ("--repeats", "1", "--concurrency", "1"),
-    "sql": (*TINY, "--synchronous", "normal"),
     "harness": (*TINY, "--load", "get-only"),
     "fair": (*TINY, "--driver", "sqlite3", "--load", "50/50", "--concurrency", "2"),
     "memory": (*TINY, "--driver", "sqlite3", "--concurrency", "2"),
+    "sql": (*TINY, "--synchronous", "normal"),
     "profile": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
     "where": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
     "endurance": ("--duration", "4s", "--workers", "3", "--buckets", "5", "--keys", "20000"),

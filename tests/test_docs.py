@@ -23,7 +23,7 @@ import pytest
 
 from sqlstress.cli.group import cli, summaries
 from sqlstress.cli.options import GroupedCommand, HeadedOption
-from sqlstress.cli.run_command import run as run_command
+from sqlstress.cli.run_command import run as run_here
 from sqlstress.experiment import face
 from sqlstress.experiments.kv.shown.table import FIGURES
 from sqlstress.plan import cases_of, from_toml
@@ -45,7 +45,6 @@ from tests.pages import (
     tables,
     written_commands,
 )
-from tests.rows import mostly_thorough
 from tests.test_examples import EXAMPLES, run, shortened
 
 README = ROOT / "README.md"
@@ -73,6 +72,7 @@ RIGHT = (
     "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
     "--check examples/transfer/invariants.sql"
 )
+PLAIN = f"{RIGHT.replace('right', 'plain')} --driver psycopg --isolation serializable --max-tries 100"
 TICKETS_BY_UTILS = (
     "sqlstress exec -c 1,4 --ops 4 --timeout 60s --setup examples/tickets.sql --check "
     "examples/tickets_checks.sql -- sqlite-utils query {db} "
@@ -112,6 +112,11 @@ ADDED = {
     ),
     "sqlstress -c 4 --synchronous normal --where": "--repeat 1",
     "sqlstress --driver psycopg -c 1-8": SHORT,
+    "sqlstress sql -b tpcb-like --driver psycopg": "-c 2 --repeat 1",
+    "sqlstress sql -b bank --target sqlite,postgres -c 1,4": "-c 2 --repeat 1",
+    PLAIN: "-c 2 --repeat 1",
+    "sqlstress app examples/app/bank_psycopg.py --target postgres -c 1,4": "-c 2 --repeat 1",
+    "sqlstress app examples/app/bank_sqlalchemy.py --target sqlite,postgres -c 1,4": "-c 2 --repeat 1",
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
     'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
     'sqlstress ab --a "" --b "" --concurrency 2': AB_SHORT,
@@ -173,6 +178,11 @@ ELSEWHERE = {
     "sqlstress crash --rounds 100 --journal-mode off --cache-size 10": "it must fail, as a test sees",
     "sqlstress exec -c 4 --setup examples/tickets.sql --check examples/tickets_checks.sql -- "
     "sh examples/next_ticket.sh": "it must fail, as the test of that example sees",
+    "sqlstress exec --target postgres -c 1,4 --setup examples/tickets.sql "
+    "--check examples/tickets_checks.sql -- "
+    'psql -q -c "INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"': (
+        "it must fail, as a test of such a command sees"
+    ),
     "sqlstress exec -c 4 --ops 4 --timeout 60s --database bookmarks.db --check bookmarks_checks.sql -- "
     'buku --nostdin --db {db} --offline --nc -a "https://example.org/{n}"': "it needs buku and its file",
     "python -m pip install '.[postgres]'": "the extra test brings what it does",
@@ -229,11 +239,29 @@ def run_by_a_test() -> list[str]:
     return [command for command in written if command not in ELSEWHERE and not PLAN.fullmatch(command)]
 
 
-@pytest.mark.parametrize(
-    "command", mostly_thorough(run_by_a_test(), [*filter(READING.match, run_by_a_test())])
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("command", [one for one in run_by_a_test() if not READING.match(one)])
 def test_a_command_of_the_documentation_runs_and_prints_what_is_shown(command: str, checkout: Path) -> None:
-    printed = execute(command, checkout)
+    check_output(command, execute(command, checkout))
+
+
+@pytest.mark.parametrize("command", [*filter(READING.match, run_by_a_test())])
+def test_a_command_that_measures_nothing_prints_what_is_shown(
+    command: str, checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line, _, file = command.partition(" > ")
+    monkeypatch.chdir(checkout)
+    monkeypatch.setenv("COLUMNS", "80")
+    # Nothing of it is a process's own, and a Python that has to be started takes longer than the command.
+    assert run_here([*shlex.split(line)[1:], *shlex.split(ADDED.get(command, ""))]) == 0
+    printed = capsys.readouterr().out
+    if file:
+        Path(file).write_text(printed, encoding="utf-8")
+    check_output(command, printed)
+
+
+def check_output(command: str, printed: str) -> None:
+    """See that what was printed is what every page shows, where it shows something."""
     for page, output in shown(command):
         if command.startswith(("sqlstress compare ", "sqlstress report ")):
             assert output == printed, page  # what saved reports say, to the letter
@@ -328,7 +356,7 @@ def test_every_command_and_option_of_help_is_in_the_reference(capsys: pytest.Cap
     for name in summaries():
         section = text.split(f"\n## sqlstress {name}\n")[1].split("\n## ")[0]
         rows = " ".join(re.findall(r"^\| (`.+?`) \|", section, re.M))
-        assert run_command([name, "--help"]) == 0
+        assert run_here([name, "--help"]) == 0
         printed = capsys.readouterr().out
         options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]+)", printed, re.M)
         assert options

@@ -182,3 +182,9 @@ def test_the_main_module_which_every_worker_imports_again_imports_nothing() -> N
         "import sys; before = set(sys.modules); import sqlstress.__main__; print(*set(sys.modules) - before)",
     )
     assert found <= {"__future__", "sqlstress", "sqlstress.__main__"}
+
+
+def test_no_process_asks_at_run_time_what_a_protocol_is() -> None:
+    # From Python 3.12 on isinstance imports inspect for it: in a worker that was while its window was open.
+    package = (ROOT / "sqlstress").rglob("*.py")
+    assert not [path.name for path in package if "runtime_checkable" in path.read_text("utf-8")]

@@ -131,3 +131,10 @@ def test_a_promise_is_written_as_it_was_given() -> None:
     assert promised(Promise(0.001, 0.01, 0.02, 1.0)) == (
         "p50 within 1ms, p99 within 10ms, p99.9 within 20ms and max within 1s"
     )
+
+
+def test_a_report_may_have_a_rate_twice() -> None:
+    report = limit_report({1_500: [True], 1_800: [False]})
+    others = (replace(run, case=replace(run.case, seed=run.case.seed + 1)) for run in report.runs)
+    doubled = replace(report, runs=(*report.runs, *others))
+    assert "can't be told" in conclusion(doubled, SEARCH)

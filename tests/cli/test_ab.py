@@ -59,7 +59,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Slices:
             blank = replace(EXAMPLE, runs=(), command=self._session.command)
             yield SliceBench(blank, observer, measure)
 
-    monkeypatch.setattr(slices, "OwnPython", OwnPython)
+    monkeypatch.setattr("sqlstress.studies.ab_asked.OwnPython", OwnPython)
     return fake
 
 
@@ -209,7 +209,7 @@ def _looking_once(
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look once, after six pairs: real slices take their time."""
-    monkeypatch.setattr("sqlstress.studies.ab.AbStudy", _looking_once)
+    monkeypatch.setattr("sqlstress.studies.ab_asked.AbStudy", _looking_once)
 
 
 @pytest.mark.thorough

@@ -33,6 +33,8 @@ with sqlite3.connect(os.environ["SQLSTRESS_DB"]) as db:
     assert os.path.samefile(os.environ["SQLSTRESS_DB"], sys.argv[3])
     db.execute("INSERT INTO log (number, worker) VALUES (?, ?)", sys.argv[1:3])
 """
+SOME = ("--alone", "--ops", "2", "--repeat", "1")
+"""Commands enough, however long one takes to start."""
 ADDING = (*PYTHON, ADD, "{n}", "{worker}", "{db}")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="it uses a POSIX shell")
 
@@ -104,7 +106,7 @@ def test_exit_codes_and_messages_are_counted_and_too_many_of_them_exit_1(cli: Cl
     code = (
         "import os, sys; print('no', os.getpid(), 'in /tmp/%d' % os.getpid(), file=sys.stderr); sys.exit(3)"
     )
-    said = exec_(cli, *PYTHON, code)
+    said = exec_(cli, *PYTHON, code, options=SOME)
     assert said.code == 1
     assert "the commands exited with another code than 0, or took longer than --timeout" in said.err
     (codes,), (messages,) = answers("exit code"), answers("standard error")
@@ -119,14 +121,14 @@ def test_exit_codes_and_messages_are_counted_and_too_many_of_them_exit_1(cli: Cl
 def test_a_check_that_breaks_under_load_exits_1_with_its_rows(cli: Cli) -> None:
     database("app.db")
     Path("checks.sql").write_text("-- none\nSELECT number FROM log LIMIT 1;\n")
-    said = exec_(cli, *ADDING, options=("--alone", "--database", "app.db", "--check", "checks.sql"))
+    said = exec_(cli, *ADDING, options=(*SOME, "--database", "app.db", "--check", "checks.sql"))
     assert said.code == 1
     assert "none: (" in said.err
 
 
 def test_commands_that_make_tables_of_their_own_are_measured(cli: Cli) -> None:
     code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], 30).execute('CREATE TABLE IF NOT EXISTS t (x)')"
-    said = exec_(cli, *PYTHON, code, "{db}")
+    said = exec_(cli, *PYTHON, code, "{db}", options=SOME)
     assert (said.code, said.err) == (0, "")
 
 
@@ -148,8 +150,9 @@ def test_a_command_that_takes_too_long_has_failed_and_is_told(cli: Cli) -> None:
     said = exec_(cli, "sh", "-c", "sleep 1000", options=("--alone", "--timeout", "100ms"))
     assert said.code == 1
     assert answers("exit code") == []
-    (one,) = answers("ended")
-    assert (one.what, one.count > 1) == ("--timeout", True)
+    # Its child may end a moment later, and be counted as left behind.
+    counts = {one.what: one.count for one in answers("ended")}
+    assert counts["--timeout"] > 1
     assert "commands took longer than 0.1 s and were ended" in " ".join(said.out.split())
 
 
@@ -161,7 +164,7 @@ def test_what_escapes_from_its_group_is_ended_after_the_trial(cli: Cli) -> None:
         "if os.fork() == 0:\n    os.setsid()\n    os.close(theirs)\n    time.sleep(1000)\n"
         "os.close(theirs)\nos.read(ours, 1)"
     )
-    said = exec_(cli, *PYTHON, code, options=("--alone", "--ops", "2", "--repeat", "1"))
+    said = exec_(cli, *PYTHON, code, options=SOME)
     assert said.code == 0, said
     assert [(one.what, one.count) for one in answers("ended")] == [("out of reach", 4)]
     assert "4 processes that no worker could reach any more" in " ".join(said.out.split())

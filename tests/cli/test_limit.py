@@ -127,7 +127,10 @@ def test_a_promise_that_not_even_one_a_second_holds_is_a_whole_answer(windows: W
     [
         ((), "Error: nothing is promised: give --p99 10ms, or --p50, --p999 or --max."),
         (("--p99", "10"), "Error: --p99: 10 may mean milliseconds or seconds: write 10ms or 10s."),
-        (("--p99", "10ms", "-c", "1-4"), "Error: one number of processes and one of files at a time"),
+        (
+            ("--p99", "10ms", "-c", "1-4"),
+            "Error: one number of processes, one of files and one target",
+        ),
         (("--p99", "10ms", "--rate", "5"), "Error: No such option"),
         (("--p99", "10ms", "--read-ratio", "2"), "Error: --read-ratio"),
     ],
@@ -176,7 +179,7 @@ def test_python_searches_too(windows: Windows, tmp_path: Path) -> None:
     assert sqlstress.read(tmp_path / "limit.json").answer == report.answer
     assert sqlstress.Report(example_report()).answer is None
     refused: list[tuple[str, dict[str, Any], str]] = [
-        ("keys", {"p99": "10ms"}, "there is no rate for 'keys'"),
+        ("keys", {"p99": "10ms"}, "'keys' is not measured in windows"),
         ("sql", {"builtin": ["bank"]}, "nothing is promised"),
         ("kv", {"p99": "10ms", "repeat": 3}, "--repeat is no option of a search"),
     ]

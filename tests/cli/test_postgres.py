@@ -14,6 +14,7 @@ import jsonschema
 import psutil
 import pytest
 
+import sqlstress
 from sqlstress.report import Report, from_json
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli, Said
@@ -70,6 +71,20 @@ def test_a_run_on_somebodys_server_is_proved_and_leaves_nothing_there_nor_says_i
     assert "Every commit synced: fsync on, synchronous_commit on" in said.out.replace("\n", " ")
     assert "PostgreSQL 1" in said.out
     assert "SQLite 3" not in said.out and "busy handler" not in said.out
+
+
+@pytest.mark.thorough
+def test_an_ab_test_in_python_says_no_password_either(
+    server: str, url: str, password: str, tmp_path: Path
+) -> None:
+    own, saved = {"driver": "psycopg", "dsn": url}, tmp_path / "ab.json"
+    report = sqlstress.ab(
+        a=own, b={**own, "synchronous": "normal"}, directory=tmp_path, save=saved, concurrency=1,
+        key_space=500, duration="50ms", warmup="50ms", max_pairs=10,
+    )  # fmt: skip
+    assert report.verdict
+    assert schemas(server) == []
+    assert password not in report.text() + saved.read_text(encoding="utf-8")
 
 
 def test_with_nothing_at_hand_one_of_our_own_runs_and_is_gone(cli: Cli, tmp_path: Path) -> None:
@@ -140,7 +155,6 @@ def test_operations_at_a_rate_are_done_there_too(cli: Cli, url: str) -> None:
         (("--checkpointer", "passive"), "--checkpointer means nothing to postgres"),
         (("--synchronous", "extra"), "--synchronous extra is SQLite's"),
         (("--buckets", "1001"), "1,000 at most"),
-        (("--loop", "native"), "the loop in C speaks to SQLite only"),
         (("--where",), "--where can't be had"),
         (("--keep",), "--keep keeps files"),
         (("--anyway",), "add --dsn"),
@@ -170,7 +184,7 @@ def test_the_published_script_is_sqlites(cli: Cli) -> None:
 def test_what_is_said_of_a_server_means_nothing_without_one(cli: Cli, option: tuple[str, ...]) -> None:
     said = cli(*option)
     assert said.code == 2
-    assert f"{option[0]} is for a server: add --driver psycopg" in said.err
+    assert f"{option[0]} is for a server: add --target postgres" in said.err
 
 
 def refused(cli: Cli, dsn: str, *options: str) -> str:
@@ -198,18 +212,35 @@ def test_a_database_that_is_not_there_is_told(cli: Cli, url: str) -> None:
     assert 'database "nowhere" does not exist' in refused(cli, url.replace("/postgres", "/nowhere"))
 
 
+WRITES = "^(INSERT INTO kv_|UPDATE counter_)"
+
+
+def ports_of(process: psutil.Process) -> set[int]:
+    """Return the ports at which a process has connections; none when it has ended meanwhile."""
+    with suppress(psutil.Error):
+        return {one.laddr.port for one in process.net_connections("tcp4")}
+    return set()
+
+
+def of_workers(connection: Any, query: str = "") -> list[tuple[int, int]]:
+    """Return (id, port) of the workers' sessions whose last statement was such a one: not of the parent's."""
+    asked = (
+        "SELECT pid, client_port FROM pg_stat_activity "
+        "WHERE starts_with(application_name, 'sqlstress_') AND query ~ %s"
+    )
+    own = ports_of(psutil.Process())
+    return [(pid, port) for pid, port in connection.execute(asked, (query,)).fetchall() if port not in own]
+
+
 @contextmanager
-def in_the_window(server: str, act: Any) -> Iterator[None]:
+def in_the_window(server: str, act: Any, writes: str = WRITES) -> Iterator[None]:
     """Do something soon after the workers have prepared what they write with: they have written by then."""
     over = threading.Event()
 
     def watch() -> None:
         with psycopg.connect(server, autocommit=True) as connection:
             while not over.wait(0.01):
-                rows = connection.execute(
-                    "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'sqlstress\\_%' "
-                    "AND query ~ '^(INSERT INTO kv_|UPDATE counter_)'"
-                ).fetchall()
+                rows = of_workers(connection, writes)
                 if rows and not over.wait(SOON_S):
                     act(connection, rows)
                     return
@@ -223,12 +254,19 @@ def in_the_window(server: str, act: Any) -> Iterator[None]:
         watcher.join()
 
 
+def kill_worker(connection: Any, _rows: Any) -> None:
+    """Kill a process that has a session of ours."""
+    ports = {port for _, port in of_workers(connection)}
+    workers = (one for one in psutil.Process().children(recursive=True) if ports & ports_of(one))
+    next(workers).kill()
+
+
 @pytest.mark.thorough
 def test_sessions_that_the_server_ends_in_the_window_lose_nothing_that_was_acknowledged(
     cli: Cli, server: str, url: str
 ) -> None:
     def end_all(connection: Any, rows: Any) -> None:
-        for (pid,) in rows:
+        for pid, _ in rows:
             connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
 
     with in_the_window(server, end_all):
@@ -295,15 +333,7 @@ def test_a_server_that_stops_in_the_window_is_told_and_what_was_measured_is_kept
 def test_a_worker_that_is_killed_loses_nothing_that_was_acknowledged(
     cli: Cli, server: str, url: str, options: tuple[str, ...]
 ) -> None:
-    def kill_one(connection: Any, rows: Any) -> None:
-        asked = "SELECT client_port FROM pg_stat_activity WHERE pid = %s"
-        (port,) = connection.execute(asked, rows[0]).fetchone()
-        for worker in psutil.Process().children(recursive=True):
-            with suppress(psutil.Error):  # one that has ended meanwhile
-                if any(one.laddr.port == port for one in worker.net_connections("tcp4")):
-                    worker.kill()
-
-    with in_the_window(server, kill_one):
+    with in_the_window(server, kill_worker):
         said = cli(*SHORT, "--dsn", url, "-c", "3", *options, "--duration", "2s", "-o", "report.json")
     assert said.code == 4
     (run,) = from_json(Path("report.json").read_text(encoding="utf-8")).runs

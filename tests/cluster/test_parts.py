@@ -7,13 +7,15 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.fleet.cluster import PATIENCE_S, PLAN, environment
+from benchmarks.fleet.cluster import LONG, PATIENCE_S, PLAN, environment
 from sqlstress.cluster import job
 from sqlstress.cluster.address import Cluster
 from sqlstress.cluster.asked import Asked
@@ -212,7 +214,8 @@ def test_a_plan_goes_out_with_a_seed_that_all_hosts_share(tmp_path: Path) -> Non
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN, encoding="utf-8")
     asked = Asked.of(plan, tmp_path / "new", ".", "5m", None)
-    assert asked.plan.startswith("seed = ") and asked.plan.endswith(PLAN) and asked.limit_s == 300
+    assert asked.plan.startswith("seed = ") and asked.limit_s == 300
+    assert asked.plan.splitlines()[1:] == PLAN.splitlines()
     assert not (tmp_path / "new").exists() and asked.make_folder() and not asked.make_folder()
     plan.write_text(f"seed = 5\n{PLAN}", encoding="utf-8")
     assert Asked.of(plan, tmp_path / "new", ".", "5m", None).plan == f"seed = 5\n{PLAN}"
@@ -222,14 +225,32 @@ def test_a_plan_goes_out_with_a_seed_that_all_hosts_share(tmp_path: Path) -> Non
         Asked.of(plan, tmp_path / "new", ".", "long", None)
 
 
-def test_the_guard_measures_and_its_input_s_end_stops_it(tmp_path: Path) -> None:
-    order = json.dumps({"plan": PLAN, "directory": ".", "machine": str(tmp_path)}).encode() + b"\n"
+@pytest.mark.parametrize("measuring", [False, True])
+def test_the_guard_is_stopped_by_the_end_of_its_input_and_leaves_nothing(
+    tmp_path: Path, measuring: bool
+) -> None:
+    order = json.dumps({"plan": LONG, "directory": ".", "machine": str(tmp_path)}).encode() + b"\n"
     with subprocess.Popen(
         [sys.executable, "-m", "sqlstress.cluster.guard"],
         cwd=tmp_path, env={**environment(), "TMPDIR": str(tmp_path)}, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
-        # It ends at once: stopped before, or while it measures, or done; whichever it is, nothing stays.
-        _, err = process.communicate(order, timeout=PATIENCE_S)
+        assert process.stdin
+        process.stdin.write(order)
+        process.stdin.flush()
+        if measuring:
+            await_workers(process.pid)
+        # Else it is stopped at its very start, whatever it does then.
+        _, err = process.communicate(timeout=PATIENCE_S)
     assert b"Traceback" not in err
+    # At its very start it may have begun to measure all the same.
+    assert process.returncode == 130 or not measuring
     assert not list(tmp_path.iterdir())
+
+
+def await_workers(pid: int) -> None:
+    """Wait until a process has children that have children: workers, forked by their server."""
+    until = time.monotonic() + PATIENCE_S
+    while not [one for child in psutil.Process(pid).children() for one in child.children()]:
+        assert time.monotonic() < until
+        time.sleep(0.01)

@@ -50,6 +50,32 @@ def test_so_has_markdown() -> None:
     assert_golden("sides.md", report_markdown(compared()))
 
 
+def with_calls(report: Report, **ns: float) -> Report:
+    """Return a report of which drivers tell what a call through them costs."""
+    runs = tuple(
+        replace(one, trials=tuple(replace(own, bare_call_ns=ns.get(one.case.driver)) for own in one.trials))
+        for one in report.runs
+    )
+    return replace(report, runs=runs)
+
+
+def test_below_the_table_stands_what_a_call_through_each_binding_costs() -> None:
+    report = with_calls(compared(), sqlite3=4120.0, lmdb=670.0)
+    told = (
+        "with nothing asked of the data: sqlite3 4.1 µs (SELECT 1, of no table); "
+        "lmdb 670 ns (a read transaction without a look-up). Every call"
+    )
+    for text in (report_text(report), report_markdown(report), report_html(report)):
+        assert told in " ".join(text.split())
+    assert from_json(to_json(report)) == report
+
+
+def test_where_nobody_measured_it_nothing_is_said_of_the_bindings() -> None:
+    assert "One call through" not in report_text(compared())
+    one = report_text(with_calls(compared(), lmdb=670.0))
+    assert "of the data: lmdb 670 ns" in " ".join(one.split())
+
+
 def test_what_is_not_worth_the_same_is_called_not_comparable_in_every_row() -> None:
     text = report_text(compared(worth=LAST_LOST))
     assert text.count("not comparable\n") == 4

@@ -88,6 +88,19 @@ def test_who_is_not_ready_in_time_is_told(waiting: Waiting) -> None:
     assert late == [Ended(2, reason="did not get ready within the time-out, and was ended")]
 
 
+def test_a_start_takes_as_long_as_it_goes_on(waiting: Waiting) -> None:
+    pool, (one, other), clock = waiting
+    begun = clock.now
+    due = [(begun + 4.0, one), (begun + 8.0, other)]
+
+    def pulse() -> None:
+        while due and clock.now >= due[0][0]:
+            send(due.pop(0)[1], Ready(500))
+
+    assert pool.wait_ready(6.0, pulse) == []
+    assert clock.now > begun + 8.0
+
+
 def test_who_fails_while_starting_is_told(waiting: Waiting) -> None:
     pool, (one, other), _ = waiting
     send(one, Failed("SQLITE_CANTOPEN: unable to open database file"))

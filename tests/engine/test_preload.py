@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
 
 from sqlstress.engine import preload
+from sqlstress.experiment import face_of
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.methods.spec import Method
 from sqlstress.report.case import Case, Settings
+from sqlstress.system import starting
+from sqlstress.system.plain import plain
+from tests.engine import preloaded
 from tests.engine.processes import ROOT
+from tests.halves import open_work
+
+PATIENCE_S = 60.0
 
 CASES = {
     "kv": Case(spec=Load()),
@@ -53,7 +62,7 @@ def test_what_is_imported_is_there_is_the_cases_own_and_begins_no_thread(name: s
 
 
 def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Path) -> None:
-    pytest.importorskip("sqlstress.targets.sqlite.native._native")
+    pytest.importorskip("sqlstress.targets.native._native")
     opened = (
         "from sqlstress.experiments.kv.spec import Load\n"
         "from sqlstress.report.case import Case\n"
@@ -65,6 +74,7 @@ def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Pa
         "for name in sys.argv[2:]: importlib.import_module(name)\n"
         "preloaded = set(sys.modules)\n"
         "open_source(case, Path(sys.argv[1]), 1, 1, work.shared).close()\n"
+        "work.connected()\n"  # it holds the files until then, and Windows removes none that is held
         "work.discard()\n"
         "print(*(set(sys.modules) - preloaded))"
     )
@@ -72,6 +82,25 @@ def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Pa
     command = [sys.executable, "-c", f"import sys, importlib\n{opened}", str(tmp_path), *modules]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert [name for name in done.stdout.split() if name.startswith("sqlstress")] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is forked there")
+@pytest.mark.parametrize("name", ["kv", "native"])
+def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) -> None:
+    if name == "native":
+        pytest.importorskip("sqlstress.targets.native._native")
+    case = replace(CASES[name], spec=replace(CASES[name].spec, key_space=10))
+    work = open_work(case, tmp_path, 1, {})
+    work.prepare(lambda: None)
+    ours, theirs = Pipe()
+    with starting.opened(["tests.engine.preloaded", *preload.modules([case])]) as starter, ours, theirs:
+        task = (face_of(case).worker, plain(case), tmp_path, work.shared, theirs)
+        process = starter.start(preloaded.begin, task)
+        assert ours.poll(PATIENCE_S)
+        assert ours.recv() == set()
+        process.join(PATIENCE_S)
+    work.connected()
+    work.discard()
 
 
 def test_of_several_cases_all_that_they_need_is_imported_once() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from sqlstress.engine.flaw import Flaw, flaw_of
 from sqlstress.engine.observer import Nobody
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.engine.trial import ATTEMPTS, PATIENCE, Flaw, TrialRunner, flaw_of
+from sqlstress.engine.trial import ATTEMPTS, PATIENCE, TrialRunner
 from sqlstress.engine.window import ANSWERS, LEAD_S, lateness_s, plan_window
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
@@ -84,8 +85,10 @@ def test_nobody_is_late_for_a_fixed_count() -> None:
     assert lateness_s(Case(ops=5), FIXED, [done(1, first_ns=OPENS_NS + NS_PER_S)]) == 0.0
 
 
-def test_a_dead_worker_is_not_late() -> None:
+def test_a_dead_worker_is_not_late_and_beside_it_nobody_is() -> None:
     assert lateness_s(Case(), WINDOW, [done(1), dead(2)]) == 0.0
+    assert lateness_s(Case(), WINDOW, [done(1, first_ns=OPENS_NS + NS_PER_S)]) > 0.0
+    assert lateness_s(Case(), WINDOW, [done(1, first_ns=OPENS_NS + NS_PER_S), dead(2)]) == 0.0
     assert lateness_s(Case(), WINDOW, [dead(1)]) == 0.0
 
 

@@ -26,10 +26,16 @@ class Holder(Nobody):
         self.folder, self.after_s = folder, 0.25 * case.duration_s + case.warmup_s
         self.threads: list[threading.Thread] = []
         self.held = 0
+        self._due = False
 
     def phase(self, name: str) -> None:
         """Hold the lock in every attempt: on a busy machine the first one may not be valid."""
-        if name == "measuring":
+        self._due = name == "measuring"
+
+    def tick(self, operations: int) -> None:
+        """Begin to wait with the first operation: the window may be announced long before."""
+        if self._due and operations:
+            self._due = False
             self.threads.append(threading.Thread(target=self._hold))
             self.threads[-1].start()
 

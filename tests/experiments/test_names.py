@@ -46,10 +46,11 @@ def docstrings(tree: ast.AST) -> Iterator[ast.AST]:
             yield node.value
 
 
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_a_module_of_the_core_names_no_experiment(path: Path) -> None:
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    assert sorted(set(named_in(tree))) == []
+def test_a_module_of_the_core_names_no_experiment() -> None:
+    assert len(MODULES) > 200
+    trees = {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in MODULES}
+    named = {path: sorted(set(named_in(tree))) for path, tree in trees.items()}
+    assert {path: names for path, names in named.items() if names} == {}
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,19 @@ def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_pa
     name = "-o " + "x" * 200 + ".json"
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable, "--max-pairs", "10")
     code, output, errors = sqlstress(
-        place, "ab", *pythons, "-c", "1", *SLICE, "--driver", "dry", "--quiet", "-o", name
+        place,
+        "ab",
+        *pythons,
+        "-c",
+        "1",
+        *SLICE,
+        "--warmup",
+        "300ms",
+        "--driver",
+        "dry",
+        "--quiet",
+        "-o",
+        name,
     )
     assert (code, output, errors) == (0, "", "")
     assert [path.name for path in place.iterdir()] == [name]

@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,10 @@ def _saved() -> Iterator[Any]:
     yield from (_trimmed(json.loads(to_json(report)), 10) for report in made)
 
 
-SAVED = list(_saved())
-"""Every saved report of ours, and made up an A/B test, crash tests, an unknown experiment. Plain data."""
+@cache
+def all_saved() -> list[Any]:
+    """Return our saved reports, and made up an A/B test, crash tests, an unknown experiment. Plain data."""
+    return list(_saved())
 
 
 def _places(plain: Any) -> Iterator[Place]:
@@ -93,7 +96,8 @@ def _places(plain: Any) -> Iterator[Place]:
 @st.composite
 def documents(draw: st.DrawFn) -> Any:
     """Return a saved report that was harmed at one place or several."""
-    document = copy.deepcopy(SAVED[draw(st.integers(0, len(SAVED) - 1))])
+    saved = all_saved()
+    document = copy.deepcopy(saved[draw(st.integers(0, len(saved) - 1))])
     if draw(st.booleans()):
         document = _saying(draw(st.sampled_from(TEXTS)), document)
     for _ in range(draw(st.integers(0, 3))):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from sqlstress.render import COMPARISON_FORMATS, FORMATS
 from tests.hostile import formats
 from tests.hostile.conftest import Judge, amounts
-from tests.hostile.documents import SAVED, documents
+from tests.hostile.documents import all_saved, documents
 
 WAYS = (
     ["report", "a.json"],
@@ -40,7 +41,10 @@ TOKENS = (
 )  # fmt: skip
 """What is no JSON, or is JSON that nobody writes."""
 
-TORN = [json.dumps(document).encode() for document in SAVED]
+
+@cache
+def whole() -> list[bytes]:
+    return [json.dumps(document).encode() for document in all_saved()]
 
 
 def save(name: str, document: Any) -> None:
@@ -58,11 +62,12 @@ def test_any_report_is_shown_in_any_format_or_refused_in_a_line(
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "out")
     shown: Counter[str] = Counter()
+    saved = all_saved()
 
     def check(case: tuple[Any, int | None, list[str]]) -> None:
         document, other, way = case
         save("a.json", document)
-        save("b.json", document if other is None else SAVED[other])
+        save("b.json", document if other is None else saved[other])
         Path("out").unlink(missing_ok=True)
         said = judge(*way)
         form = "md" if "--github" in way else way[-1].partition(":")[0]
@@ -74,7 +79,7 @@ def test_any_report_is_shown_in_any_format_or_refused_in_a_line(
             shown[form if "-o" in way else way[0]] += 1
 
     judge.cases(
-        st.tuples(documents(), st.none() | st.integers(0, len(SAVED) - 1), st.sampled_from(WAYS)),
+        st.tuples(documents(), st.none() | st.integers(0, len(saved) - 1), st.sampled_from(WAYS)),
         check,
         number,
     )
@@ -85,7 +90,8 @@ def test_any_report_is_shown_in_any_format_or_refused_in_a_line(
 @st.composite
 def torn(draw: st.DrawFn) -> bytes:
     """Return a report's bytes, torn off anywhere, or with a piece of it replaced."""
-    text = TORN[draw(st.integers(0, len(TORN) - 1))]
+    texts = whole()
+    text = texts[draw(st.integers(0, len(texts) - 1))]
     place = draw(st.integers(0, len(text)))
     piece = draw(st.sampled_from([token.encode() for token in TOKENS]) | st.binary(max_size=8))
     rest = draw(st.sampled_from([b"", text[place:], text[place + len(piece) :], text[place + 1 :]]))

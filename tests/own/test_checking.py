@@ -11,6 +11,7 @@ import pytest
 from sqlstress.own.checking import Broken, Checks, Unchecked
 from sqlstress.own.data import Invariant
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
+from sqlstress.targets.sqlite.sql import SqliteReader
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
@@ -31,7 +32,7 @@ def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
 def broken(
     driver: str, connection: Connection, *invariants: Invariant, timeout_s: float = 5.0
 ) -> list[Broken]:
-    return list(Checks(invariants, timeout_s, load_driver(driver), connection).broken())
+    return list(Checks(invariants, timeout_s, SqliteReader(driver, connection)).broken())
 
 
 def test_a_query_without_rows_holds_and_one_with_rows_is_shown(driver: str, connection: Connection) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
+from sqlstress.options.dialects import POSTGRES
 from sqlstress.own.statements import place_of, split
 
 TRIGGER = """CREATE TRIGGER t AFTER INSERT ON a BEGIN
@@ -89,3 +90,32 @@ def test_what_only_reads_is_told_from_what_writes(sql: str, reads: bool) -> None
 
 def test_a_place_counts_from_one() -> None:
     assert str(place_of("a", "x\nyz", 3)) == "a:2:2" and str(place_of("a", "", 0)) == "a:1:1"
+
+
+FUNCTION = "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN a; RETURN NEW; END $$"
+ATOMIC = "CREATE FUNCTION g() RETURNS int BEGIN ATOMIC SELECT CASE 1 WHEN 1 THEN 2 END; SELECT 3; END"
+FIRES = "CREATE TRIGGER t BEFORE UPDATE ON a FOR EACH ROW EXECUTE FUNCTION f()"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{FUNCTION}; {FIRES}; SELECT 1;", [FUNCTION, FIRES, "SELECT 1"]),
+        (f"{ATOMIC}; SELECT 1", [ATOMIC, "SELECT 1"]),
+        ("CREATE TABLE atomic (atomic int); SELECT 1", ["CREATE TABLE atomic (atomic int)", "SELECT 1"]),
+        (r"SELECT E'\';', '\'; SELECT 2", [r"SELECT E'\';', '\'", "SELECT 2"]),
+        ("SELECT /* ; /* ; */ ; */ 1; SELECT 2", ["SELECT /* ; /* ; */ ; */ 1", "SELECT 2"]),
+        ("SELECT a[1]; SELECT `b`;", ["SELECT a[1]", "SELECT `b`"]),
+    ],
+)
+def test_a_text_for_a_server_is_split_where_it_ends_statements(text: str, expected: list[str]) -> None:
+    assert [one.text for one in split("x.sql", text, dialect=POSTGRES)] == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "begins", "ends"),
+    [("START TRANSACTION", True, False), ("ABORT", False, True), ("ROLLBACK TO SAVEPOINT a", False, False)],
+)
+def test_a_server_begins_and_ends_transactions_in_other_words_too(sql: str, begins: bool, ends: bool) -> None:
+    (one,) = split("x.sql", sql, dialect=POSTGRES)
+    assert (one.begins, one.ends) == (begins, ends)

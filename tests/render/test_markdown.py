@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.render.markdown import report_markdown
+from sqlstress.display.blocks import Column, Table
+from sqlstress.render.markdown import drawn, report_markdown
 from sqlstress.report import Report
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import (
@@ -56,6 +57,12 @@ def test_strings_from_elsewhere_are_shown_as_they_are() -> None:
     text = report_markdown(with_one(replace(EXAMPLE.runs[0], trials=(), error=error)))
     assert r"no \`such\` table\|view &lt;b&gt;kv&lt;/b&gt; &amp; \*more\* " in text
     assert r" \[here\](x) in main_table \_x\_ \~\~y\~\~ \\" in text
+
+
+def test_a_column_that_is_called_by_a_name_from_elsewhere_has_a_heading_of_one_line() -> None:
+    table = drawn(Table((Column("a\r|\x04b", ("", "a\r|\x04b")),), (("1.2",),)))
+    assert table.splitlines()[0].split(maxsplit=1)[1] == r"a \|?b |"
+    assert len(table.splitlines()) == 3
 
 
 def test_the_table_of_batches_has_all_columns() -> None:

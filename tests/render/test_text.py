@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.render.text import WIDTH, report_text
+from sqlstress.display.blocks import Column, Table
+from sqlstress.render.text import WIDTH, drawn, report_text
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case
 from tests.example_report import assert_golden, example_report, failed_report
@@ -75,6 +76,11 @@ def test_the_widest_table_keeps_all_its_columns() -> None:
 def test_escape_sequences_of_an_error_never_reach_the_terminal() -> None:
     died = replace(EXAMPLE.runs[0], trials=(), error="\x1b]0;gone\x07worker\x1b[2J 1\r\ndied")
     assert "Not measured at 1 process on 1 file: worker 1 died." in report_text(with_one(died))
+
+
+def test_nor_do_those_of_a_column_that_is_called_by_a_name_from_elsewhere() -> None:
+    column = Column("over \x1b[2J\x04", ("over", "\x1b[2J\x04"))
+    assert drawn(Table((column,), (("1.2",),))).splitlines() == ["over", "   ?", "----", " 1.2"]
 
 
 def test_runs_of_different_settings_stand_in_tables_of_their_own() -> None:

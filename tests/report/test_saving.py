@@ -24,7 +24,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX devices, pipe
 def failure(path: Path) -> str:
     with pytest.raises(EnvironmentFailure) as caught:
         write_atomically(path, "new\n")
-    assert str(path) in str(caught.value) and "choose another file with -o" in str(caught.value)
+    assert str(path)[:150] in str(caught.value) and "choose another file with -o" in str(caught.value)
     return str(caught.value)
 
 

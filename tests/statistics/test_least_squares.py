@@ -9,13 +9,14 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import linalg
 
 from sqlstress.statistics.least_squares import fit
 
 
 @given(st.integers(1, 6), st.integers(1, 20), st.integers(0, 2**32))
 def test_it_finds_what_scipy_finds(width: int, more: int, seed: int) -> None:
+    from scipy import linalg  # every worker of the suite reads this file: it takes half a second
+
     draw = Random(seed)
     rows = [[draw.gauss(0, 1) for _ in range(width)] for _ in range(width + more)]
     values = [draw.gauss(0, 1) for _ in rows]

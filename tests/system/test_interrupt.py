@@ -66,6 +66,22 @@ def test_the_first_signal_raises_and_those_that_follow_do_nothing(number: signal
             signal.signal(each, handler)
 
 
+@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
+def test_after_a_signal_that_was_heeded_the_next_ones_do_nothing(number: signal.Signals) -> None:
+    before = {each: signal.getsignal(each) for each in STOPPING}
+    try:
+        stop_once()
+        with StopSignals() as signals:
+            signal.raise_signal(number)
+            with pytest.raises(Interrupted):
+                signals.check()
+        for each in STOPPING:
+            signal.raise_signal(each)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
 @pytest.mark.fault(
     area="stop",
     injected="SIGTERM where it is ignored from outside (`nohup`)",

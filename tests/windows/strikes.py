@@ -1,8 +1,8 @@
-"""sqlstress that is stopped as by Ctrl-C when a phase begins: run by Windows' Python.
+"""sqlstress that is stopped as by Ctrl-C or Ctrl-Break when a phase begins: run by Windows' Python.
 
-Usage: python tests/windows/strikes.py PHASE ARGUMENTS OF SQLSTRESS
+Usage: python tests/windows/strikes.py SIGINT|SIGBREAK PHASE ARGUMENTS OF SQLSTRESS
 
-A console hands Ctrl-C to the C library in a thread of its own, which calls what `signal` has registered:
+A console hands them to the C library in a thread of its own, which calls what `signal` has registered:
 that is what happens here. Wine has no console to type in.
 """
 
@@ -23,8 +23,8 @@ LATER_S = 0.05
 class Striker(Nobody):
     """Strikes once, a moment after the phase has begun: the main thread waits by then."""
 
-    def __init__(self, phase: str) -> None:
-        self._phase = phase
+    def __init__(self, name: str, phase: str) -> None:
+        self._number, self._phase = signal.Signals[name], phase
 
     def progress(self, progress: Progress) -> None:
         self.phase(progress.label.split()[0])
@@ -32,12 +32,12 @@ class Striker(Nobody):
     def phase(self, name: str) -> None:
         if name == self._phase:
             self._phase = ""
-            threading.Thread(target=strike, daemon=True).start()
+            threading.Thread(target=strike, args=(self._number,), daemon=True).start()
 
 
-def strike() -> None:
+def strike(number: int) -> None:
     time.sleep(LATER_S)
-    signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(number)
 
 
 if __name__ == "__main__":
@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
     @contextmanager
     def striking(*_: object) -> Iterator[Striker]:
-        yield Striker(sys.argv[1])
+        yield Striker(*sys.argv[1:3])
 
     vars(sqlstress.cli.measure)["watcher"] = striking
-    sys.exit(run(sys.argv[2:]))
+    sys.exit(run(sys.argv[3:]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -74,6 +75,7 @@ class Wine:
             "WINEARCH": "win64",
             "WINEDEBUG": "-all",
             "WINEDLLOVERRIDES": "mscoree,mshtml=",
+            "WINEPATH": str(PureWindowsPath("C:/", self.python.relative_to(self.drive))),
         }
         return {**kept, **own, "PYTHONUTF8": "0", **(more or {})}
 
@@ -117,6 +119,7 @@ class Wine:
 
         They are started by a process that has no pipe of ours: they would keep it open.
         """
+        allow_descriptors()
         self.quietly("wineserver", "-p3600")
         self.quietly("wine", "cmd", "/c", "ver")
         nothing = subprocess.DEVNULL
@@ -145,6 +148,20 @@ class Wine:
         if path.is_relative_to(self.drive):
             return str(PureWindowsPath("C:/", path.relative_to(self.drive)))
         return str(PureWindowsPath("Z:/", path.relative_to("/")))
+
+
+def allow_descriptors() -> int:
+    """Raise this process's soft limit of open files to its hard one, and return that.
+
+    Wine's server, which inherits it, holds the files of all processes there.
+    """
+    if sys.platform == "win32":
+        return sys.maxsize
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return sys.maxsize if hard == resource.RLIM_INFINITY else hard
 
 
 def set_up(folder: Path) -> Wine:

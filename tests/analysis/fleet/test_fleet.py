@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kendalltau
 
 from sqlstress.analysis.fleet import conclude, differing_facts, host_of
 from sqlstress.analysis.fleet.monotone import trend
 from sqlstress.errors import UsageError
 from sqlstress.report import Check, Report, Verdict
 from tests.crash_report import crash_report
-from tests.fleet_reports import EXAMPLE, fleet_of, four_hosts, host_report
+from tests.fleet_reports import EXAMPLE, driven, fleet_of, four_hosts, host_report
+
+
+def exactly(points: Sequence[tuple[float, float]]) -> Any:
+    """Return what SciPy says; every worker of the suite imports this file, and SciPy takes half a second."""
+    from scipy.stats import kendalltau
+
+    return kendalltau(*zip(*points, strict=True), method="exact")
 
 
 def said(reports: dict[str, Report], code: str = "") -> list[str]:
@@ -132,6 +140,14 @@ def test_a_seed_and_the_length_of_a_window_do_not_keep_hosts_apart() -> None:
     assert sum(len(table.rows) for table in fleet.tables) == len(EXAMPLE.runs) and not fleet.alone()
 
 
+def test_a_host_without_the_native_loop_stands_in_the_same_row_and_is_not_compared() -> None:
+    reports = {"a": driven(host_report(), "native"), "b": driven(host_report(minute=1), "python")}
+    fleet = fleet_of(reports)
+    assert sum(len(table.rows) for table in fleet.tables) == len(EXAMPLE.runs) and not fleet.alone()
+    (text,) = said(reports, "not-comparable")
+    assert "b: loop is python; of the others it is native" in text
+
+
 @pytest.mark.parametrize("report", [crash_report(), replace(EXAMPLE, runs=())])
 def test_what_has_no_rates_is_refused_in_a_clause(report: Report) -> None:
     with pytest.raises(UsageError):
@@ -150,7 +166,7 @@ POINTS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_s
     POINTS.filter(lambda points: all(len({one[axis] for one in points}) == len(points) for axis in (0, 1)))
 )
 def test_a_trend_is_that_of_scipy(points: list[tuple[int, int]]) -> None:
-    found, known = trend(points), kendalltau(*zip(*points, strict=True), method="exact")
+    found, known = trend(points), exactly(points)
     assert found.tau == pytest.approx(known.statistic)
     assert found.chance == pytest.approx(known.pvalue)
 
@@ -158,7 +174,7 @@ def test_a_trend_is_that_of_scipy(points: list[tuple[int, int]]) -> None:
 def test_the_trend_of_many_hosts_is_near_the_exact_one() -> None:
     random = Random(3)
     points = [(float(place), place + random.gauss(0, 40)) for place in range(60)]
-    known = kendalltau(*zip(*points, strict=True), method="exact")
+    known = exactly(points)
     assert trend(points).chance == pytest.approx(known.pvalue, rel=0.15)
 
 

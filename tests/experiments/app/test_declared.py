@@ -11,6 +11,7 @@ import sqlstress
 from sqlstress.errors import UsageError
 from sqlstress.experiments.app import apart
 from sqlstress.experiments.app.declared import called
+from sqlstress.target import DEFAULT
 
 HEAD = "import os, sys, time\nfrom sqlstress import check, connect, setup, transaction\n"
 
@@ -37,7 +38,7 @@ def transfer(c): pass
 def sum_holds(query): pass
 """
     before = set(sys.modules)
-    assert apart.look(written(tmp_path, text)) == ({"audit": 1, "transfer": 3}, ("sum_holds",))
+    assert apart.look(written(tmp_path, text), DEFAULT) == ({"audit": 1, "transfer": 3}, ("sum_holds",))
     assert not {"bank", "shared"} & (set(sys.modules) - before)
 
 
@@ -67,14 +68,14 @@ T = "@transaction\ndef t(c): pass\n"
 )
 def test_a_file_that_can_not_be_used_is_told_in_a_line(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        apart.look(written(tmp_path, text))
+        apart.look(written(tmp_path, text), DEFAULT)
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_an_import_that_has_no_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apart, "IMPORT_S", 1.0)
     with pytest.raises(UsageError, match="takes longer than 1 s to import: does it wait for something"):
-        apart.look(written(tmp_path, "time.sleep(600)"))
+        apart.look(written(tmp_path, "time.sleep(600)"), DEFAULT)
 
 
 def test_a_marked_function_works_as_before() -> None:

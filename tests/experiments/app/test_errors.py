@@ -84,11 +84,40 @@ def test_busy_and_busy_snapshot_are_counted_apart_and_others_by_their_class(tmp_
         errors.add("transfer", error)
     assert (errors.busy, errors.busy_snapshot) == (0, 3)
     assert code_of(wrapped) == BUSY_SNAPSHOT
-    assert [(kind.said, kind.raised, count, example) for kind, count, example in errors.counted()] == [
+    assert told(errors) == [
         ("SQLITE_BUSY_SNAPSHOT", "sqlite3.OperationalError", 1, "database is locked"),
         ("SQLITE_BUSY_SNAPSHOT", "RuntimeError", 2, "Django's"),
         ("ValueError", "ValueError", 2, "first of two"),
     ]
+
+
+def told(errors: Errors) -> list[tuple[str, str, int, str]]:
+    return [
+        (what, traits["raised"], count, example) for _, what, count, example, traits in errors.sightings()
+    ]
+
+
+class Refused(Exception):
+    """What a library for PostgreSQL raises: the server's SQLSTATE is one of its attributes."""
+
+    def __init__(self, name: str, state: object) -> None:
+        super().__init__("refused")
+        setattr(self, name, state)
+
+
+def test_a_server_s_refusals_are_told_by_their_sqlstate_below_the_wrappers() -> None:
+    errors = Errors()
+    wrapped = RuntimeError("Django's")
+    wrapped.__cause__ = Refused("pgcode", "40P01")
+    for error in (Refused("sqlstate", "40001"), wrapped, Refused("sqlstate", "55P03")):
+        errors.add("transfer", error)
+    assert (errors.busy, errors.busy_snapshot) == (2, 1)
+    for state in ("23505", None, "x" * 1000, 5):
+        errors.add("transfer", Refused("sqlstate", state))
+    assert (errors.busy, errors.busy_snapshot) == (2, 1)
+    kinds = [what for what, _, _, _ in told(errors)]
+    assert kinds[:4] == ["SQLSTATE 40001", "SQLSTATE 40P01", "SQLSTATE 55P03", "SQLSTATE 23505"]
+    assert len(kinds) == 5 and kinds[4].endswith("Refused")
 
 
 class Odd(Exception):
@@ -105,10 +134,10 @@ def test_whatever_is_raised_is_told_and_takes_little_room() -> None:
     errors.add("circle", circle)
     for number in range(100):
         errors.add(f"transaction {number}", KeyError(number))
-    found = list(errors.counted())
-    assert len(found) == MOST + 1 and sum(count for _, count, _ in found) == 103
-    assert max(len(example) for _, _, example in found) == 160
-    assert found[0][2] == "(it can't be written)"
+    found = told(errors)
+    assert len(found) == MOST + 1 and sum(count for _, _, count, _ in found) == 103
+    assert max(len(example) for _, _, _, example in found) == 160
+    assert found[0][3] == "(it can't be written)"
 
 
 def test_sqlalchemy_keeps_what_it_wraps_where_it_is_looked_for() -> None:

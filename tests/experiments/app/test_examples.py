@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sqlstress
 from tests.pages import ROOT, blocks
 from tests.rows import mostly_thorough
+from tests.servers import needs_server
 
 FOLDER = ROOT / "examples" / "app"
 NAMES = sorted(path.name for path in FOLDER.glob("*.py"))
@@ -17,6 +19,10 @@ PAGE = ROOT / "docs" / "app.md"
 
 def failed(name: str, folder: Path, seconds: float) -> list[str]:
     """Run an example by four processes; return the checks that failed, after seeing that it did something."""
+    where: dict[str, Any] = {}
+    if "psycopg" in name:
+        needs_server()
+        where = {"target": "postgres"}
     report = sqlstress.measure(
         "app",
         file=str(FOLDER / name),
@@ -25,6 +31,7 @@ def failed(name: str, folder: Path, seconds: float) -> list[str]:
         duration=seconds,
         warmup="500ms",
         repeat=1,
+        **where,
     )
     (run,) = report.runs
     (trial,) = run.trials

@@ -12,7 +12,6 @@ from tests.pages import ROOT
 
 WATCH = """
 import json, os, sqlite3, sys, threading
-from sqlstress.experiments.app.errors import Errors
 from sqlstress.experiments.app.sightings import sightings
 from sqlstress.experiments.app.watch import Watch, protect
 made = sqlite3.connect("app.db")
@@ -20,7 +19,7 @@ made.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x REFERENCES t(x))"
 made.close()
 watch = Watch()
 exec(sys.argv[1])
-print(json.dumps(sightings(watch, Errors(), "app.db")))
+print(json.dumps(sightings(watch, "app.db")))
 """
 
 

@@ -21,6 +21,12 @@ sqlite3.OperationalError: database is locked
         ("Error: stepping, database is locked (5)\n", "Error: stepping, database is locked (5)"),
         ("\n  usage: tool\nmore\n", "usage: tool"),
         (TRACEBACK, "sqlite3.OperationalError: database is locked"),
+        (f"{TRACEBACK}DETAIL: more\nHINT: again\n", "sqlite3.OperationalError: database is locked"),
+        (
+            f"{TRACEBACK}\nDuring handling:\n\n{TRACEBACK.replace('locked', 'gone')}",
+            "sqlite3.OperationalError: database is gone",
+        ),
+        ("Traceback (most recent call last):\n  | cut off", "| cut off"),
         ("\x1b[31mred\x1b[0m\n", "[31mred [0m"),
         ("", ""),
         (" \n\t\n", ""),

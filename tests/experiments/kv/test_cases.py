@@ -16,8 +16,7 @@ from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.plan import MOST_CASES, cases_of, from_toml
 from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.sqlite.native import lacks
-from sqlstress.targets.sqlite.where.watch import why_not
+from sqlstress.targets.sqlite.reach import lacks
 from tests.commands import PLANNED, by_name
 from tests.options.test_options import anything
 
@@ -171,7 +170,7 @@ def test_every_option_has_an_effect_of_its_own() -> None:
     assert WRITTEN.keys() == by_name("kv").keys()
     for name, values in WRITTEN.items():
         plain = {"concurrency": "1", "seed": "1", **NEEDED.get(name, {})}
-        if name not in ("preset", "anyway") and not (name == "where" and why_not("sqlite3")):
+        if name not in ("preset", "anyway") and not (name == "where" and lacks("sqlite3")):
             assert cases_of({**plain, name: values[-1]}) != cases_of(plain), name
 
 

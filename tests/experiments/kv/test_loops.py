@@ -17,7 +17,7 @@ from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.case import Case
 from sqlstress.studies.same_loop import check_loops
 from sqlstress.targets import sqlite
-from sqlstress.targets.sqlite.native import lacks
+from sqlstress.targets.sqlite.reach import lacks
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

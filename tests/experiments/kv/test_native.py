@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sqlite3
 import time
 from array import array
@@ -18,24 +17,32 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
-from sqlstress.engine.worker import SLOT_WORDS
-from sqlstress.experiments.kv.acks import Area, shape_of
 from sqlstress.experiments.kv.keys import number_of
 from sqlstress.experiments.kv.spec import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.sqlite.native import lacks
-from sqlstress.targets.sqlite.native.reach import extension
+from sqlstress.targets.native.extension import extension
+from sqlstress.targets.native.run import OF_NO_STORE
+from sqlstress.targets.sqlite.reach import lacks
 from tests.drawing import examples
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, SALT, UPDATE, Recorder
+from tests.experiments.kv.loops import (
+    CONTENTS,
+    KEYS,
+    KILLED,
+    LOOPS,
+    SO_FEW,
+    area_of,
+    check_counts,
+    killing,
+    told,
+)
 from tests.experiments.measured import Measured, measure, rejected
 from tests.halves import open_source
 from tests.rows import mostly_thorough
 
 pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no native loop here")
 FAST = Settings(synchronous="off")
-KEYS = 120
-LOOPS = ("native", "python")
 Drawn = tuple[str, list[int | None]]
 
 loads = st.builds(
@@ -72,13 +79,10 @@ def drawn_in_python(recorder: Recorder, size: int) -> list[Drawn]:
 
 def drawn_in_c(source: Any, sizes: list[int]) -> Iterator[list[Drawn]]:
     plan = source.plan | {
-        **dict.fromkeys(
-            ("stores", "fair", "mean_wait_ns", "jitter", "opens", "closes", "bin_ns", "limit"), 0
-        ),
+        **OF_NO_STORE,
+        **dict.fromkeys(("stores", "opens", "closes", "bin_ns", "limit"), 0),
         **dict.fromkeys(("progress", "stop"), array("q", [0])),
         "largest_chunk": max(sizes),
-        "connections": [],
-        "statements": (),
     }
     width = source.case.spec.batch
     rows = {GET: 1, UPDATE: 1, PAIR: 2, REPLACE: width}
@@ -121,18 +125,6 @@ def case_of(load: Load, loop: str, driver: str = "sqlite3", **more: Any) -> Case
     )
 
 
-CONTENTS = [
-    Load(key_space=KEYS),
-    Load(key_space=KEYS, key_type="text", value_size=100, read_ratio=0.3),
-    Load(key_space=KEYS, key_type="blob", value_size=9000, read_ratio=0.0, distribution="zipfian"),
-    Load(key_space=KEYS, batch=5, read_ratio=0.4, update_ratio=0.3, begin="deferred"),
-    Load(key_space=KEYS, batch=2, read_ratio=0.1, distribution="sequential", value_size=9),
-    Load(key_space=KEYS, update_ratio=0.8, read_ratio=0.1),
-]
-SO_FEW = 8
-"""Operations of the first chunk: both loops draw them at once, however fast they are."""
-
-
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
 @pytest.mark.parametrize("buckets", mostly_thorough([1, 3], [3]))
 @pytest.mark.parametrize("load", mostly_thorough(CONTENTS, CONTENTS[2:4]))
@@ -149,20 +141,9 @@ def test_both_loops_leave_the_same_rows_counters_and_acknowledgements(
         done = measure(case, folder)
         assert done.verdict().status == "ok", done.verdict()
         rows = [done.rows("SELECT key, value FROM kv ORDER BY key", bucket=n) for n in range(buckets)]
-        words = memoryview(done.work.shared[0]).cast("B").cast("q")
-        area = Area(words, shape_of(case, KEYS), 1)
-        totals = done.ended[0].done.totals  # type: ignore[union-attr]
-        left[loop] = (
-            rows,
-            area.sequences.tolist(),
-            area.counts.tolist(),
-            area.meta[0],
-            totals.operations,
-            totals.rows,
-            sum(totals.bins),
-        )
+        left[loop] = rows, *told(done)
     assert left["native"] == left["python"]
-    assert sum(left["native"][4].values()) == SO_FEW
+    assert left["native"][-1] == SO_FEW
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
@@ -181,19 +162,7 @@ def test_both_loops_leave_the_same_rows_counters_and_acknowledgements(
 def test_what_is_counted_adds_up(tmp_path: Path, driver: str, load: Load, settings: Settings) -> None:
     done = measure(case_of(load, "native", driver, settings=settings, concurrency=3, buckets=2), tmp_path)
     assert done.verdict().status == "ok", done.verdict().counterexamples
-    for one in done.ended:
-        assert one.done, one.reason
-        totals, findings = one.done.totals, one.done.findings
-        assert totals.operations == {kind: sum(own.values()) for kind, own in totals.buckets.items()}
-        assert sum(totals.bins) == sum(totals.operations.values())
-        assert totals.longest_wait_ns >= max(totals.largest_ns.values())
-        assert totals.rows == sum(
-            count * {GET: 1, UPDATE: 1, PAIR: 2, REPLACE: load.batch}[kind]
-            for kind, count in totals.operations.items()
-        )
-        assert findings.reads_checked >= totals.operations.get(GET, 0)
-        assert findings.pairs_checked >= totals.operations.get(PAIR, 0)
-        assert 0 < totals.proof_ns <= totals.harness_ns < 0.5 * 150_000_000
+    check_counts(done)
 
 
 @settings(max_examples=examples(4))
@@ -253,25 +222,13 @@ def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, busy: str) 
     assert totals.longest_wait_ns >= 30_000_000
 
 
-KILLED = [
-    Load(key_space=KEYS, read_ratio=0.2),
-    Load(key_space=KEYS, read_ratio=0.1, batch=5, update_ratio=0.4),
-]
-
-
 def killed(folder: Path, load: Load, driver: str, seed: int) -> Measured:
     """Measure while a worker is killed at some moment of its window."""
     case = case_of(
         load, "native", driver, concurrency=2, seed=seed, duration_s=0.3, settings=replace(FAST, busy="fair")
     )
 
-    def kill(pool: Pool) -> None:
-        while not pool._words[2 * SLOT_WORDS] and pool._processes[1].is_alive():
-            time.sleep(0.001)
-        time.sleep(random.Random(seed).uniform(0, 0.3))
-        pool._processes[1].kill()
-
-    return measure(case, folder, kill)
+    return measure(case, folder, killing(seed))
 
 
 @pytest.mark.parametrize("seed", mostly_thorough(range(20), [0]))
@@ -280,9 +237,7 @@ def test_whenever_a_worker_is_killed_what_it_was_told_is_there(tmp_path: Path, l
     done = killed(tmp_path, load, ("sqlite3", "apsw")[seed % 2], seed)
     verdict = done.verdict()
     assert verdict.status == "ok", verdict.counterexamples
-    words = memoryview(done.work.shared[0]).cast("B").cast("q")
-    area = Area(words, shape_of(done.case, KEYS), 2)
-    assert max(area.sequences.tolist()) > 0 or not any(one.died for one in done.outcomes)
+    assert max(area_of(done, 2).sequences.tolist()) > 0 or not any(one.died for one in done.outcomes)
 
 
 def test_every_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path) -> None:

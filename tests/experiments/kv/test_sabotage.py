@@ -45,9 +45,14 @@ def case_of(load: Load, concurrency: int = 2, buckets: int = 1, duration_s: floa
 PLAIN = Load(key_space=KEYS, read_ratio=0.2)
 
 
+def enough(buckets: int = 1) -> Case:
+    """Return a case in which each process does so much, however late it begins."""
+    return replace(case_of(PLAIN, buckets=buckets), ops=4 * KEYS, duration_s=0.0, warmup_s=0.0)
+
+
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    return measure(case_of(PLAIN), tmp_path_factory.mktemp("original"))
+    return measure(enough(), tmp_path_factory.mktemp("original"))
 
 
 @pytest.fixture
@@ -80,7 +85,7 @@ def test_every_single_restored_value_is_caught(measured: Measured) -> None:
 
 
 def test_a_key_in_the_wrong_bucket_is_named(tmp_path: Path) -> None:
-    done = measure(case_of(PLAIN, buckets=3), tmp_path)
+    done = measure(enough(buckets=3), tmp_path)
     key, value = rows(done)[0]
     done.execute("DELETE FROM kv WHERE key = ?", key, bucket=0)
     done.execute("INSERT INTO kv VALUES (?, ?)", key, value, bucket=1)

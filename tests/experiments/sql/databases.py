@@ -11,6 +11,7 @@ from sqlstress.experiments.sql.work import SqlWork
 from sqlstress.experiments.sql.worker import SqlSource
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
+from sqlstress.targets.sqlite.place import SqlitePlace
 from tests.halves import open_source, open_work
 from tests.pulses import nothing
 
@@ -54,5 +55,6 @@ def done(source: SqlSource, count: int) -> Chunk:
 
 
 def rows(work: SqlWork, sql: str) -> list[tuple[Any, ...]]:
+    assert isinstance(work.place, SqlitePlace)
     with work.place.opened() as connection:
         return connection.rows(sql)

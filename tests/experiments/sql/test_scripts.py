@@ -120,7 +120,7 @@ def test_what_goes_wrong_when_it_runs_is_told_with_its_place(text: str, error: s
         ("SELECT 1;\n \\frobnicate", r"x.sql:2:2: there is no command \\frobnicate: there are \\set"),
         ("\\setshell x ls\nSELECT 1;", r"x.sql:1:1: \\setshell runs a program"),
         ("\\shell ls", r"\\shell runs a program"),
-        ("\\startpipeline\nSELECT 1;", "is of a server"),
+        ("\\startpipeline\nSELECT 1;", "is not to be had"),
         ("\\set\nSELECT 1;", "x.sql:1:5: expected the name of a variable"),
         ("\\set x\nSELECT 1;", "x.sql:1:7: expected a value, found the end of the line"),
         ("SELECT 1\n\\set x 1", r'x.sql:2:1: expected ";" before \\set'),

@@ -9,6 +9,7 @@ from sqlstress.experiments.sql.spec import Scripted, Scripts
 from sqlstress.own.data import Data, Invariant
 from sqlstress.render import FORMATS
 from sqlstress.render.markdown import report_markdown
+from sqlstress.render.page.document import report_html
 from sqlstress.render.text import report_text
 from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict, from_json, to_json
 from sqlstress.report.arrivals import Arrivals
@@ -22,7 +23,13 @@ SPEC = Scripts(
     data=Data(setup="schema.sql", setup_digest="0" * 64, checks=(MONEY,)),
     max_tries=10,
 )
-HELD = Verdict((Check("checks under load", "ok", 7), Check("checks after the load", "ok", 1)))
+HELD = Verdict(
+    (
+        Check("quick_check", "ok", 1),
+        Check("checks under load", "ok", 7),
+        Check("checks after the load", "ok", 1),
+    )
+)
 BROKEN = Verdict(
     (
         Check("checks under load", "failed", 7, 2, ("no money comes or goes: (99970)",)),
@@ -91,6 +98,12 @@ def test_a_report_survives_its_json_and_is_shown_in_every_format() -> None:
         assert form(again) == form(three()), name
 
 
+def test_a_store_that_did_not_look_at_its_data_is_not_said_to_find_nothing() -> None:
+    skipped = replace(HELD, checks=(replace(HELD.checks[0], status="skipped"), *HELD.checks[1:]))
+    said = " ".join(report_text(report(run(1, 3000, HELD), run(2, 4000, skipped))).split())
+    assert "verified: ok = every check held." in said and "nothing wrong" not in said
+
+
 def test_what_a_ledger_costs_is_told_from_pairs() -> None:
     found = report(run(2, 4000, HELD), run(2, 3000, HELD, spec=replace(SPEC, ledger=True)))
     assert "- ledger on: " in report_text(found)
@@ -127,3 +140,11 @@ def test_at_a_rate_kinds_have_their_latency_from_when_they_were_due() -> None:
     assert "every check held, and SQLite finds nothing wrong" in said and "on 1 file" not in said
     # It is chance that gives a process more, and the queue that one waits in.
     assert "Starvation" not in said
+
+
+def test_a_page_says_of_checks_that_they_held_and_not_what_nobody_looked_for() -> None:
+    held = report_html(report(run(1, 5000.0, HELD)))
+    assert "<strong>proved</strong><span>every check held</span>" in held
+    few = report_html(report(run(1, 5000.0, HELD, failed=900)))
+    assert "<span>of what was done: every check held</span>" in few
+    assert "acknowledged" not in held + few

@@ -77,7 +77,7 @@ def test_what_meets_a_lock_is_given_up_after_its_time_out_and_undone(
 ) -> None:
     case = case_of(tmp_path, {"a.sql": PAY}, driver=driver, busy_timeout="10ms", busy=busy)
     work, source = opened(case, tmp_path)
-    with locked(work.place.paths[0], driver):
+    with locked(Path(work.place.directions().address), driver):
         assert done(source, 1).kinds[0] == FAILED
     assert source.busy_counts()[0] >= 1 and source.busy_counts()[1] == 0
     assert done(source, 1).kinds[0] == 0
@@ -94,7 +94,7 @@ def test_a_snapshot_that_is_out_of_date_is_begun_again_as_a_whole_with_the_same_
     assert len(expected[2]) == 1
 
     def interfere(work: SqlWork) -> None:
-        rival = load_driver(driver).connect(work.place.paths[0], 1000, None)
+        rival = load_driver(driver).connect(Path(work.place.directions().address), 1000, None)
         acts.append(lambda: (rival.rows("DELETE FROM seen"), rival.rows("DELETE FROM account WHERE id = 2")))
 
     kind, counts, found = values_written(tmp_path / "rival", driver, tries, interfere)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -16,7 +18,7 @@ from sqlstress.engine.pool import Pool
 from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.lmdb.environments import Held
+from sqlstress.targets.lmdb.environments import Held, map_size
 from sqlstress.targets.lmdb.place import LmdbPlace
 from tests.pulses import nothing
 from tests.rows import mostly_thorough
@@ -62,6 +64,34 @@ def test_what_a_killed_worker_was_told_is_there(
         "last write": "ok",
         "lost updates": "ok",
     }
+
+
+READS = """
+import sys, time, lmdb
+environment = lmdb.open(sys.argv[1], subdir=False, max_dbs=4, map_size=int(sys.argv[2]))
+snapshot = environment.begin()
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def test_what_a_killed_reader_keeps_does_not_fill_the_file(tmp_path: Path) -> None:
+    pytest.importorskip("lmdb")
+    place = LmdbPlace(CASE, tmp_path)
+    table = place.table("int", 8, 1)
+    table.create(nothing)
+    table.fill([[(1, 0)]], nothing)
+    table.release()
+    words = [sys.executable, "-c", READS, str(place.paths[0]), str(map_size(CASE))]
+    # Who opens it first forgets the readers of before: so it is open when they are there.
+    with closing(place.keyvalue(1, "immediate", None)) as store:
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as reader:
+            assert reader.stdout and reader.stdout.readline()
+            reader.kill()
+        # Each writes a page or more anew: without the look for the dead none of them is used again.
+        for number in range(2 * map_size(CASE) // 4096):
+            store.puts[0]((1, number))
+        assert store.gets[0]((1,)) == number
 
 
 def test_an_acknowledged_write_that_is_gone_is_found(tmp_path: Path) -> None:

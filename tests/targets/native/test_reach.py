@@ -14,11 +14,11 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
-from sqlstress.targets.sqlite import native
+from sqlstress.targets.native.extension import NotToBeHad, extension, lacking
+from sqlstress.targets.sqlite import reach
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from sqlstress.targets.sqlite.native import reach
 
-pytestmark = pytest.mark.skipif(native.lacks(None) is not None, reason="nothing was built here")
+pytestmark = pytest.mark.skipif(lacking(extension) is not None, reason="nothing was built here")
 DRIVERS = ("sqlite3", "apsw")
 
 
@@ -26,15 +26,18 @@ def opened(driver: str) -> list[Connection]:
     return [load_driver(driver).connect(Path(":memory:"), 0, None)]
 
 
+def forget() -> None:
+    extension.cache_clear()
+    reach.lacks.cache_clear()
+
+
 @pytest.fixture
 def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make it as if nothing had been built."""
-    reach.extension.cache_clear()
-    native.lacks.cache_clear()
-    monkeypatch.setitem(sys.modules, "sqlstress.targets.sqlite.native._native", None)
+    forget()
+    monkeypatch.setitem(sys.modules, "sqlstress.targets.native._native", None)
     yield
-    reach.extension.cache_clear()
-    native.lacks.cache_clear()
+    forget()
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -46,7 +49,7 @@ def test_every_connection_is_handed_over_with_its_own_library(driver: str, tmp_p
     assert len({handle.connection for handle in handles}) == 3
     assert len({handle.functions for handle in handles}) == 1
     version = [int(part) for part in binding.versions()[1].split(".")]
-    number = reach.extension().version_number(handles[0].functions)
+    number = extension().version_number(handles[0].functions)
     assert [number // 10**6, number // 10**3 % 10**3, number % 10**3] == version
     for connection in connections:
         connection.close()
@@ -63,9 +66,9 @@ def test_two_drivers_have_two_libraries() -> None:
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_connection_that_nobody_waits_for_is_not_handed_over(driver: str) -> None:
-    reach.try_out(driver)
+    reach.reached_once(driver)
     load_driver(driver).connect(Path(":memory:"), 0, None).close()
-    assert reach.extension().handed_over() == []
+    assert extension().handed_over() == []
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -75,7 +78,7 @@ def test_a_driver_that_can_t_be_reached_has_no_connection_left_open(
     closed = []
     connection = load_driver(driver).connect(Path(":memory:"), 0, None)
     monkeypatch.setattr(type(connection), "close", lambda self: closed.append(self))
-    with pytest.raises(reach.NotToBeHad, match=f"{driver} handed over"):
+    with pytest.raises(NotToBeHad, match=f"{driver} handed over"):
         # It was opened before anybody could see it, or is closed already: nothing is handed over.
         monkeypatch.setattr(reach, "_hand_over", lambda driver, connection: None)
         reach.reached(driver, lambda: [connection])
@@ -85,14 +88,14 @@ def test_a_driver_that_can_t_be_reached_has_no_connection_left_open(
 def test_its_clock_is_python_s() -> None:
     for _ in range(100):
         before = time.perf_counter_ns()
-        now = reach.extension().now_ns()
+        now = extension().now_ns()
         assert before <= now <= time.perf_counter_ns()
 
 
 @pytest.mark.usefixtures("absent")
 def test_without_it_every_driver_says_why() -> None:
-    for driver in (*DRIVERS, None):
-        assert "the C extension was not built" in (native.lacks(driver) or "")
+    for why in (*map(reach.lacks, DRIVERS), lacking(extension)):
+        assert "the C extension was not built" in (why or "")
 
 
 @pytest.mark.usefixtures("absent")

@@ -1,14 +1,31 @@
-"""The loop in C waits as the one in Python does."""
+"""The loop in C waits, and pauses, as the one in Python does."""
 
 from __future__ import annotations
 
+import ctypes
 import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.sqlite import native, waiting
+from sqlstress.targets import native
+from sqlstress.targets.sqlite import waiting
 
 SOURCE = Path(str(native.__file__)).with_name("waiting.c")
+STAGE = Path(__file__).with_name("turns.c")
+COMPILER = shlex.split(sysconfig.get_config_var("CC") or "cc")
+BEGUN_NS = 10**12
+TURN_NS, PAUSE_NS = (round(seconds * NS_PER_S) for seconds in (waiting.TURN_S, waiting.PAUSE_S))
 
 
 def test_both_have_the_same_numbers() -> None:
@@ -21,3 +38,100 @@ def test_both_have_the_same_numbers() -> None:
         "TURN_NS": waiting.TURN_S * NS_PER_S,
         "PAUSE_NS": waiting.PAUSE_S * NS_PER_S,
     }
+
+
+@pytest.fixture(scope="module")
+def in_c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """Build what waits in C, over a clock that a test sets."""
+    if sys.platform == "win32" or not shutil.which(COMPILER[0]):
+        pytest.skip("there is no C compiler")
+    built = tmp_path_factory.mktemp("turns") / "turns.so"
+    options = ("-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", f"-I{SOURCE.parent}")
+    subprocess.run([*COMPILER, *options, "-o", str(built), str(SOURCE), str(STAGE)], check=True)
+    library = ctypes.CDLL(str(built))
+    library.play.restype = library.slept.restype = ctypes.c_int64
+    return library
+
+
+Write = tuple[int, int, int]
+"""In ns: how long after the last one it is wanted, how long its lock is waited for, how long it takes."""
+
+
+class Clock:
+    """A clock in whole ns, so that none of two ways to count rounds."""
+
+    def __init__(self) -> None:
+        self.now = BEGUN_NS
+
+    def __call__(self) -> Any:
+        return self.now
+
+    def sleep(self, ns: Any) -> None:
+        self.now += ns
+
+
+def played(writes: list[Write]) -> tuple[list[int], int, int]:
+    """Return when Python's loop pauses, when it has ended, and how long its last turn was to be."""
+    clock, pauses = Clock(), list[Any]()
+    waits = waiting.Waiting(8, 60.0, "", clock.sleep, clock)
+    turns = waiting.Turns(waits, lambda begin, _end: pauses.append(begin), clock.sleep, clock)
+
+    def write(params: Any) -> None:
+        _, waited, takes = params
+        if waited:
+            clock.sleep(waited)
+            waits.woke_s = clock()
+        clock.sleep(takes)
+
+    put = turns.kept(write)
+    for one in writes:
+        clock.sleep(one[0])
+        put(one)
+    return pauses, clock.now, int(turns._length_s)
+
+
+def played_in_c(library: ctypes.CDLL, writes: list[Write]) -> tuple[list[int], int, int]:
+    """Return the same of the loop in C."""
+    columns = [(ctypes.c_int64 * len(writes))(*column) for column in zip(*writes, strict=True)]
+    length = library.play(len(writes), *columns, ctypes.c_int64(BEGUN_NS))
+    count = ctypes.c_int.in_dll(library, "paused").value
+    pauses = (ctypes.c_int64 * 4096).in_dll(library, "pauses")[:count]
+    return list(pauses), ctypes.c_int64.in_dll(library, "now").value, length
+
+
+gaps = st.sampled_from([0, 3_000, PAUSE_NS - 1, PAUSE_NS, 10 * PAUSE_NS]) | st.integers(0, 2 * PAUSE_NS)
+waited = st.just(0) | st.sampled_from([0, 0, 0, 1, PAUSE_NS, TURN_NS])
+takes = st.sampled_from([0, 50_000, 300_000, TURN_NS - 1, TURN_NS, 3 * TURN_NS])
+
+
+@given(writes=st.lists(st.tuples(gaps, waited, takes), min_size=1, max_size=80))
+def test_both_take_the_same_turns(in_c: ctypes.CDLL, writes: list[Write]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(waiting, "TURN_S", TURN_NS)
+        patch.setattr(waiting, "PAUSE_S", PAUSE_NS)
+        assert played_in_c(in_c, writes) == played(writes)
+
+
+def test_each_turn_in_c_is_twice_as_long_until_the_lock_was_waited_for(in_c: ctypes.CDLL) -> None:
+    alone: list[Write] = [(0, 0, TURN_NS)] * 15
+    pauses, _, length = played_in_c(in_c, alone)
+    turns = [later - earlier - PAUSE_NS for earlier, later in pairwise(pauses)]
+    assert turns == [2 * TURN_NS, 4 * TURN_NS]
+    assert length == 8 * TURN_NS
+    assert played_in_c(in_c, [*alone, (0, 1, TURN_NS)])[2] == TURN_NS
+
+
+@given(attempt=st.integers(0, 30), workers=st.integers(1, 256), jitter=st.integers(1, 2**62 - 1))
+def test_a_wait_in_c_is_one_that_python_could_have_drawn(
+    in_c: ctypes.CDLL, attempt: int, workers: int, jitter: int
+) -> None:
+    mean_ns = int(waiting.POLL_INTERVAL_S * workers * NS_PER_S)
+    waits = waiting.Waiting(workers, 60.0, "")
+    shortest, longest = (_drawn(waits, share).interval(attempt) for share in (0.0, 1.0))
+    slept = in_c.slept(ctypes.c_int64(mean_ns), attempt, ctypes.c_uint64(jitter)) / NS_PER_S
+    assert shortest - 1e-9 <= slept <= longest + 1e-9
+
+
+def _drawn(waits: waiting.Waiting, share: float) -> waiting.Waiting:
+    waits._random = lambda: share
+    return waits

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from sqlstress.engine.folder import PREFIX, RunFolder, remove_abandoned
+from sqlstress.environment.family import Family
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets.place import SERVER_FOLDER
 from tests.servers import needs_server
@@ -190,3 +191,13 @@ def test_a_server_that_does_not_start_tells_its_last_words(
     ):
         pass
     assert list(short.iterdir()) == []
+
+
+def test_what_it_takes_of_the_processors_is_ours(short: Path) -> None:
+    with embedded.running(short, 2) as dsn, psycopg.connect(dsn) as connection:
+        family, own = Family(), psutil.Process()
+        before, before_own = family.spent_s(), sum(own.cpu_times()[:2])
+        connection.execute("SELECT sum(sqrt(n)) FROM generate_series(1, 2000000) AS n")
+        after, after_own = family.spent_s(), sum(own.cpu_times()[:2])
+    assert before is not None and after is not None
+    assert after - before > 0.1 + (after_own - before_own)

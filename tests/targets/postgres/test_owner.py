@@ -136,3 +136,19 @@ def test_each_folder_has_a_schema_of_its_own_and_each_process_the_same(tmp_path:
     assert len(names) == 2
     assert all(len(name) < 63 and name.startswith("sqlstress_") for name in names)
     assert schema_of(Path("a")) == schema_of(Path.cwd() / "a")
+
+
+def test_one_that_was_let_go_can_be_taken_before_the_server_has_heard_that_its_session_is_closed(
+    server: str, somebody: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, other = Owner(server, "sqlstress_one"), Owner(server, "sqlstress_one")
+    owner.make()
+    late = owner._connection
+    assert late
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg.Connection, "close", lambda _: None)
+        owner.drop()
+    other.make()
+    other.drop()
+    late.close()
+    assert schemas(somebody) == []

@@ -13,8 +13,8 @@ from typing import Any
 import apsw
 
 from sqlstress.system.processes import start
+from sqlstress.targets.native.extension import extension
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from sqlstress.targets.sqlite.native.reach import extension
 from sqlstress.targets.sqlite.where.watch import Watch
 
 Stamps = dict[str, int]

@@ -13,10 +13,10 @@ import pytest
 from sqlstress.experiments.kv.spec import LOOPS, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.sharing import shared_array
+from sqlstress.targets.sqlite.reach import lacks
 from sqlstress.targets.sqlite.where import area
 from sqlstress.targets.sqlite.where.area import Area, areas, size
 from sqlstress.targets.sqlite.where.holds import Seen, Wait
-from sqlstress.targets.sqlite.where.watch import why_not
 from tests.rows import thorough
 from tests.targets.where.actors import acting, heard, holds
 from tests.targets.where.working import working
@@ -25,7 +25,7 @@ WORKER, HOLDER = 1, 2
 HOLD_S = 0.444
 NEAR = 0.03
 
-pytestmark = pytest.mark.skipif(why_not("sqlite3") is not None, reason=f"{why_not('sqlite3')}")
+pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason=f"{lacks('sqlite3')}")
 
 
 @pytest.fixture

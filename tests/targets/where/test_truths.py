@@ -11,9 +11,9 @@ import pytest
 from sqlstress.report.where import CHECKPOINT, COMMIT, SYNC
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite.drivers import load_driver
+from sqlstress.targets.sqlite.reach import lacks
 from sqlstress.targets.sqlite.where.area import Area, areas, size
 from sqlstress.targets.sqlite.where.holds import Blocked, Seen, Wait
-from sqlstress.targets.sqlite.where.watch import why_not
 from tests.rows import thorough
 from tests.targets.where.actors import acting, checkpoints, gives_up, heard, holds, waits
 
@@ -21,7 +21,7 @@ WAITER, HOLDER = 1, 2
 HOLD_S = 0.444
 NEAR = 0.03
 
-pytestmark = pytest.mark.skipif(why_not("sqlite3") is not None, reason=f"{why_not('sqlite3')}")
+pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason=f"{lacks('sqlite3')}")
 
 
 @pytest.fixture

@@ -48,6 +48,21 @@ def test_those_that_noise_hides_cannot_be_told_apart() -> None:
     assert told["best"].endswith("with 2 and 3 processes on 1 file, which can't be told apart.")
 
 
+def test_those_that_cannot_be_told_apart_reached_from_the_least_to_the_most_of_them() -> None:
+    runs = measured(1, 100, 1000, 1500, noise=0.4)
+    low, high = sorted(run.median_tps() or 0.0 for run in runs[1:])
+    found = re.match(r"Best: ([\d,]+) to ([\d,]+) transactions", findings(*runs)["best"])
+    assert found
+    said = [float(each.replace(",", "")) for each in found.groups()]
+    assert said == pytest.approx([low, high], rel=0.01)
+
+
+def test_who_is_less_than_any_other_is_none_of_the_best_though_noise_hides_the_highest() -> None:
+    runs = [passes(1, 1, 1000, 0.02), passes(1, 2, 1150, 0.02), passes(1, 3, 1150, 0.2)]
+    told = findings(*runs)["best"]
+    assert told.endswith("with 2 and 3 processes on 1 file, which can't be told apart.")
+
+
 def test_one_point_alone_has_no_best_and_no_plateau() -> None:
     assert not findings(*measured(1, 1000)).keys() & {"best", "plateau", "still-rising", "layouts"}
 

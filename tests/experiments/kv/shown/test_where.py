@@ -13,7 +13,20 @@ from sqlstress.display.plot import Plot
 from sqlstress.experiments.kv.shown.where import shares
 from sqlstress.experiments.kv.shown.where_plots import plots
 from sqlstress.render.text import report_text
-from sqlstress.report.where import CHECKPOINT, COMMIT, FREE, OWN, PARTS, PROCESSOR, SYNC, Held, Slowest, Where
+from sqlstress.report.arrivals import Arrivals
+from sqlstress.report.where import (
+    CHECKPOINT,
+    COMMIT,
+    FREE,
+    OWN,
+    PARTS,
+    PROCESSOR,
+    SQLITE,
+    SYNC,
+    Held,
+    Slowest,
+    Where,
+)
 from tests.analysis.hand_made import findings, group, run
 from tests.example_report import assert_golden
 from tests.where_report import ALONE, MS, SLOWEST, TOGETHER, told, where_report
@@ -80,6 +93,34 @@ def test_what_is_done_already_or_is_no_remedy_there_is_not_named(
     part: str, settings: dict[str, Any], remedy: str
 ) -> None:
     assert remedy not in findings(told(changed(**{part: 900, OWN: 100}), **settings))[CODE]
+
+
+def waited(processor: int) -> Where:
+    """Return an account: so many thousandths of the time waiting for a processor, the rest SQLite's work."""
+    return Where(time_ns=1000 * MS, parts={PROCESSOR: processor * MS, SQLITE: (1000 - processor) * MS})
+
+
+def test_fewer_processes_are_named_where_in_each_pass_most_of_the_time_is_waiting_for_a_processor() -> None:
+    said = findings(told(waited(600), waited(700)))["where-processor"]
+    assert said == (
+        "65% of the time of an operation at 3 processes on 1 file is waiting for a processor, more than "
+        "anything else: with fewer processes, down to one for each processor, operations are shorter."
+    )
+    assert "where-processor" not in findings(told(waited(600), waited(400)))
+    assert "where-processor" not in findings(told(TOGETHER))
+
+
+def test_fewer_processes_are_named_where_they_are_most_in_each_others_way() -> None:
+    few, many = told(waited(600)), told(waited(800), processes=16)
+    assert "80% of the time of an operation at 16 processes" in findings(few, many)["where-processor"]
+
+
+def test_fewer_processes_are_no_remedy_for_one_nor_where_others_have_the_processors_nor_at_a_rate() -> None:
+    crowd = told(waited(900))
+    busy = replace(crowd, trials=tuple(replace(one, foreign_share=0.3) for one in crowd.trials))
+    fixed = replace(crowd, case=replace(crowd.case, arrivals=Arrivals(100)))
+    for one in (told(waited(900), processes=1), busy, fixed):
+        assert "where-processor" not in findings(one)
 
 
 def test_shares_are_those_of_all_passes_and_of_what_all_can_tell() -> None:

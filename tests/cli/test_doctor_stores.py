@@ -1,0 +1,68 @@
+"""The doctor says which other stores could be measured here, and of what is missing how to install it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from sqlstress.targets.postgres.binaries import FOLDER
+from tests.cli.conftest import Cli
+from tests.servers import server
+
+__all__ = ["server"]
+
+
+def told(out: str) -> str:
+    """Return what it says of other stores, on one line."""
+    return " ".join(out.partition("Other stores")[2].partition("\n\n")[0].split())
+
+
+def test_versions_stand_there_and_which_server_would_be_started(cli: Cli) -> None:
+    for name in ("apsw", "lmdb", "psycopg"):
+        pytest.importorskip(name)
+    text = told(cli("doctor").out)
+    assert re.search(r"apsw: SQLite 3\.\d+\.\d+ \(apsw ", text)
+    assert re.search(r"lmdb: LMDB 0\.\d+\.\d+ \(py-lmdb ", text)
+    assert re.search(r"psycopg: (PostgreSQL \d+\.\d+ would be started, from |there is no PostgreSQL)", text)
+    assert "sqlite3:" not in text and "dry" not in text
+    assert "sqlite3: SQLite " in told(cli("doctor", "--driver", "lmdb").out)
+
+
+def test_what_is_missing_is_told_with_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("lmdb", "psycopg", "turso"):
+        monkeypatch.setitem(sys.modules, name, None)
+    said = cli("doctor")
+    assert said.code == 0
+    assert "pip install 'sqlstress[lmdb]'" in told(said.out)
+    assert "pip install 'sqlstress[postgres]'" in told(said.out)
+    assert "pip install 'sqlstress[turso]'" in told(said.out)
+
+
+def test_turso_is_told_with_the_version_of_its_own(cli: Cli) -> None:
+    pytest.importorskip("turso")
+    assert re.search(r"turso: Turso 0\.\d+\.\d+ \(pyturso 0\.", told(cli("doctor").out))
+
+
+def test_a_server_that_can_not_run_is_no_fault_of_the_rest(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("psycopg")
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    said = cli("doctor")
+    assert said.code == 0 and f"{FOLDER} names a folder without initdb and postgres" in told(said.out)
+
+
+def test_a_server_of_yours_is_looked_at(cli: Cli, server: str) -> None:
+    assert re.search(r"PostgreSQL \d+\.\d+, the server of --dsn", told(cli("doctor", "--dsn", server).out))
+
+
+def test_one_that_does_not_answer_is_told_without_its_password(cli: Cli) -> None:
+    pytest.importorskip("psycopg")
+    said = cli("doctor", "--dsn", "postgresql://me:secret@127.0.0.1:1/mine")
+    assert said.code == 0 and "psycopg: the server can't be used" in told(said.out)
+    assert "secret" not in said.out + said.err
+    wrong = cli("doctor", "--dsn", "nonsense://")
+    assert (wrong.code, len(wrong.lines)) == (2, 1) and "--dsn: it is no connection string" in wrong.err

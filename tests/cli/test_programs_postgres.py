@@ -1,0 +1,316 @@
+"""Programs of the user's on PostgreSQL, an application and commands: real runs, a real server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sqlstress.experiments.app.work import NAME
+from sqlstress.report import Trial
+from sqlstress.report.problems import EXAMPLES
+from tests.cli.conftest import Cli, Said
+from tests.cli.test_sql_postgres import OUTPUTS, left, measured, url
+from tests.pages import ROOT
+from tests.rows import thorough
+
+psycopg = pytest.importorskip("psycopg")
+
+
+__all__ = ["url"]
+
+APPS = ROOT / "examples" / "app"
+HEAD = """
+import os, random, signal, time
+import psycopg
+from sqlstress import check, connect, setup, transaction
+@setup
+def made(url):
+    with psycopg.connect(url) as c:
+        c.execute("CREATE TABLE t (x int)")
+        c.execute("INSERT INTO t VALUES (0)")
+"""
+CONNECTS = """
+@connect
+def opened(url):
+    return psycopg.connect(url, autocommit=True)
+@transaction
+def add(c):
+    c.execute("UPDATE t SET x = x + 1")
+"""
+SHORT = ("--duration=300ms", "--warmup=50ms")
+
+
+def app(cli: Cli, url: str, text: str, *options: str, code: int = 0) -> tuple[Said, Trial]:
+    """Measure an application on a server; return what was said, and the only trial."""
+    Path("own.py").write_text(HEAD + text, encoding="utf-8")
+    words = ("own.py", "--target=postgres", f"--dsn={url}", "-c2", *SHORT, *options)
+    said, report = measured(cli, *words, code=code, command="app")
+    (run,) = report.runs
+    (trial,) = run.trials
+    return said, trial
+
+
+def status(trial: Trial, name: str = NAME) -> tuple[str, str]:
+    (found,) = [check for check in trial.verdict.checks if check.name == name]
+    return found.status, " ".join((*found.counterexamples[:EXAMPLES], found.note)).strip()
+
+
+def test_an_application_is_proved_and_what_its_connections_ran_with_is_told(
+    cli: Cli, server: str, url: str
+) -> None:
+    said, trial = app(cli, url, CONNECTS)
+    words = " ".join(said.out.split())
+    assert (
+        "Your connections ran with (as PostgreSQL answers at the end): synchronous_commit=on, read" in words
+    )
+    assert "autocommit on (2 connections)" in words and "Every commit synced" in words
+    assert status(trial)[0] == "ok" and trial.transactions
+    assert trial.effective["transaction_isolation"] == "read committed"
+    assert left(server) == (0, 0)
+    secret = str(psycopg.conninfo.conninfo_to_dict(server)["password"])
+    saved = "".join(Path(name).read_text(encoding="utf-8") for name in OUTPUTS)
+    assert secret not in said.out + said.err + saved
+
+
+@pytest.mark.thorough
+def test_the_level_that_is_asked_for_is_that_of_its_transactions_and_another_one_is_seen(
+    cli: Cli, url: str
+) -> None:
+    _, trial = app(cli, url, CONNECTS, "--isolation=serializable", "--max-failed=100%")
+    assert trial.effective["transaction_isolation"] == "serializable"
+    own = CONNECTS.replace(
+        "return psycopg.connect(url, autocommit=True)",
+        """
+    c = psycopg.connect(url)
+    c.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    c.execute("SET synchronous_commit = off")
+    c.commit()
+    return c
+""",
+    ).replace('x + 1")', 'x + 1"); c.commit()')
+    said, trial = app(cli, url, own, "--max-failed=100%")
+    assert trial.effective["transaction_isolation"] == "repeatable read"
+    assert trial.effective["synchronous_commit"] == "off"
+    words = " ".join(said.out.split())
+    assert "synchronous_commit is off on connections: a power failure can lose" in words
+    assert "A power cut can lose the last commits" in words
+
+
+@pytest.mark.thorough
+def test_what_the_server_refused_is_counted_by_what_it_said(cli: Cli, url: str) -> None:
+    text = """
+@connect
+def opened(url):
+    return psycopg.connect(url)
+@transaction
+def meets(c):
+    with c.transaction():
+        c.execute("SELECT x FROM t")
+        time.sleep(0.002)
+        c.execute("UPDATE t SET x = x + 1")
+"""
+    said, trial = app(cli, url, text, "--isolation=repeatable-read", "--max-failed=100%")
+    (raised,) = [one for one in trial.sightings if one.topic == "exception"]
+    assert (raised.what, raised.traits["raised"]) == ("SQLSTATE 40001", "psycopg.errors.SerializationFailure")
+    assert trial.busy_snapshot and trial.failed and not trial.busy
+    assert "it is to be begun again, as a whole" in " ".join(said.out.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "told"),
+    [
+        # Its connections are gone when one looks: the server has counted what they wrote.
+        (
+            "@transaction\ndef t(url):\n    with psycopg.connect(url) as c:\n"
+            "        c.execute('UPDATE t SET x = x + 1')",
+            "ok",
+            "",
+        ),
+        thorough(
+            "@transaction\ndef t(url):\n    with psycopg.connect(url) as c:\n        c.execute('SELECT 1')",
+            "unknown",
+            "no connection of psycopg was seen at work",
+        ),
+        thorough(
+            "@connect\ndef c(url):\n    c = psycopg.connect(url, autocommit=True)\n"
+            "    c.execute('SET search_path = public')\n    return c\n"
+            "@transaction\ndef t(c):\n    c.execute('SELECT 1')",
+            "failed",
+            "the app used postgres.public instead",
+        ),
+    ],
+)
+def test_whether_it_worked_in_our_schema_is_told(
+    cli: Cli, url: str, text: str, found: str, told: str
+) -> None:
+    said, trial = app(cli, url, text, code=1 if found == "failed" else 0)
+    assert status(trial) == (found, told)
+    if found != "failed":
+        words = " ".join(said.out.split())
+        assert "of psycopg's was open and idle at the end. A session begins with" in words
+        assert "What a commit waits for is not known: no connection was seen." in words
+
+
+@pytest.mark.thorough
+def test_a_process_that_is_killed_amid_a_transaction_keeps_nothing_from_being_told(
+    cli: Cli, server: str, url: str
+) -> None:
+    text = CONNECTS.replace(
+        'x + 1")', 'x + 1") if random.random() < .9 else os.kill(os.getpid(), signal.SIGKILL)'
+    )
+    _, trial = app(cli, url, text, code=4)
+    assert trial.error and "was killed by SIGKILL" in trial.error
+    assert left(server) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (HEAD.replace('c.execute("', 'c.execute("--'), "made nothing in"),
+        ("from sqlstress import transaction\nimport psycopg\npsycopg.connect('')\n", "can't be imported"),
+    ],
+)
+def test_a_file_that_can_not_be_used_is_told_in_a_line(
+    cli: Cli, server: str, url: str, text: str, told: str
+) -> None:
+    Path("own.py").write_text(text + "@transaction\ndef t(c): pass\n", encoding="utf-8")
+    said = cli("app", "own.py", "--target=postgres", f"--dsn={url}", "-c1", "--repeat=1", "--no-progress")
+    assert (said.code, len(said.lines)) == (2, 1), said.err
+    assert told in said.err and left(server) == (0, 0)
+
+
+def test_commands_find_the_server_by_a_url_and_by_variables(cli: Cli, server: str, url: str) -> None:
+    Path("s.sql").write_text("CREATE TABLE t (x int)")
+    Path("c.sql").write_text("-- each number once\nSELECT x FROM t GROUP BY x HAVING count(*) > 1;")
+    Path("own.py").write_text(
+        "import os, sys, psycopg\n"
+        "assert os.environ['SQLSTRESS_DB'] == sys.argv[1]\n"
+        "with psycopg.connect(sys.argv[1] if int(sys.argv[2]) % 2 else '') as c:\n"
+        "    c.execute('INSERT INTO t VALUES (%s)', [sys.argv[2]])\n"
+    )
+    options = ("--target=postgres", f"--dsn={url}", "--setup=s.sql", "--check=c.sql", "-c2", "--ops=3")
+    words = (*options, "--", sys.executable, "own.py", "{db}", "{n}")
+    said, report = measured(cli, *words, command="exec")
+    own, nothing = report.runs
+    assert own.trials[0].transactions == 6 and own.verdict.status == "ok", said.out
+    assert not nothing.case.spec.command
+    assert "PostgreSQL (" in " ".join(said.out.split()) and "SQLite" not in said.out
+    assert left(server) == (0, 0)
+
+
+@pytest.mark.thorough
+def test_a_check_of_commands_fails_there_too(cli: Cli, server: str, url: str) -> None:
+    Path("s.sql").write_text("CREATE TABLE t (x int)")
+    Path("c.sql").write_text("-- it stays empty\nSELECT x FROM t;")
+    Path("own.py").write_text(
+        "import psycopg\nwith psycopg.connect('') as c: c.execute('INSERT INTO t VALUES (1)')\n"
+    )
+    options = ("--target=postgres", f"--dsn={url}", "--setup=s.sql", "--check=c.sql", "-c1", "--ops=2")
+    said, _ = measured(cli, "--alone", *options, "--", sys.executable, "own.py", command="exec", code=1)
+    assert "it stays empty: (1)" in " ".join(said.out.split())
+    assert left(server) == (0, 0)
+
+
+TAKES = """
+import sys, time
+from pathlib import Path
+import psycopg
+with psycopg.connect("") as c:
+    ((number,),) = c.execute("SELECT coalesce(max(number), 0) + 1 FROM ticket").fetchall()
+    Path(f"{number} {sys.argv[1]}").touch()
+    until = time.monotonic() + 30
+    while len(list(Path().glob(f"{number} *"))) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    c.execute("INSERT INTO ticket (number) VALUES (%s)", [number])
+"""
+"""Takes the next number when another one has read the same: the page about exec says what comes of it."""
+
+
+@pytest.mark.parametrize(
+    "isolation", ["read-committed", pytest.param("serializable", marks=pytest.mark.thorough)]
+)
+def test_two_commands_take_the_same_number_unless_they_are_kept_apart(
+    cli: Cli, url: str, isolation: str
+) -> None:
+    Path("own.py").write_text(TAKES)
+    tickets = (f"--setup={ROOT / 'examples/tickets.sql'}", f"--check={ROOT / 'examples/tickets_checks.sql'}")
+    options = ("--target=postgres", f"--dsn={url}", "--isolation", isolation, *tickets)
+    words = ("-c2", "--ops=1", "--timeout=60s", "--alone", "--", sys.executable, "own.py", "{worker}")
+    said, report = measured(cli, *options, *words, command="exec", code=1)
+    holds = isolation == "serializable"
+    (trial,) = report.runs[0].trials
+    assert (report.runs[0].verdict.status == "ok") == holds == bool(trial.failed)
+    told = "could not serialize access" if holds else "no number twice: ("
+    assert told in " ".join(said.out.split())
+
+
+@pytest.mark.thorough
+def test_what_a_command_left_running_on_the_server_is_ended_there(
+    cli: Cli, server: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sqlstress.targets.postgres.sessions.GRACE_S", 0.2)
+    Path("own.py").write_text("import psycopg\npsycopg.connect('').execute('SELECT pg_sleep(600)')\n")
+    options = ("--target=postgres", f"--dsn={url}", "-c2", "--ops=1", "--timeout=2s", "--alone")
+    said, report = measured(cli, *options, "--", sys.executable, "own.py", command="exec", code=1)
+    assert "commands took longer than 2 s" in " ".join(said.out.split())
+    assert left(server) == (0, 0) and not report.runs[0].trials[0].error
+
+
+@pytest.mark.thorough
+def test_an_application_is_set_side_by_side_on_two_targets(cli: Cli, server: str, url: str) -> None:
+    options = (str(APPS / "bank_sqlalchemy.py"), "--target=sqlite,postgres", f"--dsn={url}", "-c1,2")
+    said, report = measured(cli, *options, command="app")
+    assert [run.case.driver for run in report.runs] == ["sqlite3", "psycopg"] * 2
+    assert {run.verdict.status for run in report.runs} == {"ok"}
+    words = " ".join(said.out.split())
+    assert "sqlite postgres" in words and "as SQLite answers" in words and "as PostgreSQL answers" in words
+    assert left(server) == (0, 0)
+
+
+@pytest.mark.thorough
+def test_with_nothing_at_hand_a_server_of_ours_is_told_them(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"PGHOSTADDR": "192.0.2.1", "PGSERVICE": "theirs"}.items():
+        monkeypatch.setenv(name, value)
+    _, report = measured(cli, str(APPS / "bank_psycopg.py"), "--target=postgres", "-c2", command="app")
+    assert report.runs[0].verdict.status == "ok"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(OUTPUTS)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--target=lmdb",), "lmdb"),
+        (("--target=postgres", "--database=app.db"), "--database means nothing to postgres"),
+        (("--target=sqlite,postgres", "--database=app.db"), "--database means nothing to postgres"),
+        (("--dsn=postgresql:///x",), "--dsn is for a server: add --target postgres"),
+        (("--isolation=serializable",), "--isolation is for a server: add --target postgres"),
+        (("--target=postgres", "--dsn=postgresql://me:s3cr3t@db.example.org/x"), "may not be this machine"),
+    ],
+)
+@pytest.mark.parametrize("words", [("app",), ("exec", "--")], ids=["app", "exec"])
+def test_what_can_not_be_is_refused_in_a_line(
+    cli: Cli, words: tuple[str, ...], options: tuple[str, ...], told: str
+) -> None:
+    Path("own.py").write_text(HEAD + CONNECTS, encoding="utf-8")
+    what = ("own.py",) if words == ("app",) else (*words[1:], sys.executable)
+    said = cli(words[0], *options, *what)
+    assert said.code == 2 and told in said.err and "s3cr3t" not in said.err
+
+
+WITHOUT = (
+    "import sys; sys.modules['psycopg'] = None; from sqlstress.cli.run_command import run; sys.exit(run({}))"
+)
+
+
+@pytest.mark.parametrize("words", [("app", "own.py"), ("exec", "--", "true")], ids=["app", "exec"])
+def test_without_psycopg_a_line_says_what_to_install(cli: Cli, words: tuple[str, ...]) -> None:
+    Path("own.py").write_text(HEAD + CONNECTS, encoding="utf-8")
+    code = WITHOUT.format([words[0], "--target=postgres", *words[1:]])
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stderr.count("\n")) == (2, 1), said.stderr
+    assert "psycopg is not installed: python -m pip install 'sqlstress[postgres]'" in said.stderr

@@ -1,0 +1,247 @@
+"""SQL scripts on PostgreSQL through the command line: real runs, real servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from sqlstress.report import Report, from_json
+from sqlstress.report.schema import report_schema
+from tests.cli.conftest import Cli, Said
+from tests.cli.test_postgres import in_the_window, kill_worker
+from tests.pages import ROOT
+
+psycopg = pytest.importorskip("psycopg")
+
+TRANSFER = ROOT / "examples" / "transfer"
+DATA = (f"--setup={TRANSFER / 'schema.sql'}", f"--check={TRANSFER / 'invariants.sql'}")
+ONCE = ("--repeat=1", "--seed=1", "--no-progress", "--dir=.")
+OUTPUTS = ("report.json", "report.md", "report.html", "report.csv")
+OURS = (
+    "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'sqlstress%'), "
+    "(SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace)"
+)
+
+
+@pytest.fixture
+def url(server: str) -> str:
+    """The server's connection string, as a URL."""
+    parts = psycopg.conninfo.conninfo_to_dict(server)
+    return "postgresql://{user}:{password}@{host}:{port}/{dbname}".format(**parts)
+
+
+def measured(cli: Cli, *options: str, code: int = 0, command: str = "sql") -> tuple[Said, Report]:
+    """Measure, and return what was said and saved."""
+    said = cli(command, *ONCE, *(f"-o{name}" for name in OUTPUTS), *options)
+    assert said.code == code, said.err
+    text = Path("report.json").read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
+    return said, from_json(text)
+
+
+def left(server: str) -> tuple[int, int]:
+    """Return how many schemas of ours, and relations of anybody's, are there."""
+    with psycopg.connect(server) as connection:
+        row = connection.execute(OURS).fetchone()
+    assert row
+    return int(row[0]), int(row[1])
+
+
+def test_scripts_on_somebodys_server_are_proved_and_leave_nothing_there_nor_say_its_password(
+    cli: Cli, server: str, url: str
+) -> None:
+    options = ("-btpcb-like@2", "-bbank", f"--dsn={url}", "--driver=psycopg", "-c3", "--per-statement")
+    said, report = measured(cli, *options, "--max-tries=5")
+    (run,) = report.runs
+    assert run.verdict.status == "ok" and run.trials[0].transactions
+    statuses = {check.name: check.status for check in run.verdict.checks}
+    looked = statuses.pop("bt_index_check") == "ok"  # not every server has what that takes
+    assert statuses == {"schema": "ok", "checks under load": "ok", "checks after the load": "ok"}
+    assert [one.name for one in run.case.spec.data.checks] == [
+        "accounts agree with the history",
+        "tellers agree with branches",
+        "accounts agree with branches",
+        "the bank's money is what it was",
+        "nobody owes the bank",
+    ]
+    assert left(server) == (0, 0)
+    everything = said.out + said.err + "".join(Path(name).read_text(encoding="utf-8") for name in OUTPUTS)
+    assert str(psycopg.conninfo.conninfo_to_dict(server)["password"]) not in everything
+    words = " ".join(said.out.split())
+    assert "Every commit synced: fsync on" in words and "ok = every check held" in words
+    assert ("PostgreSQL finds nothing wrong" in words) == looked
+    assert "read committed, locks waited for up to 60s" in words and "SQLite" not in words
+
+
+@pytest.mark.parametrize(
+    ("script", "isolation", "holds"),
+    [
+        ("plain.sql", "read-committed", False),
+        ("plain.sql", "serializable", True),
+        pytest.param("plain.sql", "repeatable-read", True, marks=pytest.mark.thorough),
+        pytest.param("for-update.sql", "read-committed", True, marks=pytest.mark.thorough),
+    ],
+)
+def test_read_modify_write_loses_money_where_it_is_said_to_and_nowhere_else(
+    cli: Cli, server: str, url: str, script: str, isolation: str, holds: bool
+) -> None:
+    text = (TRANSFER / script).read_text(encoding="utf-8")
+    for many, few in (("100)", "20)"), ("98", "18"), ("% 100", "% 20")):
+        text = text.replace(many, few)
+    Path("few.sql").write_text(text, encoding="utf-8")
+    options = ("few.sql", *DATA, f"--dsn={url}", "--driver=psycopg", "-c4", "--max-tries=1000")
+    said, report = measured(cli, *options, "--isolation", isolation, "--duration=1s", code=0 if holds else 1)
+    (run,) = report.runs
+    (trial,) = run.trials
+    assert trial.effective["transaction_isolation"] == isolation.replace("-", " ")
+    assert trial.transactions and not trial.failed
+    assert ("no money comes or goes: (" in said.err) is not holds
+    assert ("SELECT ... FOR UPDATE waits for them" in said.out.replace("\n  ", " ")) is not holds
+    if script == "plain.sql" and holds:
+        assert trial.busy_snapshot
+        assert "by a serialization failure" in said.out.replace("\n  ", " ")
+    assert left(server) == (0, 0)
+
+
+@pytest.mark.thorough
+def test_what_the_server_refuses_is_given_up_where_it_is_not_begun_again(cli: Cli, url: str) -> None:
+    Path("t.sql").write_text("CREATE TABLE t (x int); INSERT INTO t VALUES (0)")
+    Path("add.sql").write_text("BEGIN; SELECT x AS x FROM t \\gset\nUPDATE t SET x = :x + 1; COMMIT;")
+    options = ("add.sql", "--setup=t.sql", f"--dsn={url}", "--driver=psycopg", "-c4")
+    said, report = measured(cli, *options, "--isolation=serializable", code=1)
+    (trial,) = report.runs[0].trials
+    assert trial.failed and trial.busy_snapshot
+    assert "has to begin them again (--max-tries)" in said.out.replace("\n  ", " ")
+
+
+def test_targets_are_set_side_by_side_each_with_its_own_sql(cli: Cli, server: str, url: str) -> None:
+    options = ("-bbank", "--target=sqlite,postgres", f"--dsn={url}", "-c2", "--journal-mode=wal")
+    said, report = measured(cli, *options)
+    assert [run.case.driver for run in report.runs] == ["sqlite3", "psycopg"]
+    assert [run.verdict.status for run in report.runs] == ["ok", "ok"]
+    one, other = (run.case.spec.scripts[0].text for run in report.runs)
+    assert "BEGIN IMMEDIATE" in one and "FOR UPDATE" in other
+    words = " ".join(said.out.split())
+    assert "sqlite: every commit synced" in words and "postgres: every commit synced" in words
+    said_to_look = "SQLite and PostgreSQL find" if report.runs[1].verdict.is_sound else "SQLite finds"
+    assert f"every check held, and {said_to_look} nothing wrong" in words
+    assert left(server) == (0, 0)
+    again = cli("report", "report.json")
+    assert again.out == said.out.removesuffix("\n")
+
+
+@pytest.mark.thorough
+def test_with_nothing_at_hand_one_of_our_own_runs_and_is_gone(cli: Cli, tmp_path: Path) -> None:
+    _, report = measured(cli, "-bselect-only", "--driver=psycopg", "-c2", "--ledger", "--synchronous=normal")
+    assert {run.verdict.status for run in report.runs} == {"ok"}
+    assert report.runs[0].trials[0].effective["synchronous_commit"] == "off"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(OUTPUTS)
+
+
+@pytest.mark.thorough
+def test_a_ledger_and_a_rate_and_a_function_that_checks_work_there_too(cli: Cli, url: str) -> None:
+    Path("c.py").write_text("def money(query):\n    assert query('SELECT sum(balance) FROM bank_accounts')\n")
+    options = ("-bbank", f"--dsn={url}", "--driver=psycopg", "-c2", "--rate=50", "--check=c.py:money")
+    _, report = measured(cli, *options, "--ledger", "--duration=1s")
+    without, with_ledger = report.runs
+    assert (without.verdict.status, with_ledger.verdict.status) == ("ok", "ok")
+    (ledger,) = [check for check in with_ledger.verdict.checks if check.name == "ledger"]
+    assert ledger.checked > 10
+
+
+@pytest.mark.thorough
+def test_a_worker_that_is_killed_loses_nothing_that_was_acknowledged(cli: Cli, server: str, url: str) -> None:
+    options = ("-bbank", f"--dsn={url}", "--driver=psycopg", "-c3", "--ledger", "--duration=2s")
+    with in_the_window(server, kill_worker, "sqlstress_ledger"):
+        _, report = measured(cli, *options, code=4)
+    (trial,) = report.runs[1].trials
+    assert trial.error and "was killed by SIGKILL" in trial.error
+    assert trial.verdict.status == "ok" and trial.transactions
+    assert left(server) == (0, 0)
+
+
+@pytest.mark.thorough
+def test_a_table_that_somebody_adds_is_told(cli: Cli, server: str, url: str) -> None:
+    def add(connection: Any, _rows: Any) -> None:
+        (name,) = connection.execute(
+            "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, 'sqlstress_')"
+        ).fetchone()
+        connection.execute(f"CREATE TABLE {name}.theirs (x int)")
+
+    options = ("-bbank", f"--dsn={url}", "--driver=psycopg", "-c2", "--duration=2s")
+    with in_the_window(server, add, "UPDATE bank_accounts"):
+        said, _ = measured(cli, *options, code=1)
+    assert "the schema holds the column of theirs" in " ".join((said.out + said.err).split())
+
+
+@pytest.mark.thorough
+def test_the_highest_rate_that_holds_is_searched_for_there_too(cli: Cli, server: str, url: str) -> None:
+    options = ("-bselect-only", f"--dsn={url}", "--driver=psycopg", "-c2", "--p99=1s", "--max-time=4s")
+    said = cli("limit", "sql", *options, "--no-progress", "--dir=.")
+    assert said.code in (0, 3), said.err
+    assert "/s" in said.out and left(server) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--database=app.db",), "--database means nothing to postgres"),
+        (("--busy=fair",), "--busy means nothing to postgres"),
+        (("--journal-mode=wal",), "--journal-mode means nothing to postgres"),
+        (("--pragma=temp_store=memory",), "--pragma means nothing to postgres"),
+        (("--synchronous=extra",), "--synchronous extra is SQLite's"),
+        (("--keep",), "--keep keeps files"),
+        (("--anyway",), "add --dsn"),
+        (("--dsn=postgresql://me:s3cr3t@db.example.org/db",), "may not be this machine"),
+        (("--target=sqlite,postgres", "--database=app.db"), "--database means nothing to postgres"),
+        (("--target=sqlite",), "--target leaves out"),
+        ((str(TRANSFER / "right.sql"), DATA[0]), "right.sql:5:1: BEGIN IMMEDIATE is SQLite's: write BEGIN"),
+        (("--setup=theirs.sql",), "theirs.sql:1:1: what another schema holds is not changed"),
+    ],
+)
+def test_what_means_nothing_there_is_refused_in_a_line(cli: Cli, options: tuple[str, ...], told: str) -> None:
+    Path("theirs.sql").write_text("CREATE TABLE public.theirs (x int);")
+    said = cli("sql", "-bbank", "--driver=psycopg", *ONCE, *options)
+    assert (said.code, len(said.lines)) == (2, 1), said.err
+    assert told in said.err and "s3cr3t" not in said.err
+
+
+@pytest.mark.parametrize("option", ["--dsn=postgresql:///x", "--isolation=serializable", "--anyway"])
+def test_what_is_said_of_a_server_means_nothing_without_one(cli: Cli, option: str) -> None:
+    said = cli("sql", "-bbank", option)
+    assert said.code == 2
+    assert f"{option.partition('=')[0]} is for a server: add --target postgres" in said.err
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "told"),
+    [
+        ("SELECT * FROM gone;", 2, 'a.sql:1:1: relation "gone" does not exist'),
+        ("INSERT INTO account VALUES (1, 1);", 4, "a.sql:1:1: SQLSTATE 23505: duplicate key value"),
+    ],
+)
+def test_an_error_in_a_script_is_told_with_its_place(
+    cli: Cli, server: str, url: str, script: str, code: int, told: str
+) -> None:
+    Path("a.sql").write_text(script)
+    said = cli("sql", "a.sql", *DATA, f"--dsn={url}", "--driver=psycopg", "-c2", *ONCE)
+    assert (said.code, len(said.lines)) == (code, 1) and told in said.err
+    assert left(server) == (0, 0)
+
+
+def test_a_check_that_fails_before_the_load_is_told(cli: Cli, url: str) -> None:
+    Path("c.sql").write_text("-- few\nSELECT count(*) FROM account;")
+    words = ("-bbank", DATA[0], "--check=c.sql", f"--dsn={url}", "--driver=psycopg")
+    said = cli("sql", *words, "-c1", *ONCE)
+    assert said.code == 1 and "before any load, few: (100)" in said.err
+
+
+@pytest.mark.parametrize("words", [("app", "a.py"), ("exec",), ("limit", "exec")], ids=" ".join)
+def test_what_opens_the_database_itself_says_why_it_has_no_driver(cli: Cli, words: tuple[str, ...]) -> None:
+    said = cli(*words, "--driver=psycopg", "--", "true")
+    assert said.code == 2
+    assert said.lines[0].startswith("Error: --driver: what is run here opens the database itself")

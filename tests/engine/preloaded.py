@@ -1,0 +1,30 @@
+"""A process that begins as a worker does, and tells what it imported meanwhile."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.engine.worker import peak_memory_bytes
+from sqlstress.system.child import Pipe, begin_child
+from sqlstress.system.importing import named
+from sqlstress.targets import open_place
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
+
+
+def begin(source: str, case: Case, where: Path, shared: tuple[Any, ...], pipe: Pipe) -> None:
+    """Connect and seal as a worker, and look at what one looks at in the end."""
+    before = set(sys.modules)
+    begin_child()
+    place = open_place(case, where)
+    half = named(source)(case, place, 1, 1, shared)
+    seal = place.seal()
+    peak_memory_bytes()
+    half.findings()
+    if seal:
+        seal.broken()
+    half.close()
+    pipe.send(set(sys.modules) - before)

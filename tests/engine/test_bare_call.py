@@ -1,0 +1,57 @@
+"""What a binding's cheapest call takes is timed in several rounds, on a connection of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine.bare_call import ROUND_NS, ROUNDS, bare_call_ns
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case
+from sqlstress.targets import open_place
+from sqlstress.targets.dry.place import DryPlace
+
+SLOW_S = 0.001
+
+
+class Slow(DryPlace):
+    """A place whose binding takes a known time; every tenth call takes ten times as long."""
+
+    calls = 0
+    closed = False
+
+    @contextmanager
+    def bare_call(self) -> Iterator[Callable[[], object]]:
+        def call() -> None:
+            self.calls += 1
+            time.sleep(SLOW_S * (10 if self.calls % 20 == 0 else 1))
+
+        yield call
+        self.closed = True
+
+
+def test_it_is_the_median_of_rounds_of_a_few_ms_and_the_connection_is_closed() -> None:
+    place, heard = Slow(Case(), Path()), list[None]()
+    found = bare_call_ns(place, lambda: heard.append(None))
+    assert 1e9 * SLOW_S <= found < 5e9 * SLOW_S
+    assert place.closed and len(heard) == ROUNDS
+    assert place.calls <= 20 + ROUNDS * ROUND_NS / 1e9 / SLOW_S
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw", "lmdb", "turso"])
+def test_every_store_has_one_that_asks_nothing_of_the_data(driver: str, tmp_path: Path) -> None:
+    pytest.importorskip(driver)
+    place = open_place(Case(driver=driver, spec=Load(loop="python")), tmp_path)
+    table = place.table("int", 8, 0)
+    assert table
+    table.create(lambda: None)
+    schema = list(place.schema())
+    assert 0 < bare_call_ns(place, lambda: None) < 1e9
+    assert list(place.schema()) == schema
+    table.release()
+    place.discard()
+    assert list(tmp_path.iterdir()) == []

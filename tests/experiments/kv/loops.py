@@ -1,0 +1,73 @@
+"""What both loops are held to, whatever they work on: loads, what is left of them, a kill amid one."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sqlstress.engine.pool import Pool
+from sqlstress.engine.worker import SLOT_WORDS
+from sqlstress.experiments.kv.acks import Area, shape_of
+from sqlstress.experiments.kv.spec import Load
+from tests.experiments.kv.dry import GET, PAIR, REPLACE, UPDATE
+from tests.experiments.measured import Measured
+
+LOOPS = ("native", "python")
+KEYS = 120
+SO_FEW = 8
+"""Operations of the first chunk: both loops draw them at once, however fast they are."""
+CONTENTS = [
+    Load(key_space=KEYS),
+    Load(key_space=KEYS, key_type="text", value_size=100, read_ratio=0.3),
+    Load(key_space=KEYS, key_type="blob", value_size=9000, read_ratio=0.0, distribution="zipfian"),
+    Load(key_space=KEYS, batch=5, read_ratio=0.4, update_ratio=0.3, begin="deferred"),
+    Load(key_space=KEYS, batch=2, read_ratio=0.1, distribution="sequential", value_size=9),
+    Load(key_space=KEYS, update_ratio=0.8, read_ratio=0.1),
+]
+KILLED = [
+    Load(key_space=KEYS, read_ratio=0.2),
+    Load(key_space=KEYS, read_ratio=0.1, batch=5, update_ratio=0.4),
+]
+
+
+def area_of(done: Measured, worker: int) -> Area:
+    """Return where a worker was acknowledged what it did."""
+    return Area(memoryview(done.work.shared[0]).cast("B").cast("q"), shape_of(done.case, KEYS), worker)
+
+
+def told(done: Measured) -> tuple[Any, ...]:
+    """Return what the first worker was told, and what it counted."""
+    area, totals = area_of(done, 1), done.ended[0].done.totals  # type: ignore[union-attr]
+    acknowledged = area.sequences.tolist(), area.counts.tolist(), area.meta[0]
+    return *acknowledged, totals.operations, totals.rows, sum(totals.bins)
+
+
+def check_counts(done: Measured) -> None:
+    """See that what the workers counted adds up, and that one of them did anything."""
+    rows = {GET: 1, UPDATE: 1, PAIR: 2, REPLACE: done.case.spec.batch}
+    worked = [one.done for one in done.ended if one.done and one.done.totals.operations]
+    assert worked  # the others may not have been let in
+    assert [one.reason for one in done.ended] == [None] * len(done.ended)
+    for one in worked:
+        totals, findings = one.totals, one.findings
+        assert totals.operations == {kind: sum(own.values()) for kind, own in totals.buckets.items()}
+        assert sum(totals.bins) == sum(totals.operations.values())
+        assert totals.longest_wait_ns >= max(totals.largest_ns.values())
+        assert totals.rows == sum(count * rows[kind] for kind, count in totals.operations.items())
+        assert findings.reads_checked >= totals.operations.get(GET, 0)
+        assert findings.pairs_checked >= totals.operations.get(PAIR, 0)
+        assert 0 < totals.proof_ns <= totals.harness_ns < 0.5e9 * done.case.duration_s
+
+
+def killing(seed: int) -> Callable[[Pool], None]:
+    """Return what kills the second worker at some moment of the three tenths of a second after it began."""
+
+    def kill(pool: Pool) -> None:
+        while not pool._words[2 * SLOT_WORDS] and pool._processes[1].is_alive():
+            time.sleep(0.001)
+        time.sleep(random.Random(seed).uniform(0, 0.3))
+        pool._processes[1].kill()
+
+    return kill

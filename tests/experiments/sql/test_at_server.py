@@ -1,0 +1,275 @@
+"""Both halves of the experiment on a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlstress.engine.protocols import FAILED, Outcome
+from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.experiments.sql.work import SqlWork
+from sqlstress.experiments.sql.worker import SqlSource
+from sqlstress.own.checking import Broken, Checks, Unchecked
+from sqlstress.own.data import Invariant
+from tests.experiments.sql.databases import case_of, done
+from tests.halves import open_source, open_work
+from tests.pulses import nothing
+
+psycopg = pytest.importorskip("psycopg")
+
+SETUP = """CREATE TABLE account (id int PRIMARY KEY, balance numeric NOT NULL);
+INSERT INTO account VALUES (1, 100), (2, 100);
+CREATE TABLE seen (value text, flag boolean, share float8, moment timestamptz DEFAULT now());
+CREATE FUNCTION twice(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN; RETURN 2 * n; END $$;
+""".replace("BEGIN;", "BEGIN")
+SOON_S = 0.3
+UPGRADE = """\\set x random(1, 1000000)
+BEGIN;
+SELECT balance AS b FROM account WHERE id = 1 \\gset
+\\sleep 600 ms
+\\set y :x + random(1, 1000000)
+INSERT INTO seen VALUES (:y);
+UPDATE account SET balance = :b + 1 WHERE id = 1;
+COMMIT;"""
+
+Open = Callable[..., tuple[SqlWork, SqlSource]]
+
+
+@pytest.fixture
+def start(our_server: str, tmp_path: Path) -> Iterator[Open]:
+    """Return what opens both halves of scripts; all is removed afterwards."""
+    setup = tmp_path / "server.sql"
+    setup.write_text(SETUP, encoding="utf-8")
+    with ExitStack() as closed:
+
+        def start(script: str, **options: Any) -> tuple[SqlWork, SqlSource]:
+            given = {"driver": "psycopg", "setup": str(setup), "busy_timeout": "100ms", **options}
+            case = case_of(tmp_path, {"a.sql": script}, **given)
+            work = open_work(case, tmp_path, 1, {})
+            closed.callback(work.discard)
+            work.prepare(nothing)
+            source = open_source(case, tmp_path, 1, 1, work.shared)
+            closed.callback(source.close)
+            assert isinstance(work, SqlWork) and isinstance(source, SqlSource)
+            return work, source
+
+        yield start
+
+
+def rows(work: SqlWork, sql: str) -> list[tuple[Any, ...]]:
+    reader = work.place.reader()
+    try:
+        return reader.rows(sql)
+    finally:
+        reader.close()
+
+
+def at(server: str, work: SqlWork, sql: str) -> None:
+    """Do something in the schema, as somebody else."""
+    name: str = work.place.name  # type: ignore[attr-defined]
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"SET search_path = {name}")
+        connection.execute(sql)
+
+
+def test_values_are_parameters_of_the_types_that_the_server_infers(start: Open) -> None:
+    script = (
+        "\\set n random(5, 5)\n\\set d 1.5\n\\set yes true\n"
+        "SELECT :n::int AS n, twice(:n) AS m, :d * 2.0 AS e, :yes AS y, NULL AS none, ':n' AS t \\gset got_\n"
+        "\\set total :got_n + :got_m + 0\n"
+        "INSERT INTO seen VALUES (:name || :got_t || :total || coalesce(:got_none, '-'), :got_y, :d);"
+    )
+    work, source = start(script, define=["name='; DROP TABLE seen; --"])
+    done(source, 2)
+    assert (
+        rows(work, "SELECT value, flag, share FROM seen") == [("'; DROP TABLE seen; --:n15-", True, 1.5)] * 2
+    )
+
+
+@pytest.mark.parametrize(
+    "isolation", ["repeatable-read", pytest.param("serializable", marks=pytest.mark.thorough)]
+)
+def test_a_serialization_failure_is_begun_again_as_a_whole_with_the_same_values(
+    start: Open, our_server: str, tmp_path: Path, isolation: str
+) -> None:
+    work, source = start(UPGRADE, max_tries=2, isolation=isolation)
+    meanwhile = threading.Timer(
+        SOON_S, at, (our_server, work, "UPDATE account SET balance = balance + 10 WHERE id = 1")
+    )
+    meanwhile.start()
+    assert list(done(source, 1).kinds) == [0]
+    meanwhile.join()
+    assert source.busy_counts() == (0, 1)
+    again = open_source(work.case, tmp_path, 1, 1, work.shared)
+    assert isinstance(again, SqlSource)
+    assert list(done(again, 1).kinds) == [0]
+    again.close()
+    assert rows(work, "SELECT balance FROM account WHERE id = 1") == [(112,)]
+    values = rows(work, "SELECT value FROM seen")
+    assert len(values) == 2 and len(set(values)) == 1
+
+
+@pytest.mark.thorough
+def test_at_read_committed_the_same_loses_what_was_written_meanwhile(start: Open, our_server: str) -> None:
+    work, source = start(UPGRADE)
+    meanwhile = threading.Timer(
+        SOON_S, at, (our_server, work, "UPDATE account SET balance = balance + 10 WHERE id = 1")
+    )
+    meanwhile.start()
+    assert list(done(source, 1).kinds) == [0]
+    meanwhile.join()
+    assert rows(work, "SELECT balance FROM account WHERE id = 1") == [(101,)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (":nine + :ten", 19),
+        (":nine < :ten", True),
+        ("greatest(:nine, :ten)", 10),
+        (":half * :ten", "5.0"),
+        (":nine = 9 AND :name = 'x'", True),
+        (":name || :ten", "x10"),
+        ("length(repeat('x', :ten))", 10),
+        ("(SELECT count(*) FROM seen WHERE value = :ten)", 1),
+        ("coalesce(:none, :ten)", 10),
+        (":yes OR :nine > :ten", True),
+    ],
+)
+def test_values_are_what_they_would_be_if_they_were_written_there(
+    start: Open, expression: str, value: object
+) -> None:
+    script = (
+        "\\set nine 9\n\\set ten 10\n\\set half 0.5\n\\set yes true\n\\set none NULL\n"
+        f"DELETE FROM seen;\nINSERT INTO seen VALUES (:ten);\nSELECT {expression} AS found \\gset\n"
+    )
+    _, source = start(script, define=["name=x"])
+    assert list(done(source, 2).kinds) == [0, 0]
+    assert source._variables["found"] == value
+
+
+def test_what_a_lock_stays_taken_for_is_given_up_counted_and_undone(start: Open, our_server: str) -> None:
+    script = "BEGIN; INSERT INTO seen VALUES (1); UPDATE account SET balance = 0 WHERE id = 1; COMMIT;"
+    work, source = start(script, busy_timeout="20ms")
+    with psycopg.connect(our_server) as somebody:
+        somebody.execute(f"LOCK TABLE {work.place.name}.account")  # type: ignore[attr-defined]
+        assert list(done(source, 2).kinds) == [FAILED, FAILED]
+    assert source.busy_counts() == (2, 0)
+    assert rows(work, "SELECT count(*) FROM seen") == [(0,)]
+    assert list(done(source, 1).kinds) == [0]
+
+
+@pytest.mark.thorough
+def test_two_who_wait_for_each_other_are_a_deadlock_that_is_begun_again(start: Open, tmp_path: Path) -> None:
+    script = (
+        "\\set mine 1 + :client_id\n\\set theirs 2 - :client_id\nBEGIN;\n"
+        "UPDATE account SET balance = balance + 1 WHERE id = :mine;\n\\sleep 300 ms\n"
+        "UPDATE account SET balance = balance + 1 WHERE id = :theirs;\nCOMMIT;"
+    )
+    work, source = start(script, max_tries=5, busy_timeout="10s")
+    rival = open_source(work.case, tmp_path, 2, 1, work.shared)
+    assert isinstance(rival, SqlSource)
+    try:
+        thread = threading.Thread(target=done, args=(rival, 1))
+        thread.start()
+        assert list(done(source, 1).kinds) == [0]
+        thread.join()
+        # Who is begun again may have its own row back before the other one wakes: then they meet once more.
+        assert sum(source.busy_counts()) + sum(rival.busy_counts()) >= 1
+    finally:
+        rival.close()
+    assert rows(work, "SELECT sum(balance) FROM account") == [(204,)]
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("INSERT INTO account VALUES (1, 1);", r"a.sql:1:1: SQLSTATE 23505: duplicate key value"),
+        ("BEGIN;\nSELECT 1 / 0;\nCOMMIT;", r"a.sql:2:1: SQLSTATE 22012: division by zero"),
+        ("SELECT 1 AS x \\gset\nSELECT :y::int;", r"a.sql:2:1: SQLSTATE 42P02: the variable :y has no value"),
+        ("SELECT 1 WHERE 1 = 2 \\gset\n", r"a.sql:1:1: \\gset needs one row, and the query returned none"),
+    ],
+)
+def test_any_other_error_ends_the_worker_with_its_place(start: Open, script: str, text: str) -> None:
+    _, source = start(script)
+    with pytest.raises(EnvironmentFailure, match=text):
+        done(source, 1)
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("SELECT * FROM gone;", 'a.sql:1:1: relation "gone" does not exist'),
+        ("SELEC 1;", "a.sql:1:1: syntax error"),
+        ("SELECT id FROM account; SELECT nope(:client_id);", "a.sql:1:25: function nope"),
+    ],
+)
+def test_a_statement_that_the_server_does_not_understand_is_told_before_any_load(
+    start: Open, script: str, text: str
+) -> None:
+    with pytest.raises(UsageError, match=text):
+        start(script)
+
+
+@pytest.mark.parametrize(
+    ("setup", "text"),
+    [
+        ("CREATE TABLE t (x nope)", r'bad.sql:1:1: type "nope" does not exist'),
+        ("BEGIN; CREATE TABLE t (x int)", "the transaction that it begins is never ended"),
+        ("SELECT set_config('search' || '_path', 'public', false)", "the setup leaves another search_path"),
+    ],
+)
+def test_a_setup_that_fails_is_told_and_leaves_nothing(
+    start: Open, our_server: str, tmp_path: Path, setup: str, text: str
+) -> None:
+    (tmp_path / "bad.sql").write_text(f"{setup};", encoding="utf-8")
+    with pytest.raises(UsageError, match=text):
+        start("SELECT 1;", setup=str(tmp_path / "bad.sql"))
+
+
+def test_the_ledger_holds_what_was_acknowledged_and_nothing_else(start: Open, our_server: str) -> None:
+    script = "BEGIN; UPDATE account SET balance = balance + 1 WHERE id = 1; COMMIT;"
+    work, source = start(script, ledger=True, verify="full")
+    done(source, 10)
+    source.close()
+    ended = [Outcome(1, False, source.seen), Outcome(2, False, source.seen)]
+    found = {check.name: check.status for check in work.verify(ended, nothing).checks}
+    assert found.pop("bt_index_check") in ("ok", "skipped")  # not every server has what that takes
+    assert found == {"schema": "ok", "ledger": "ok"}
+    at(our_server, work, "DELETE FROM sqlstress_ledger WHERE number = 10")
+    (ledger,) = [check for check in work.verify(ended, nothing).checks if check.name == "ledger"]
+    assert ledger.counterexamples == ("worker 1 was told of 10 commits, and 9 of them are there",)
+
+
+def test_checks_see_one_moment_and_can_change_nothing(start: Open, our_server: str, tmp_path: Path) -> None:
+    work, _ = start("SELECT 1;")
+    file = tmp_path / "c.py"
+    file.write_text(
+        "def holds(query):\n    assert query('SELECT id FROM account WHERE id > %s', [1]) == [(2,)]\n"
+        "def writes(query):\n    query('DELETE FROM account')\n"
+    )
+    reader = work.place.reader()
+
+    def found(*invariants: Invariant, timeout_s: float = 5.0) -> list[Broken]:
+        return list(Checks(invariants, timeout_s, reader).broken())
+
+    query = "SELECT id, balance::int FROM account ORDER BY id"
+    assert found(Invariant("all", "c.sql:1", query), Invariant("holds", f"{file}:holds")) == [
+        Broken("all", 2, ("(1, 100)", "(2, 100)"))
+    ]
+    with pytest.raises(Unchecked, match=r"writes \(.*\) can't be run: cannot execute DELETE in a read-only"):
+        found(Invariant("writes", f"{file}:writes"))
+    with pytest.raises(Unchecked, match=r"slow \(c.sql:2\) took longer than 0.05 s"):
+        found(Invariant("slow", "c.sql:2", "SELECT pg_sleep(9)"), timeout_s=0.05)
+    reader.begin()
+    assert reader.rows("SELECT sum(balance) FROM account") == [(200,)]
+    at(our_server, work, "UPDATE account SET balance = 0")
+    assert reader.rows("SELECT sum(balance) FROM account") == [(200,)]
+    reader.end()
+    assert reader.rows("SELECT sum(balance) FROM account") == [(0,)]
+    reader.close()

@@ -1,0 +1,250 @@
+"""The loop in C on a server: it does what the loop in Python does, and is proven the same."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlstress.engine.pool import Pool
+from sqlstress.engine.values import Values
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.report.case import Case, Settings
+from sqlstress.report.server import Server
+from sqlstress.targets.postgres.address import schema_of
+from tests.experiments.kv.loops import CONTENTS, KEYS, KILLED, LOOPS, SO_FEW, check_counts, killing, told
+from tests.experiments.measured import SALT, Measured, measure, rejected
+from tests.rows import mostly_thorough
+
+psycopg = pytest.importorskip("psycopg")
+
+from sqlstress.targets.native.extension import NotToBeHad  # noqa: E402
+from sqlstress.targets.postgres import libpq  # noqa: E402
+
+needs_native = pytest.mark.skipif(libpq.lacks() is not None, reason="there is no native loop here")
+FAST = Settings(synchronous="off")
+During = Callable[[Pool], None]
+
+
+def case_of(load: Load, loop: str = "native", isolation: str = "read-committed", **more: Any) -> Case:
+    given: dict[str, Any] = {"settings": FAST, "warmup_s": 0.05, "duration_s": 0.15, **more}
+    return Case(driver="psycopg", server=Server(isolation=isolation), spec=replace(load, loop=loop), **given)
+
+
+class Bench:
+    """Measures on the server, and lets somebody else change what is there."""
+
+    def __init__(self, dsn: str, stack: ExitStack) -> None:
+        self.dsn, self._stack = dsn, stack
+
+    def measure(self, case: Case, folder: Path, during: During = lambda pool: None) -> Measured:
+        folder.mkdir(exist_ok=True)
+        done = measure(case, folder, during)
+        self._stack.callback(done.work.discard)
+        return done
+
+    def rows(self, folder: Path, table: str) -> list[Any]:
+        with psycopg.connect(self.dsn) as connection:
+            rows = connection.execute(f"TABLE {schema_of(folder)}.{table}").fetchall()
+        return sorted(rows)
+
+    def execute(self, sql: str, *params: object) -> int:
+        with psycopg.connect(self.dsn) as connection:
+            return int(connection.execute(sql, params).rowcount)
+
+    def insist(self, seconds: float, sql: str, *params: object) -> None:
+        """Execute it over and over, as often as can be."""
+        until = time.monotonic() + seconds
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            while time.monotonic() < until:
+                connection.execute(sql, params)
+
+
+@pytest.fixture
+def bench(our_server: str) -> Iterator[Bench]:
+    with ExitStack() as stack:
+        yield Bench(our_server, stack)
+
+
+@needs_native
+@pytest.mark.parametrize("buckets", mostly_thorough([1, 3], [3]))
+@pytest.mark.parametrize("load", mostly_thorough(CONTENTS, CONTENTS[2:4]))
+def test_both_loops_leave_the_same_rows_counters_and_acknowledgements(
+    tmp_path: Path, bench: Bench, buckets: int, load: Load
+) -> None:
+    left = {}
+    for loop in LOOPS:
+        case = case_of(load, loop, buckets=buckets, ops=SO_FEW, seed=5, warmup_s=0.0, concurrency=1)
+        folder = tmp_path / loop
+        done = bench.measure(case, folder)
+        assert done.verdict().status == "ok", done.verdict()
+        rows = [bench.rows(folder, f"kv_{number}") for number in range(buckets)]
+        left[loop] = rows, *told(done)
+    assert left["native"] == left["python"]
+    assert left["native"][-1] == SO_FEW
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("load", "isolation"),
+    mostly_thorough(
+        [
+            (Load(key_space=KEYS, batch=4, update_ratio=0.2), "serializable"),
+            (Load(key_space=KEYS, batch=4, update_ratio=0.2), "read-committed"),
+            (Load(key_space=KEYS, batch=4, update_ratio=0.2, begin="deferred"), "repeatable-read"),
+            (Load(key_space=KEYS, key_type="text", value_size=5000), "read-committed"),
+            (Load(key_space=KEYS, key_type="blob", read_ratio=1.0, batch=2), "read-committed"),
+        ],
+        [(Load(key_space=KEYS, batch=4, update_ratio=0.2), "serializable")],
+    ),
+)
+def test_what_is_counted_adds_up(tmp_path: Path, bench: Bench, load: Load, isolation: str) -> None:
+    done = bench.measure(
+        case_of(load, isolation=isolation, concurrency=3, buckets=2, duration_s=0.4), tmp_path
+    )
+    assert done.verdict().status == "ok", done.verdict().counterexamples
+    check_counts(done)
+    counted = [one.done.totals for one in done.ended if one.done]
+    assert not any(totals.failed for totals in counted)  # who was refused has begun again
+    refused = any(totals.busy_snapshot for totals in counted)
+    assert refused or isolation == "read-committed"
+
+
+@needs_native
+def test_a_value_of_before_one_s_own_write_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) -> None:
+    def restore(_pool: Pool) -> None:
+        preload = Values(SALT, 8).maker(0)(2)
+        bench.insist(0.45, f"UPDATE {schema_of(tmp_path)}.kv_0 SET value = %s WHERE key = 2", preload)
+
+    case = case_of(Load(key_space=3, read_ratio=0.9), concurrency=1, duration_s=0.3)
+    verdict = bench.measure(case, tmp_path, restore).verdict()
+    rejected(verdict, "values read", "a get of key 2 read the preload after")
+
+
+@needs_native
+@pytest.mark.parametrize("change", ["DELETE FROM {}.kv_0", "UPDATE {}.kv_0 SET value = -7"])
+def test_what_nobody_wrote_is_caught_when_it_is_read(tmp_path: Path, bench: Bench, change: str) -> None:
+    case = case_of(Load(key_space=3, read_ratio=1.0), concurrency=1, duration_s=0.3)
+
+    def tamper(_pool: Pool) -> None:
+        assert bench.execute(change.format(schema_of(tmp_path))) == 3
+
+    done = bench.measure(case, tmp_path, tamper)
+    found = next(check for check in done.verdict().checks if check.name == "values read")
+    assert found.status == "failed" and found.problems
+
+
+@needs_native
+def test_half_a_batch_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) -> None:
+    case = case_of(Load(key_space=4, batch=2, read_ratio=0.8), concurrency=1, duration_s=0.4)
+
+    def tear(_pool: Pool) -> None:
+        stray = Values(SALT, 8).maker(0)(1)
+        bench.insist(0.5, f"UPDATE {schema_of(tmp_path)}.kv_0 SET value = %s WHERE key = 1", stray)
+
+    rejected(bench.measure(case, tmp_path, tear).verdict(), "torn transactions")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_the_server_refuses_is_told_alike_by_both_loops(tmp_path: Path, bench: Bench, loop: str) -> None:
+    if loop == "native" and libpq.lacks():
+        pytest.skip("there is no native loop here")
+
+    def drop(_pool: Pool) -> None:
+        bench.execute(f"DROP TABLE {schema_of(tmp_path)}.kv_0")
+
+    (ended,) = bench.measure(case_of(Load(key_space=KEYS), loop, concurrency=1), tmp_path, drop).ended
+    assert ended.reason == 'SQLSTATE 42P01: relation "kv_0" does not exist'
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_session_that_is_ended_is_told_alike_by_both_loops(tmp_path: Path, bench: Bench, loop: str) -> None:
+    if loop == "native" and libpq.lacks():
+        pytest.skip("there is no native loop here")
+
+    def end(_pool: Pool) -> None:
+        worker = "query LIKE 'SELECT value%%' OR query LIKE 'INSERT%%'"
+        until = time.monotonic() + 10
+        while not bench.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {worker}"):
+            assert time.monotonic() < until
+
+    case = case_of(Load(key_space=KEYS), loop, concurrency=1, duration_s=0.4)
+    (ended,) = bench.measure(case, tmp_path, end).ended
+    # Sometimes the connection is gone before the server's word has come.
+    told = re.match(r"(SQLSTATE 57P01|PostgreSQL): .*(terminating|closed the) connection", ended.reason or "")
+    assert told, ended.reason
+
+
+@needs_native
+def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, bench: Bench) -> None:
+    settings = replace(FAST, busy_timeout_ms=30)
+    load = Load(key_space=KEYS, read_ratio=0.0)
+    case = case_of(load, concurrency=1, settings=settings, duration_s=0.4)
+
+    def hold(_pool: Pool) -> None:
+        with psycopg.connect(bench.dsn) as connection:
+            connection.execute(f"LOCK TABLE {schema_of(tmp_path)}.kv_0 IN EXCLUSIVE MODE")
+            time.sleep(0.5)
+
+    done = bench.measure(case, tmp_path, hold)
+    assert done.verdict().status == "ok", done.verdict().counterexamples
+    (ended,) = done.ended
+    assert ended.done
+    assert ended.done.totals.failed and ended.done.totals.longest_wait_ns >= 30_000_000
+
+
+def killed(bench: Bench, folder: Path, load: Load, seed: int) -> Measured:
+    """Measure while a worker is killed at some moment of its window."""
+    case = case_of(load, concurrency=2, seed=seed, duration_s=0.3)
+    return bench.measure(case, folder, killing(seed))
+
+
+@needs_native
+@pytest.mark.parametrize("seed", mostly_thorough(range(8), [0]))
+@pytest.mark.parametrize("load", KILLED, ids=["replaces", "batches"])
+def test_whenever_a_worker_is_killed_what_it_was_told_is_there(
+    tmp_path: Path, bench: Bench, load: Load, seed: int
+) -> None:
+    verdict = killed(bench, tmp_path, load, seed).verdict()
+    assert verdict.status == "ok", verdict.counterexamples
+
+
+@needs_native
+def test_a_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path, bench: Bench) -> None:
+    done = killed(bench, tmp_path, replace(KILLED[0], key_space=20_000), 3)
+    assert done.verdict().status == "ok"
+    values = Values(SALT, 8)
+    written = (
+        key
+        for key, value in bench.rows(tmp_path, "kv_0")
+        if (stamp := values.read(value)) and stamp.worker == 2
+    )
+    lost = next(written)
+    change = f"UPDATE {schema_of(tmp_path)}.kv_0 SET value = %s WHERE key = %s"
+    assert bench.execute(change, values.maker(0)(lost), lost) == 1
+    rejected(done.verdict(), "last write", f"key {lost} ")
+
+
+def test_where_psycopg_hides_its_library_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libpq, "_library", lambda pq: "no_such_library.so")
+    with pytest.raises(NotToBeHad, match=r"psycopg hides its libpq \(.*no_such_library"):
+        libpq.functions.__wrapped__()
+
+
+def test_where_there_is_no_library_to_be_found_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psycopg.pq.__impl__", "python")
+    monkeypatch.setattr("psycopg.pq.misc.find_libpq_full_path", lambda: None)
+    with pytest.raises(NotToBeHad, match="the library that psycopg uses was not found"):
+        libpq.functions.__wrapped__()
+
+
+def test_another_library_than_psycopg_s_is_never_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psycopg.pq.version", lambda: 90_000)
+    with pytest.raises(NotToBeHad, match=r"libpq \d+ was found, and psycopg's is 90000"):
+        libpq.functions.__wrapped__()

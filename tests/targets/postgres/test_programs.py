@@ -1,0 +1,93 @@
+"""The directions to a server: the same parts in a URL and in variables, however odd their characters are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("psycopg")
+
+from psycopg.conninfo import conninfo_to_dict
+
+from sqlstress.targets.postgres.programs import SECRET, directions, resolved
+from sqlstress.targets.postgres.servers import variables_hidden
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
+HOSTS = st.one_of(
+    st.sampled_from(["localhost", "db.example.org", "127.0.0.1", "::1", "/tmp/a folder", "one,two", "@odd"]),
+)
+PARTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "host": HOSTS,
+        "port": st.integers(1, 65535).map(str),
+        "user": WORDS,
+        "dbname": WORDS,
+        "password": WORDS,
+        "sslmode": st.sampled_from(["disable", "prefer"]),
+        "options": st.just("-c work_mem=8MB"),
+        "connect_timeout": st.just("3"),
+    },
+)
+
+
+@given(PARTS)
+def test_the_url_says_all_that_is_no_secret(parts: dict[str, str]) -> None:
+    found = directions(parts, "sqlstress_x", "read-committed")
+    read = conninfo_to_dict(found.address)
+    options = str(read.pop("options"))
+    assert read.pop("application_name") == "sqlstress_x"
+    assert options.startswith(parts.get("options", "")) and "search_path=sqlstress_x,pg_catalog" in options
+    assert options.endswith(r"default_transaction_isolation=read\ committed")
+    assert read == {name: value for name, value in parts.items() if name not in SECRET and name != "options"}
+
+
+@given(PARTS)
+def test_the_variables_say_the_secret_too_and_no_service_of_somebody_elses(parts: dict[str, str]) -> None:
+    found = directions(parts, "sqlstress_x", None)
+    variables = found.variables
+    names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
+    for name, variable in {**names, "password": "PGPASSWORD"}.items():
+        assert variables.get(variable) == parts.get(name)
+    assert variables["PGSERVICE"] is None
+    assert variables["PGAPPNAME"] == "sqlstress_x" and variables["PGHOSTADDR"] is None
+    assert found.secret == parts.get("password", "")
+    assert "isolation" not in str(variables["PGOPTIONS"])
+
+
+def test_what_leads_to_another_server_is_hidden_from_ours_and_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of_libpq = {"PGHOSTADDR": "192.0.2.1", "PGSERVICE": "prod", "PGSSLMODE": "require"}
+    for name, value in {**of_libpq, "PGDATA": "/a"}.items():
+        monkeypatch.setenv(name, value)
+    with variables_hidden():
+        assert not of_libpq.keys() & os.environ.keys() and os.environ["PGDATA"] == "/a"
+    assert of_libpq.items() <= os.environ.items()
+
+
+def test_what_a_service_and_the_environment_add_is_said_in_full_and_leads_nowhere_else(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = {name: str(value) for name, value in conninfo_to_dict(server).items()}
+    lines = [f"{name}={value}" for name, value in {**whole, "dbname": "none"}.items() if name != "password"]
+    (tmp_path / "services").write_text("\n".join(["[theirs]", *lines, ""]))
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
+    monkeypatch.setenv("PGPASSWORD", whole["password"])
+    monkeypatch.setenv("PGOPTIONS", "-c work_mem=8MB")
+    parts = resolved("service=theirs dbname=postgres")
+    assert {name: parts[name] for name in whole} == {**whole, "dbname": "postgres"}
+    found = directions(parts, "sqlstress_x", None)
+    assert found.variables["PGSERVICE"] is None and found.variables["PGDATABASE"] == "postgres"
+    assert str(found.variables["PGOPTIONS"]).startswith("-c work_mem=8MB -c search_path=sqlstress_x")
+    assert "theirs" not in found.address and whole["password"] not in found.address
+
+
+def test_what_a_program_says_of_the_secret_is_not_shown() -> None:
+    found = directions({"password": "geheim"}, "sqlstress_x", None)
+    assert found.hidden("postgresql://me:geheim@h/db refused") == "postgresql://me:...@h/db refused"
+    assert directions({}, "sqlstress_x", None).hidden("as it is") == "as it is"

@@ -1,0 +1,123 @@
+"""What programs of the user's are told leads them to the data: by the address, and by the variables alone."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sqlstress.experiments.sql.spec import Scripts
+from sqlstress.own.loading import DATABASE, environment
+from sqlstress.report.case import Case
+from sqlstress.report.server import Server
+from sqlstress.target import for_programs, serves
+from sqlstress.targets import open_place, stand_in
+from sqlstress.targets.place import SqlPlace
+from tests.pulses import nothing
+
+OPENS = {
+    "sqlite3": "import os, sqlite3; c = sqlite3.connect({}); c.isolation_level = None",
+    "psycopg": "import os, psycopg; c = psycopg.connect({}, autocommit=True)",
+}
+BY_ADDRESS = f"os.environ['{DATABASE}']"
+
+
+@pytest.fixture(params=for_programs())
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPlace]:
+    server = None
+    if serves(request.param):
+        request.getfixturevalue("our_server")
+        server = Server(isolation="repeatable-read")
+    case = Case(workload="sql", driver=request.param, server=server, spec=Scripts())
+    found: SqlPlace = open_place(case, tmp_path)  # type: ignore[assignment]
+    yield found
+    found.discard()
+
+
+def run(place: SqlPlace, statement: str, address: str = BY_ADDRESS) -> str:
+    """Let a program of the user's run a statement; return what it printed."""
+    code = f"{OPENS[place.case.driver].format(address)}\nprint(c.execute({statement!r}).fetchall())"
+    if not statement.startswith(("SELECT", "SHOW")):
+        code = code.replace("print(", "(").replace(".fetchall()", "")
+    variables = environment(place.directions(), DATABASE, {"PATH": "", "PGSERVICE": "of-somebody-else"})
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_program_makes_what_is_there_and_it_is_seen(place: SqlPlace) -> None:
+    place.clear()
+    assert not place.is_filled()
+    before = place.rows_written(nothing)
+    run(place, "CREATE TABLE t (x int)")
+    run(place, "INSERT INTO t VALUES (5)")
+    place.settle(nothing)
+    assert place.is_filled()
+    with place.reading(nothing) as reader:
+        assert reader.rows("SELECT x FROM t") == [(5,)]
+    after = place.rows_written(nothing)
+    assert (before, after) == (None, None) or (before == 0 and after == 1)
+    place.clear()
+    assert not place.is_filled()
+
+
+def test_nothing_secret_stands_in_an_address(place: SqlPlace, request: pytest.FixtureRequest) -> None:
+    place.clear()
+    assert place.directions().address
+    if place.case.server:
+        from psycopg.conninfo import conninfo_to_dict
+
+        secret = conninfo_to_dict(request.getfixturevalue("server"))["password"]
+        assert secret and str(secret) not in place.directions().address
+
+
+@pytest.mark.parametrize("driver", for_programs())
+def test_what_is_only_looked_at_is_led_nowhere(driver: str, tmp_path: Path) -> None:
+    if serves(driver):
+        pytest.importorskip("psycopg")
+    found = stand_in(driver, tmp_path)
+    assert str(tmp_path.name) in found.address
+    assert not list(tmp_path.iterdir())
+    if serves(driver):
+        import psycopg
+
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(found.address).close()
+        assert found.variables["PGHOST"] == tmp_path.as_posix() and found.variables["PGSERVICE"] is None
+    else:
+        with closing(sqlite3.connect(found.address)) as connection:
+            assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,)
+
+
+class TestServer:
+    """Where a server is, its variables lead there without an address too."""
+
+    @pytest.fixture(params=[name for name in for_programs() if serves(name)])
+    def driver(self, request: pytest.FixtureRequest) -> str:
+        return str(request.param)
+
+    @pytest.fixture
+    def place(self, driver: str, our_server: str, tmp_path: Path) -> Iterator[SqlPlace]:
+        case = Case(workload="sql", driver=driver, server=Server(isolation="repeatable-read"), spec=Scripts())
+        found: SqlPlace = open_place(case, tmp_path)  # type: ignore[assignment]
+        found.clear()
+        yield found
+        found.discard()
+
+    @pytest.mark.parametrize("address", [BY_ADDRESS, "''"])
+    def test_a_session_is_in_our_schema_at_the_level_that_was_asked_for(
+        self, place: SqlPlace, address: str
+    ) -> None:
+        names = (
+            "current_schema(), current_setting('transaction_isolation'), current_setting('application_name')"
+        )
+        schema = run(place, "SELECT current_schema()", address)[3:-4]
+        assert schema.startswith("sqlstress_")
+        assert run(place, f"SELECT {names}", address) == f"[('{schema}', 'repeatable read', '{schema}')]"

@@ -1,0 +1,15 @@
+"""Turso's store does what a dict does, whatever is asked of it in whatever order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.targets.like_a_dict import check_store
+from tests.targets.turso.conftest import CASE
+
+
+def test_a_store_behaves_like_a_dict(tmp_path: Path) -> None:
+    pytest.importorskip("turso")
+    check_store(CASE, (1,), tmp_path)

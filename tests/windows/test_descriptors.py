@@ -1,0 +1,25 @@
+"""What Wine's server may open is what this system allows at most, not what a shell starts with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.windows.wine import ROOT
+
+PROGRAM = """
+import resource
+from tests.windows.wine import allow_descriptors
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+allowed = allow_descriptors()
+assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+assert allowed == hard or hard == resource.RLIM_INFINITY < allowed
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its limits are POSIX's, where Wine runs")
+def test_the_soft_limit_of_what_wine_starts_is_the_hard_one() -> None:
+    subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, check=True, timeout=60)
