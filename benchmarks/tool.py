@@ -37,7 +37,11 @@ class ToolCase:
 
     def arguments(self, seed: int) -> list[str]:
         """Return the command line after `sqlstress kv`."""
-        values = {
+        return [word for name, value in self.options(seed).items() for word in (f"--{name}", value)]
+
+    def options(self, seed: int) -> dict[str, str]:
+        """Return the same by name."""
+        values: dict[str, object] = {
             "driver": self.driver,
             "concurrency": self.concurrency,
             "buckets": 1,
@@ -52,7 +56,7 @@ class ToolCase:
         }
         if self.loop:
             values["loop"] = self.loop
-        return [word for name, value in values.items() for word in (f"--{name}", str(value))]
+        return {name: str(value) for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,10 @@ class PeakMemory:
     """By process id."""
     shares: dict[int, int] = field(default_factory=dict)
     """The same, where what several processes share counts in each for its part; on macOS and Windows what it
-    shares with nobody."""
+    shares with nobody. Of the looks that met the most workers: whoever is the last to end has to itself what
+    all of them shared."""
+    _together: int = 0
+    """How many workers those looks met."""
 
     @contextmanager
     def watching(self, pid: int) -> Iterator[None]:
@@ -51,18 +54,28 @@ class PeakMemory:
                 children = parent.children(recursive=True)
             except psutil.Error:
                 return
-            for child in children:
-                self._sample(child, parent)
+            looks = (self._look(child, parent) for child in children)
+            self.take(dict(look for look in looks if look))
 
-    def _sample(self, child: psutil.Process, parent: psutil.Process) -> None:
+    def _look(self, child: psutil.Process, parent: psutil.Process) -> tuple[int, int] | None:
+        """Return a worker's id and its share; None if it is none, or has ended meanwhile."""
         try:
-            if child.pid in self.workers or is_worker(child, parent):
-                known = child.memory_full_info()
-                share = getattr(known, "pss", known.uss)
-                self.workers[child.pid] = max(self.workers.get(child.pid, 0), known.rss)
-                self.shares[child.pid] = max(self.shares.get(child.pid, 0), share)
+            if child.pid not in self.workers and not is_worker(child, parent):
+                return None
+            known = child.memory_full_info()
         except psutil.Error:
-            return  # it has ended meanwhile
+            return None
+        self.workers[child.pid] = max(self.workers.get(child.pid, 0), known.rss)
+        return child.pid, getattr(known, "pss", known.uss)
+
+    def take(self, shares: dict[int, int]) -> None:
+        """Note a look at the workers: the share of each, in bytes, by its process id."""
+        if len(shares) > self._together:
+            self._together = len(shares)
+            self.shares.clear()
+        if len(shares) == self._together:
+            for pid, share in shares.items():
+                self.shares[pid] = max(self.shares.get(pid, 0), share)
 
 
 def is_worker(child: psutil.Process, parent: psutil.Process) -> bool:

@@ -43,7 +43,7 @@ class LocalCluster:
         protocol = ("--protocol", "tls") if self._security else ()
         place = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self._known))
         self._start("scheduler", *place, *protocol, *self._security)
-        self.wait_for(self._known.exists)
+        self.wait_for(self._has_begun)
         return self
 
     def __exit__(
@@ -97,6 +97,13 @@ class LocalCluster:
         while not is_so():
             assert time.monotonic() < until, "it did not come to pass"
             time.sleep(0.1)
+
+    def _has_begun(self) -> bool:
+        """Say whether the scheduler has told where it is: the file is there before it is written."""
+        try:
+            return bool(self.address)
+        except (OSError, ValueError):
+            return False
 
     @property
     def scheduler(self) -> psutil.Process:

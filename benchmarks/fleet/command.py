@@ -180,6 +180,7 @@ def _write(rows: list[Row], arguments: list[str], output: Path) -> None:
     memory = psutil.virtual_memory().total / 2**30
     where = f"{made}, {revision()}, {psutil.cpu_count()} cores, {memory:.1f} GiB"
     text = f"# fleet\n\n`{command}`\n\n{where}\n\nOne machine{' '}{notes}\n\n{_table(rows, 'pipe')}\n"
+    output.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(output.with_suffix(".md"), text)
     plain = {
         "command": command,
