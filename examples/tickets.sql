@@ -1,2 +1,2 @@
 -- Tickets, each with a number that no other one may have: what `sqlstress exec --setup` makes for each trial.
-CREATE TABLE ticket (id INTEGER PRIMARY KEY, number INTEGER NOT NULL);
+CREATE TABLE ticket (number INTEGER NOT NULL);
