@@ -43,7 +43,17 @@ def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(embedded, "LONGEST_SOCKET", 0)
             dsn = stack.enter_context(embedded.running(folder, connections))
+        _look_for_deadlocks_soon(dsn)
         yield dsn
+
+
+def _look_for_deadlocks_soon(dsn: str) -> None:
+    """Let who waits in a circle be told at once: by default it takes a second, as long as a test's whole window."""
+    import psycopg
+
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET deadlock_timeout = '20ms'")
+        connection.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture(scope="session")
