@@ -62,7 +62,9 @@ class ApswConnection:
         return read
 
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
-        return list(self._connection.execute(sql, params))
+        # What has no parameters is asked once and not kept: a dozen settings fill what SQLite sets aside for a
+        # connection's small allocations (its lookaside), and whatever is measured later calls malloc instead.
+        return list(self._connection.execute(sql, params, can_cache=bool(params)))
 
     def iterate(self, sql: str) -> Iterator[Row]:
         return iter(self._connection.execute(sql))
