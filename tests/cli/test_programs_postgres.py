@@ -32,6 +32,7 @@ def made(url):
         c.execute("CREATE TABLE t (x int)")
         c.execute("INSERT INTO t VALUES (0)")
 """
+DROPS = "\"DO 'BEGIN EXECUTE format($$DROP SCHEMA %I CASCADE$$, current_schema()); END'\""
 CONNECTS = """
 @connect
 def opened(url):
@@ -169,7 +170,8 @@ def test_a_process_that_is_killed_amid_a_transaction_keeps_nothing_from_being_to
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (HEAD.replace('c.execute("', 'c.execute("--'), "made nothing in"),
+        (HEAD.replace('c.execute("', 'c.execute("--'), "left nothing in"),
+        (HEAD.replace('"INSERT INTO t VALUES (0)"', DROPS), "left nothing in"),
         ("from sqlstress import transaction\nimport psycopg\npsycopg.connect('')\n", "can't be imported"),
     ],
 )

@@ -63,7 +63,7 @@ def set_up(place: SqlPlace, seed: str, pulse: Pulse) -> None:
         raise UsageError(f"the setup of {file} ends its process: {error}") from error
     if has_setup and not place.is_filled():
         raise UsageError(
-            f"{file}: its setup made nothing in the database that it was given: open what {DATABASE} says, "
+            f"{file}: its setup left nothing in the database that it was given: open what {DATABASE} says, "
             "which it is given too."
         )
     place.settle(pulse)

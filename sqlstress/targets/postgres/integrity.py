@@ -33,27 +33,27 @@ _DEFINITIONS = """
 SELECT 'column', c.relname, format('%%s %%s%%s', attname, format_type(atttypid, atttypmod),
        CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END)
 FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
-WHERE c.relnamespace = %(schema)s::regnamespace AND c.relkind = 'r' AND attnum > 0 AND NOT attisdropped
+WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind = 'r' AND attnum > 0 AND NOT attisdropped
 UNION ALL
 SELECT 'index', c.relname, pg_get_indexdef(indexrelid)
-FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE c.relnamespace = %(schema)s::regnamespace
+FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE c.relnamespace = to_regnamespace(%(schema)s)
 UNION ALL
 SELECT 'constraint', c.relname, pg_get_constraintdef(o.oid)
 FROM pg_constraint o JOIN pg_class c ON c.oid = conrelid
-WHERE c.relnamespace = %(schema)s::regnamespace AND contype <> 'n'
+WHERE c.relnamespace = to_regnamespace(%(schema)s) AND contype <> 'n'
 UNION ALL
 SELECT 'trigger', c.relname, pg_get_triggerdef(t.oid)
 FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid
-WHERE c.relnamespace = %(schema)s::regnamespace AND NOT tgisinternal
+WHERE c.relnamespace = to_regnamespace(%(schema)s) AND NOT tgisinternal
 UNION ALL
 SELECT 'rule', c.relname, pg_get_ruledef(r.oid)
-FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE c.relnamespace = %(schema)s::regnamespace
+FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE c.relnamespace = to_regnamespace(%(schema)s)
 UNION ALL
 SELECT 'relation', relname, relkind::text || relpersistence::text
-FROM pg_class WHERE relnamespace = %(schema)s::regnamespace
+FROM pg_class WHERE relnamespace = to_regnamespace(%(schema)s)
 UNION ALL
 SELECT 'function', proname, pg_get_function_arguments(oid)
-FROM pg_proc WHERE pronamespace = %(schema)s::regnamespace
+FROM pg_proc WHERE pronamespace = to_regnamespace(%(schema)s)
 ORDER BY 1, 2, 3
 """
 

@@ -234,7 +234,7 @@ def forks(c):
         (WRITES + "@check\ndef odd(query): raise KeyError('a')", "before any load, odd: KeyError: 'a'"),
         (WRITES + "@check\ndef odd(query): query('SELECT')", r"the check odd \(.*own.py:odd\) can't be run"),
         (WRITES + "def odd(p): sys.exit(3)\nopened = connect(odd)", "its connect failed: SystemExit: 3"),
-        (WRITES + "@setup\ndef made(p): pass", "its setup made nothing in the database that it was given"),
+        (WRITES + "@setup\ndef made(p): pass", "its setup left nothing in the database that it was given"),
         (WRITES + "@setup\ndef made(p): 1 / 0", "its setup failed: ZeroDivisionError: division by zero"),
         (WRITES + "@setup\ndef made(p): os._exit(2)", "the setup of .* ends its process: .* exit code 2"),
     ],

@@ -81,6 +81,7 @@ def test_all_begin_at_one_instant_whatever_their_clocks_say(server: str) -> None
         carl.leave()
 
 
+@pytest.mark.thorough
 def test_a_host_that_is_gone_is_not_waited_for(server: str) -> None:
     with hosts(server, *ABC) as (anna, bert, carl):
         together(*(start(one, 0) for one in (anna, bert, carl)))
