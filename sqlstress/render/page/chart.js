@@ -1,4 +1,4 @@
-// A chart: its axes, its frames (one, or a small one for each of many lines), and its legend.
+// A chart: its axes, and its frames: one, or a small one for each of many lines.
 
 const HEIGHT = 300;
 const MULTIPLE = { height: 120, least: 120, most: 4, gap: 14, title: 20 };
@@ -162,37 +162,6 @@ const boxesOf = (frames, layout, room, height) => {
     x: room.x + (place % columns) * (width + gap), y: room.y + Math.floor(place / columns) * row + title,
   }));
   return [boxes, Math.ceil(frames.length / columns) * row - LINE - 10];
-};
-
-const legendOf = (traces, layout) => {
-  const named = traces.filter((trace) => trace.name && trace.showlegend !== false);
-  const keys = [...new Map(named.map((trace) => [trace.group, trace])).values()];
-  return layout.showlegend === false || layout.multiples || keys.length < 2 ? [] : keys;
-};
-
-// Draws names below the chart, and returns how high they are. A click hides what has the name, or shows it.
-const drawLegend = (svg, keys, width, top, state, again) => {
-  let [x, y] = [2, top];
-  for (const trace of keys) {
-    const words = cut(trace.name, width - 30);
-    const long = 22 + widthOf(words);
-    if (x > 2 && x + long > width) [x, y] = [2, y + 22];
-    const hidden = state.hidden.has(trace.group);
-    const key = node(svg, "g", { class: "key", tabindex: 0, role: "button", "aria-pressed": !hidden });
-    key.style.opacity = hidden ? 0.4 : 1;
-    node(key, "rect", { x, y: y - 12, width: long, height: 20 }, { fill: "transparent" });
-    const colour = paint(trace.marker?.color || trace.line?.color);
-    node(key, "rect", { x, y: y - 6, width: 14, height: trace.type === "bar" ? 9 : 4, rx: 2 }, { fill: colour });
-    label(key, words, x + 19, y + 2, "start");
-    const toggle = () => {
-      if (!state.hidden.delete(trace.group)) state.hidden.add(trace.group);
-      again();
-    };
-    key.addEventListener("click", toggle);
-    key.addEventListener("keydown", (event) => { if (["Enter", " "].includes(event.key)) toggle(); });
-    x += long + 18;
-  }
-  return keys.length ? y - top + 20 : 0;
 };
 
 const titleOf = (spec) => spec?.title?.text || "";
