@@ -48,7 +48,7 @@ def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str
 
 
 def _look_for_deadlocks_soon(dsn: str) -> None:
-    """Let who waits in a circle be told at once: by default it takes a second, as long as a test's whole window."""
+    """Let who waits in a circle be told at once: by default it takes a second, a test's whole window."""
     import psycopg
 
     with psycopg.connect(dsn, autocommit=True) as connection:

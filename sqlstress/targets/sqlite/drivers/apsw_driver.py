@@ -62,8 +62,8 @@ class ApswConnection:
         return read
 
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
-        # What has no parameters is asked once and not kept: a dozen settings fill what SQLite sets aside for a
-        # connection's small allocations (its lookaside), and whatever is measured later calls malloc instead.
+        # What has no parameters is asked once and not kept: a dozen settings fill what SQLite sets aside for
+        # a connection's small allocations (its lookaside), and what is measured later calls malloc instead.
         return list(self._connection.execute(sql, params, can_cache=bool(params)))
 
     def iterate(self, sql: str) -> Iterator[Row]:
