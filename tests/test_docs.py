@@ -72,7 +72,7 @@ RIGHT = (
     "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
     "--check examples/transfer/invariants.sql"
 )
-PLAIN = f"{RIGHT.replace('right', 'plain')} --driver psycopg --isolation serializable --max-tries 100"
+PLAIN = f"{RIGHT.replace('right', 'plain')} --driver psycopg --isolation serializable --max-tries 1000"
 TICKETS_BY_UTILS = (
     "sqlstress exec -c 1,4 --ops 4 --timeout 60s --setup examples/tickets.sql --check "
     "examples/tickets_checks.sql -- sqlite-utils query {db} "

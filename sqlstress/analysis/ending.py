@@ -97,7 +97,7 @@ def failed_too_many(run: Run) -> str:
     """Return how many of a run's operations failed, where those are more than its case lets."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return (
-        f"{share} of the operations failed at {place(run.case)}: {face_of(run.case).show().why_failed}. "
+        f"{share} of the operations failed at {place(run.case)}: {face_of(run.case).show().why_failed(run)}. "
         f"At most {most} may (--max-failed)."
     )
 

@@ -35,6 +35,8 @@ TIME = Measure(
 )
 
 
+LOCKED = "the database was locked for longer than --busy-timeout"
+OUT_OF_DATE = "others had changed what they had read (BUSY_SNAPSHOT)"
 OF_ALL: tuple[Topic, ...] = (partial_proofs, trust)
 """What is said of all parts of a group together."""
 
@@ -60,10 +62,15 @@ class Shown:
     """The figures that a comparison shows."""
     proves: ClassVar[str] = NOTHING_LOST
     """What is known of the data of a run that is proved."""
-    why_failed: ClassVar[str] = "the database was locked for longer than --busy-timeout"
-    """Why operations fail."""
     together: ClassVar[int] = 1
     """How many reports stand beside the first one in 80 columns; one where a case has a long name."""
+
+    def why_failed(self, run: Run) -> str:
+        """Return why operations of a run failed, in words."""
+        trials = [trial for trial in run.trials if trial.failed]
+        if not any(trial.busy_snapshot for trial in trials):
+            return LOCKED
+        return f"{LOCKED}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE
 
     def what(self, group: Group) -> str:
         """Return what the processes did, as the beginning of a sentence."""

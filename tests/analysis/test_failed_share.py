@@ -16,6 +16,9 @@ from sqlstress.report import Run
 from sqlstress.report.case import Case
 from tests.analysis.hand_made import EXAMPLE, run, trial
 
+LOCKED = "the database was locked for longer than --busy-timeout"
+OUT_OF_DATE = "others had changed what they had read (BUSY_SNAPSHOT)"
+
 
 def failing(failed: int, done: int = 1000, max_failed: float = 0.01) -> Run:
     return run(1, 4, trial(failed=failed, transactions=done), case=Case(max_failed=max_failed))
@@ -53,6 +56,22 @@ def test_the_worst_case_is_named_with_what_may_fail() -> None:
         "Error: 80% of the operations failed at 8 processes on 20 files: the database was locked for longer "
         "than --busy-timeout. At most 1% may (--max-failed)."
     )
+
+
+@pytest.mark.parametrize(
+    ("busy", "out_of_date", "why"),
+    [
+        (5, 0, LOCKED),
+        (0, 5, OUT_OF_DATE),
+        (5, 5, f"{LOCKED}, or {OUT_OF_DATE}"),
+    ],
+)
+def test_why_they_failed_is_what_the_database_answered(busy: int, out_of_date: int, why: str) -> None:
+    refused = trial(failed=50, transactions=100, busy=busy, busy_snapshot=out_of_date)
+    fine = trial(transactions=100, busy=1, busy_snapshot=1)
+    report = replace(EXAMPLE, runs=(run(1, 4, refused, fine),), planned=1)
+    (ending,) = endings(report)
+    assert f": {why}. At most" in ending.text
 
 
 def test_trials_that_do_not_count_do_not_count_here() -> None:

@@ -148,9 +148,10 @@ def _has(run: Run, kind: str) -> bool:
 class ExecShown(OwnShown):
     """How they are shown."""
 
-    why_failed = "the commands exited with another code than 0, or took longer than --timeout"
-
     topics = (scaling, ended, said, cut_short, partial_proofs, trust)
+
+    def why_failed(self, run: Run) -> str:
+        return "the commands exited with another code than 0, or took longer than --timeout"
 
     def work(self, case: Case) -> str:
         called: str = case.spec.called

@@ -84,7 +84,7 @@ def _given_up(group: Group) -> Iterator[Finding]:
     """Yield that operations failed, which the figures do not show: what fails at once takes no time."""
     run = max(group.runs, key=Run.failed_share)
     if share := run.failed_share():
-        why = face_of(run.case).show().why_failed
+        why = face_of(run.case).show().why_failed(run)
         yield Finding("given-up", f"{run.arm}: {percent(share)} of the operations failed: {why}.")
 
 

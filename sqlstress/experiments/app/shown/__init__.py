@@ -18,6 +18,7 @@ from sqlstress.experiments.app.shown.connections import described, unwise
 from sqlstress.experiments.app.shown.exceptions import raised
 from sqlstress.own.shown import OwnShown
 from sqlstress.own.shown.at_server import too_weak
+from sqlstress.report import Run
 from sqlstress.report.case import Case
 
 
@@ -29,7 +30,6 @@ def waits(group: Group) -> Iterator[Finding]:
 class AppShown(OwnShown):
     """The figures of an application."""
 
-    why_failed = "they raised, as the report says"
     topics: ClassVar[tuple[Topic, ...]] = (
         raised,
         unwise,
@@ -42,6 +42,9 @@ class AppShown(OwnShown):
         trust,
     )
     meanings: ClassVar[Mapping[str, str]] = {"failed %": "failed: transactions that raised, in per cent"}
+
+    def why_failed(self, run: Run) -> str:
+        return "they raised, as the report says"
 
     def work(self, case: Case) -> str:
         """Return what the processes of a case do, as the beginning of a sentence."""
