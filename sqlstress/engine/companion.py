@@ -11,7 +11,7 @@ from sqlstress.engine.worker import DISMISSED, STOP, await_window, fail, wait_un
 from sqlstress.statistics.series import Series
 from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
-from sqlstress.targets import open_place, target_of
+from sqlstress.targets import open_place
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -65,7 +65,7 @@ def main(errand: Errand, pipe: Pipe) -> None:
         send(pipe, Observed(series))
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
-    except Exception as error:
-        fail(pipe, target_of(errand.case.driver).explain(errand.case.driver, error))
+    except BaseException as error:  # as in a worker
+        fail(pipe, errand.case.driver, error)
     finally:
         pipe.close()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from sqlstress.engine.loop import timed_loop, work_through
 from sqlstress.engine.protocols import Findings, Hears, SelfDriven, Source
 from sqlstress.engine.tally import Totals, Window
+from sqlstress.errors import plainly
 from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
 from sqlstress.targets import open_place, target_of
@@ -91,8 +92,8 @@ def main(job: Job, pipe: Pipe) -> None:
         send(pipe, _work(job, source, seal, watch, await_window(pipe)))
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
-    except Exception as error:
-        fail(pipe, target_of(job.case.driver).explain(job.case.driver, error))
+    except BaseException as error:  # a panic of an extension in Rust is no Exception
+        fail(pipe, job.case.driver, error)
     finally:
         pipe.close()
 
@@ -105,8 +106,9 @@ def await_window(pipe: Pipe) -> Window:
             return cast(Window, told)
 
 
-def fail(pipe: Pipe, reason: str) -> None:
+def fail(pipe: Pipe, driver: str, error: BaseException) -> None:
     """Tell why, if there is still somebody to be told."""
+    reason = target_of(driver).explain(driver, error) if isinstance(error, Exception) else plainly(error)
     with suppress(OSError):
         send(pipe, Failed(reason))
 

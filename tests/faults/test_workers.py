@@ -26,6 +26,7 @@ SAID = {
     "MemoryError": "failed: out of memory",
     "RuntimeError": "failed: RuntimeError: injected",
     "OSError": "failed: OSError: injected",
+    "BaseException": "failed: BaseException: injected",
     "SIGKILL": "was killed by SIGKILL",
 }
 KILLED = "ended with exit code" if sys.platform == "win32" else "was killed by SIGKILL"
@@ -52,7 +53,8 @@ def failures() -> list[Any]:
 
 @pytest.mark.fault(
     area="workers",
-    injected="an exception, a MemoryError or SIGKILL in a worker: starting, in the window, reporting",
+    injected="an exception, a panic of a library, a MemoryError or SIGKILL in a worker: starting, in the "
+    "window, reporting",
     outcome="exit code 4; its case says who and why, the others' figures are kept, the next case runs",
 )
 @pytest.mark.parametrize(("moment", "failure"), failures())
