@@ -219,7 +219,7 @@ SMOKE = {
 def test_each_sub_command_measures_and_writes_its_results(
     study: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    if study in ("limit", "sql"):
+    if study in ("harness", "limit", "sql"):
         request.getfixturevalue("built")
     output = tmp_path / "results" / "tiny.md"
     done = run_benchmarks(study, *SMOKE[study], "--dir", str(tmp_path), "--output", str(output))
