@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "heap.h"
 #include "plan.h"
 #include "where_python.h"
 
@@ -42,6 +43,7 @@ static PyObject *run(PyObject *module, PyObject *asked) {
     Plan *plan = plan_read(asked);
     if (!plan) return NULL;
     Ending ending;
+    heap_keep();
     Py_BEGIN_ALLOW_THREADS
     store_open(&plan->loop.store);
     ending = loop_run(&plan->loop);
