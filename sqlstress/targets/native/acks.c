@@ -11,12 +11,15 @@ static int64_t slot_of(const Acks *acks, int64_t number) {
 
 void acks_announce(const Acks *acks, const Chunk *chunk, int width) {
     if (!acks->on) return;
-    for (int i = 0; i < chunk->count; i++)
+    for (int i = 0; i < chunk->count; i++) {
+        /* A mask, as which of them write is chance: a branch would be foretold wrongly half of the time. */
+        int64_t reads = -(int64_t)(chunk->kinds[i] != REPLACE);
         for (int64_t row = (int64_t)i * width; row < (int64_t)(i + 1) * width; row++) {
-            int64_t slot = chunk->kinds[i] == REPLACE ? slot_of(acks, chunk->numbers[row]) : UNTRACKED;
+            int64_t slot = slot_of(acks, chunk->numbers[row]) | reads;
             acks->rows[row] = slot;
             acks->written[row] = slot != UNTRACKED;
         }
+    }
     memset(acks->ends, 0, (size_t)chunk->count * sizeof *acks->ends);
     acks->meta[1] = chunk->first;
     IN_ORDER();
