@@ -2,6 +2,7 @@
 
     python -m benchmarks fair --concurrency 8
     python -m benchmarks fair --driver apsw --concurrency 32,64,256
+    python -m benchmarks fair --arm native --repeats 21 --concurrency 8
 
 Both loops are measured, each against itself. At N = 8 the price and Jain's index have their targets.
 With more processes the question is whether the total collapses: fair at N against fair at 8, measured in
@@ -37,7 +38,7 @@ def plan(bench: Bench) -> Plan:
     tasks = tuple(
         _task(bench, driver, loop, load, concurrency)
         for driver in options.drivers
-        for loop in LOOPS
+        for loop in options.arms or LOOPS
         for load in options.loads or LOADS_MEASURED
         for concurrency in options.concurrency or CONCURRENCY
     )

@@ -10,6 +10,7 @@ from typing import TypeVar
 from benchmarks import endurance, fair, harness, limit, memory, pgbench, published, sql, stages, where
 from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Scale
 from benchmarks.results import Plan
+from sqlstress.experiments.kv.spec import LOOPS
 from sqlstress.statistics.units import parse_duration
 
 T = TypeVar("T")
@@ -73,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("mutants", help="which changes of the code the tests notice")
     _choice(made["limit"], "--synchronous", limit.SYNCHRONOUS)
     _choice(made["limit"], "--arm", limit.EVERY_ARM)
+    _choice(made["fair"], "--arm", LOOPS)
     _choice(made["sql"], "--synchronous", sql.SYNCHRONOUS)
     _choice(made["pgbench"], "--synchronous", ("full", "normal"))
     return found
