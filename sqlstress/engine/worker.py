@@ -92,6 +92,8 @@ def main(job: Job, pipe: Pipe) -> None:
         send(pipe, _work(job, source, seal, watch, await_window(pipe)))
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
+    except SystemExit:
+        raise  # told of by its code
     except BaseException as error:  # a panic of an extension in Rust is no Exception
         fail(pipe, job.case.driver, error)
     finally:
