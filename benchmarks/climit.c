@@ -24,9 +24,7 @@ SQLITE_EXTENSION_INIT1
 #include <sqlite3.h>
 #endif
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
+#include "../sqlstress/targets/native/heap.c" /* the native loop's, so that both have the same luck */
 
 #define NS_PER_S INT64_C(1000000000)
 #define POLL_NS INT64_C(2000000)
@@ -102,18 +100,10 @@ static void session_close(Session *s) {
     sqlite3_close(s->db);
 }
 
-/* As the native loop has it (heap.c), so that both have the same luck. */
-static void keep_heap(void) {
-#ifdef __GLIBC__
-    mallopt(M_TRIM_THRESHOLD, INT32_MAX);
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-#endif
-}
-
 /* The flags are those of the bindings: the mutexes are paid for on both sides. */
 static int session_open(Session *s, const Load *load) {
     char pragma[64];
-    keep_heap();
+    heap_keep();
     memset(s, 0, sizeof *s);
     s->random = scramble(load->seed);
     /* As a worker's of a trial: nobody else's, and each is written once. */

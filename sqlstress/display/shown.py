@@ -67,7 +67,7 @@ class Shown:
 
     def why_failed(self, run: Run) -> str:
         """Return why operations of a run failed, in words."""
-        trials = [trial for trial in run.trials if trial.failed]
+        trials = [trial for trial in run.ended if trial.failed]
         if not any(trial.busy_snapshot for trial in trials):
             return LOCKED
         return f"{LOCKED}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE

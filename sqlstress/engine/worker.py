@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -22,6 +22,8 @@ from sqlstress.system.importing import named
 from sqlstress.targets import open_place, target_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlstress.report.case import Case
     from sqlstress.targets.place import Seal, Watch
 
@@ -82,7 +84,7 @@ class Failed(NamedTuple):
 def main(job: Job, pipe: Pipe) -> None:
     """Run a worker process."""
     gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
-    try:
+    with failures_told(pipe, job.case.driver):
         begin_child()
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.worker) if job.trace else None
@@ -90,12 +92,21 @@ def main(job: Job, pipe: Pipe) -> None:
         seal = place.seal()
         gc.freeze()
         send(pipe, _work(job, source, seal, watch, await_window(pipe)))
+
+
+@contextmanager
+def failures_told(pipe: Pipe, driver: str) -> Iterator[None]:
+    """Let a process tell its parent why it could not go on, and close the pipe."""
+    try:
+        yield
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except SystemExit:
         raise  # told of by its code
     except BaseException as error:  # a panic of an extension in Rust is no Exception
-        fail(pipe, job.case.driver, error)
+        known = target_of(driver).explain(driver, error) if isinstance(error, Exception) else plainly(error)
+        with suppress(OSError):  # if there is still somebody to be told
+            send(pipe, Failed(known))
     finally:
         pipe.close()
 
@@ -106,13 +117,6 @@ def await_window(pipe: Pipe) -> Window:
         send(pipe, Ready(time.perf_counter_ns()))
         if (told := pipe.recv()) != CALL:
             return cast(Window, told)
-
-
-def fail(pipe: Pipe, driver: str, error: BaseException) -> None:
-    """Tell why, if there is still somebody to be told."""
-    reason = target_of(driver).explain(driver, error) if isinstance(error, Exception) else plainly(error)
-    with suppress(OSError):
-        send(pipe, Failed(reason))
 
 
 def _work(

@@ -189,14 +189,15 @@ class Run:
         """The TPS of each pass."""
         return self.by_pass(lambda trial: trial.tps)
 
-    def failed_share(self) -> float:
-        """The share of the operations that was given up, 0 to 1, of the valid trials that came to their end.
+    @property
+    def ended(self) -> list[Trial]:
+        """The valid trials that came to their end: of a fixed amount of work not done the outcome says so."""
+        return [trial for trial in self.valid if trial.outcome == "done"]
 
-        Of a fixed amount of work that was not done the outcome says so.
-        """
-        ended = [trial for trial in self.valid if trial.outcome == "done"]
-        failed = sum(trial.failed or 0 for trial in ended)
-        return failed / (failed + sum(trial.transactions for trial in ended)) if failed else 0.0
+    def failed_share(self) -> float:
+        """The share of the operations that was given up, 0 to 1, of the trials that ended."""
+        failed = sum(trial.failed or 0 for trial in self.ended)
+        return failed / (failed + sum(trial.transactions for trial in self.ended)) if failed else 0.0
 
     @property
     def failed_too_many(self) -> bool:

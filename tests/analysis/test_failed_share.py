@@ -69,8 +69,9 @@ def test_the_worst_case_is_named_with_what_may_fail() -> None:
 def test_why_they_failed_is_what_the_database_answered(busy: int, out_of_date: int, why: str) -> None:
     refused = trial(failed=50, transactions=100, busy=busy, busy_snapshot=out_of_date)
     fine = trial(transactions=100, busy=1, busy_snapshot=1)
-    report = replace(EXAMPLE, runs=(run(1, 4, refused, fine),), planned=1)
-    (ending,) = endings(report)
+    died = trial(failed=50, busy=1, busy_snapshot=1, error="worker 1 died")
+    report = replace(EXAMPLE, runs=(run(1, 4, refused, fine, died),), planned=1)
+    ending = endings(report)[0]
     assert f": {why}. At most" in ending.text
 
 

@@ -12,7 +12,8 @@ static int64_t slot_of(const Acks *acks, int64_t number) {
 void acks_announce(const Acks *acks, const Chunk *chunk, int width) {
     if (!acks->on) return;
     for (int i = 0; i < chunk->count; i++) {
-        /* A mask, as which of them write is chance: a branch would be foretold wrongly half of the time. */
+        /* A mask, as which of them write is chance: a branch would be foretold wrongly half of the time.
+         * UNTRACKED has all bits set. */
         int64_t reads = -(int64_t)(chunk->kinds[i] != REPLACE);
         for (int64_t row = (int64_t)i * width; row < (int64_t)(i + 1) * width; row++) {
             int64_t slot = slot_of(acks, chunk->numbers[row]) | reads;
