@@ -207,6 +207,24 @@ def test_a_line_whose_name_is_clicked_is_hidden_with_its_ideal_and_shown_again(
     assert page.ask(lines) == before
 
 
+def two_drivers() -> Report:
+    report = example_report()
+    others = [replace(run, case=replace(run.case, driver="apsw")) for run in report.runs]
+    return replace(report, runs=(*report.runs, *others), planned=2 * report.planned)
+
+
+def test_no_two_names_of_a_legend_have_the_same_sample(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, two_drivers()))
+    legends = page.ask(
+        "[...document.querySelectorAll('svg')].map((svg) => [...svg.querySelectorAll('g.key')].map((key) => {"
+        "const {fill, stroke, strokeDasharray} = getComputedStyle(key.children[1]);"
+        "return [fill, stroke, strokeDasharray].join(); }))"
+    )
+    assert any(len(samples) > 1 for samples in legends)
+    assert any("px" in sample for samples in legends for sample in samples)  # of a dashed line
+    assert [samples for samples in legends if len({*samples}) < len(samples)] == []
+
+
 @pytest.mark.thorough
 def test_a_chart_is_saved_as_a_picture_that_stands_alone(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()), dark=True)
