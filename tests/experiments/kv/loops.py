@@ -58,7 +58,9 @@ def check_counts(done: Measured) -> None:
         assert totals.rows == sum(count * rows[kind] for kind, count in totals.operations.items())
         assert findings.reads_checked >= totals.operations.get(GET, 0)
         assert findings.pairs_checked >= totals.operations.get(PAIR, 0)
-        assert 0 < totals.proof_ns <= totals.harness_ns < 0.5e9 * done.case.duration_s
+        assert 0 <= totals.proof_ns <= totals.harness_ns
+    # One whose chunk outlasts the window, as it waits for the others, counts none of its own time.
+    assert any(one.totals.proof_ns for one in worked)
 
 
 def killing(seed: int) -> Callable[[Pool], None]:
