@@ -97,7 +97,9 @@ static void read_values(Values *values, PyObject *asked, Plan *plan) {
 
 static void read_waiting(Waiting *waiting, PyObject *asked) {
     waiting->fair = (int)integer(asked, "fair");
+    waiting->turn_ns = integer(asked, "turn_ns");
     waiting->mean_ns = integer(asked, "mean_wait_ns");
+    waiting->least_ns = integer(asked, "least_wait_ns");
     waiting->timeout_ns = integer(asked, "timeout_ns");
     waiting->jitter = (uint64_t)integer(asked, "jitter") | 1;
 }

@@ -17,7 +17,9 @@ OF_NO_STORE: dict[str, Any] = {
     "statements": (),
     "server": None,
     "fair": False,
+    "turn_ns": 0,
     "mean_wait_ns": 0,
+    "least_wait_ns": 0,
     "jitter": 1,
 }
 """What a plan says of the stores that it is not for."""

@@ -160,7 +160,8 @@ static int again(Store *store, int which, int code, Attempts *attempts) {
 
 /* A write waits for its turn where waiting is fair, and that is in its own time. */
 static Attempts write_begins(Store *store, int which) {
-    return (Attempts){store->waiting.fair ? turn_await(&store->buckets[which].turn) : clock_ns(), 0};
+    Waiting *waiting = &store->waiting;
+    return (Attempts){waiting->fair ? turn_await(&store->buckets[which].turn, waiting) : clock_ns(), 0};
 }
 
 static int write_ends(Store *store, int which, int code, const Attempts *attempts) {

@@ -4,11 +4,9 @@
 #include "sqlite.h"
 #include "where.h"
 
-#define FIRST 3.0
+#define FIRST 2.0
 #define PATIENCE 8
-#define SHARE_LEFT 0.15
 #define SHORTEST_NS 50000
-#define TURN_NS 4000000
 #define PAUSE_NS 500000
 
 /* xorshift64*: the jitter has to be none that a proof draws from. */
@@ -22,9 +20,9 @@ static double unit(Waiting *waiting) {
 }
 
 static int64_t interval(Waiting *waiting, int attempt) {
-    double left = 1.0 - (double)attempt / PATIENCE;
-    double patience = attempt == 0 ? FIRST : left > SHARE_LEFT ? left : SHARE_LEFT;
-    double ns = (double)waiting->mean_ns * (0.5 + unit(waiting)) * patience;
+    double patience = attempt == 0 ? FIRST : 1.0 - (double)attempt / PATIENCE;
+    double mean = (double)waiting->mean_ns * patience, least = (double)waiting->least_ns;
+    double ns = (mean > least ? mean : least) * (0.5 + unit(waiting));
     return ns > SHORTEST_NS ? (int64_t)ns : SHORTEST_NS;
 }
 
@@ -55,9 +53,9 @@ static void turn_begin(Turn *turn, int64_t now, int64_t length_ns) {
     turn->length_ns = length_ns;
 }
 
-int64_t turn_await(Turn *turn) {
+int64_t turn_await(Turn *turn, const Waiting *waiting) {
     int64_t now = clock_ns();
-    if (now - turn->wrote >= PAUSE_NS) turn_begin(turn, now, turn->length_ns ? turn->length_ns : TURN_NS);
+    if (now - turn->wrote >= PAUSE_NS) turn_begin(turn, now, turn->length_ns ? turn->length_ns : waiting->turn_ns);
     if (now - turn->begun < turn->length_ns) return now;
     sleep_ns(PAUSE_NS);
     int64_t woke = clock_ns();
@@ -68,5 +66,5 @@ int64_t turn_await(Turn *turn) {
 
 void turn_wrote(Turn *turn, const Waiting *waiting, int64_t begun) {
     turn->wrote = clock_ns();
-    if (waiting->woke > begun) turn_begin(turn, waiting->woke, TURN_NS);
+    if (waiting->woke > begun) turn_begin(turn, waiting->woke, waiting->turn_ns);
 }

@@ -6,7 +6,7 @@
 
 typedef struct {
     int fair;
-    int64_t mean_ns, timeout_ns, begun;
+    int64_t turn_ns, mean_ns, least_ns, timeout_ns, begun;
     int64_t woke; /* when the last wait between two attempts was over */
     uint64_t jitter;
     int64_t busy, busy_snapshot;
@@ -22,7 +22,7 @@ typedef struct {
     int64_t begun, wrote;
 } Turn;
 
-int64_t turn_await(Turn *turn); /* returns when the write begins */
+int64_t turn_await(Turn *turn, const Waiting *waiting); /* returns when the write begins */
 void turn_wrote(Turn *turn, const Waiting *waiting, int64_t begun);
 
 #endif

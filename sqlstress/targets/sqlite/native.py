@@ -5,12 +5,13 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.native.extension import extension, needed
 from sqlstress.targets.native.run import carry_out
 from sqlstress.targets.sqlite.drivers.codes import explained
 from sqlstress.targets.sqlite.keyvalue import COUNT, GET, PAIR, PUT, SET_COUNT
 from sqlstress.targets.sqlite.reach import reached
-from sqlstress.targets.sqlite.waiting import POLL_INTERVAL_S
+from sqlstress.targets.sqlite.waiting import waiting_of
 
 if TYPE_CHECKING:
     from sqlstress.targets.sqlite.client import Client
@@ -28,13 +29,16 @@ class SqliteNativeStore:
         with needed(case.driver):
             _, handles = reached(case.driver, client.connect_all)
             self._native = extension()
+        waiting = waiting_of(case, client.worker)
         self._plan: dict[str, Any] = {
             "stores": True,
             "connections": [tuple(handle) for handle in handles],
             # In the order of Sql in loop.h.
             "statements": (GET, PAIR, PUT, f"BEGIN {begin}", "COMMIT", "ROLLBACK", COUNT, SET_COUNT),
             "fair": case.settings.busy == "fair",
-            "mean_wait_ns": int(POLL_INTERVAL_S * case.concurrency * 1e9),
+            "turn_ns": int(waiting.turn_s * NS_PER_S),
+            "mean_wait_ns": int(waiting.mean_s * NS_PER_S),
+            "least_wait_ns": int(waiting.least_s * NS_PER_S),
             "jitter": Random(f"{case.seed}:waiting:{client.worker}").getrandbits(_JITTER_BITS),
         }
 

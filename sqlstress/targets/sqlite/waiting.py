@@ -28,20 +28,30 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.keyvalue import Operation
 
-POLL_INTERVAL_S = 400e-6
-"""Mean wait of the second attempt for each worker there is; later ones are shorter."""
-FIRST = 3.0
+ROUND_S = 56e-3
+"""So long one turn of each worker takes together, as far as the next two allow."""
+LONGEST_TURN_S = 7e-3
+"""With few workers it is no longer. Shorter ones cost more: at each turn's end the lock is idle for a
+while, and whoever takes it has a cold cache."""
+SHORTEST_TURN_S = 4e-3
+"""With many workers a turn is no shorter."""
+SHARE_OF_TURN = 0.1
+"""Mean wait of the second attempt, in turns of all workers; later ones are shorter."""
+FIRST = 2.0
 """The first wait, as a multiple of that."""
 PATIENCE = 8
-"""After so many attempts a waiter would poll without a pause, were it not for SHARE_LEFT."""
-SHARE_LEFT = 0.15
-"""The waits shrink no further than to this share."""
+"""After so many attempts a waiter would poll without a pause, were it not for LEAST_S."""
+LEAST_S = 60e-6
+"""The mean waits shrink no further than to so much for each worker."""
 SHORTEST_S = 50e-6
 """No sleep is asked for below the resolution of the systems' timers."""
-TURN_S = 4e-3
-"""So long a process writes to a file before it pauses."""
 PAUSE_S = 500e-6
 """Of those who have waited longest, one polls in this time."""
+
+
+def turn_s(workers: int) -> float:
+    """Return how long one of so many workers writes to a file before it lets the others."""
+    return min(LONGEST_TURN_S, max(SHORTEST_TURN_S, ROUND_S / workers))
 
 
 class Waiting:
@@ -57,7 +67,10 @@ class Waiting:
     ) -> None:
         self.busy = 0
         self.busy_snapshot = 0
-        self._mean_s = POLL_INTERVAL_S * workers
+        self.turn_s = turn_s(workers)
+        """So long the worker writes to a file before it pauses."""
+        self.mean_s = SHARE_OF_TURN * self.turn_s * workers
+        self.least_s = LEAST_S * workers
         self._timeout_s = timeout_s
         self._random = random.Random(seed).random
         self._sleep = sleep
@@ -69,8 +82,8 @@ class Waiting:
     def interval(self, attempt: int) -> float:
         """Return the seconds to sleep before the next attempt; the first attempt is number 0."""
         jitter = 0.5 + self._random()
-        patience = max(SHARE_LEFT, 1.0 - attempt / PATIENCE) if attempt else FIRST
-        return max(SHORTEST_S, self._mean_s * jitter * patience)
+        patience = 1.0 - attempt / PATIENCE if attempt else FIRST
+        return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
     def again(self, attempt: int, begun: float) -> bool:
         """Sleep and return True, or return False when the operation has waited out its time-out."""
@@ -137,7 +150,7 @@ class Turns:
         self._waiting, self._paused = waiting, paused
         self._sleep, self._clock = sleep, clock
         self._begun = self._wrote = -math.inf
-        self._length_s = TURN_S
+        self._length_s = waiting.turn_s
 
     def kept(self, write: Operation) -> Operation:
         """Wrap a write so that it waits for its turn first."""
@@ -147,7 +160,7 @@ class Turns:
             result = write(params)
             self._wrote = self._clock()
             if self._waiting.woke_s > begun:
-                self._begin(self._waiting.woke_s, TURN_S)
+                self._begin(self._waiting.woke_s, self._waiting.turn_s)
             return result
 
         return write_in_turn

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sqlstress.targets.sqlite.waiting import PAUSE_S, TURN_S, Turns, Waiting
+from sqlstress.targets.sqlite.waiting import PAUSE_S, Turns, Waiting
 from tests.targets.drivers.fake_time import FakeTime
 
 WRITE_S = 1e-4
-ROW = round(TURN_S / WRITE_S)
+ROW = round(FakeTime().waiting().turn_s / WRITE_S)
 """Writes of a turn."""
 
 

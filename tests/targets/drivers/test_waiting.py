@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT
-from sqlstress.targets.sqlite.waiting import FIRST, PATIENCE, POLL_INTERVAL_S, SHORTEST_S, Waiting
+from sqlstress.targets.sqlite.waiting import FIRST, PATIENCE, SHORTEST_S, Waiting, turn_s
 from tests.targets.drivers.fake_time import FakeTime
 
 MANY = 512
@@ -56,15 +56,21 @@ def test_the_wait_grows_linearly_with_the_number_of_workers() -> None:
     assert intervals(2 * MANY) == pytest.approx(twice)
 
 
+def test_a_turn_is_the_shorter_the_more_workers_there_are_between_two_bounds() -> None:
+    turns = [turn_s(workers) for workers in (1, 8, 10, 14, MANY)]
+    assert turns == pytest.approx([7e-3, 7e-3, 5.6e-3, 4e-3, 4e-3])
+
+
 @pytest.mark.parametrize("workers", [MANY, 2 * MANY])
 def test_the_first_wait_is_the_longest(workers: int) -> None:
-    second = POLL_INTERVAL_S * workers * (1 - 1 / PATIENCE)
-    assert fmean(intervals(workers)) == pytest.approx(FIRST * POLL_INTERVAL_S * workers, rel=0.05)
+    mean = FakeTime().waiting(workers).mean_s
+    second = mean * (1 - 1 / PATIENCE)
+    assert fmean(intervals(workers)) == pytest.approx(FIRST * mean, rel=0.05)
     assert fmean(intervals(workers, attempt=1)) == pytest.approx(second, rel=0.05)
 
 
 def test_jitter_keeps_a_wait_within_half_of_its_mean() -> None:
-    mean = FIRST * POLL_INTERVAL_S * MANY
+    mean = FIRST * FakeTime().waiting(MANY).mean_s
     waits = intervals(MANY)
     assert 0.5 * mean <= min(waits) < 0.55 * mean
     assert 1.45 * mean < max(waits) <= 1.5 * mean

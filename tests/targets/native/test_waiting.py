@@ -25,7 +25,8 @@ SOURCE = Path(str(native.__file__)).with_name("waiting.c")
 STAGE = Path(__file__).with_name("turns.c")
 COMPILER = shlex.split(sysconfig.get_config_var("CC") or "cc")
 BEGUN_NS = 10**12
-TURN_NS, PAUSE_NS = (round(seconds * NS_PER_S) for seconds in (waiting.TURN_S, waiting.PAUSE_S))
+WORKERS = 8
+TURN_NS, PAUSE_NS = (round(seconds * NS_PER_S) for seconds in (waiting.turn_s(WORKERS), waiting.PAUSE_S))
 
 
 def test_both_have_the_same_numbers() -> None:
@@ -33,9 +34,7 @@ def test_both_have_the_same_numbers() -> None:
     assert {name: float(number) for name, number in found.items()} == {
         "FIRST": waiting.FIRST,
         "PATIENCE": waiting.PATIENCE,
-        "SHARE_LEFT": waiting.SHARE_LEFT,
         "SHORTEST_NS": waiting.SHORTEST_S * NS_PER_S,
-        "TURN_NS": waiting.TURN_S * NS_PER_S,
         "PAUSE_NS": waiting.PAUSE_S * NS_PER_S,
     }
 
@@ -73,7 +72,8 @@ class Clock:
 def played(writes: list[Write]) -> tuple[list[int], int, int]:
     """Return when Python's loop pauses, when it has ended, and how long its last turn was to be."""
     clock, pauses = Clock(), list[Any]()
-    waits = waiting.Waiting(8, 60.0, "", clock.sleep, clock)
+    waits = waiting.Waiting(WORKERS, 60.0, "", clock.sleep, clock)
+    waits.turn_s = TURN_NS
     turns = waiting.Turns(waits, lambda begin, _end: pauses.append(begin), clock.sleep, clock)
 
     def write(params: Any) -> None:
@@ -93,7 +93,7 @@ def played(writes: list[Write]) -> tuple[list[int], int, int]:
 def played_in_c(library: ctypes.CDLL, writes: list[Write]) -> tuple[list[int], int, int]:
     """Return the same of the loop in C."""
     columns = [(ctypes.c_int64 * len(writes))(*column) for column in zip(*writes, strict=True)]
-    length = library.play(len(writes), *columns, ctypes.c_int64(BEGUN_NS))
+    length = library.play(len(writes), *columns, ctypes.c_int64(BEGUN_NS), ctypes.c_int64(TURN_NS))
     count = ctypes.c_int.in_dll(library, "paused").value
     pauses = (ctypes.c_int64 * 4096).in_dll(library, "pauses")[:count]
     return list(pauses), ctypes.c_int64.in_dll(library, "now").value, length
@@ -107,7 +107,6 @@ takes = st.sampled_from([0, 50_000, 300_000, TURN_NS - 1, TURN_NS, 3 * TURN_NS])
 @given(writes=st.lists(st.tuples(gaps, waited, takes), min_size=1, max_size=80))
 def test_both_take_the_same_turns(in_c: ctypes.CDLL, writes: list[Write]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(waiting, "TURN_S", TURN_NS)
         patch.setattr(waiting, "PAUSE_S", PAUSE_NS)
         assert played_in_c(in_c, writes) == played(writes)
 
@@ -125,10 +124,10 @@ def test_each_turn_in_c_is_twice_as_long_until_the_lock_was_waited_for(in_c: cty
 def test_a_wait_in_c_is_one_that_python_could_have_drawn(
     in_c: ctypes.CDLL, attempt: int, workers: int, jitter: int
 ) -> None:
-    mean_ns = int(waiting.POLL_INTERVAL_S * workers * NS_PER_S)
     waits = waiting.Waiting(workers, 60.0, "")
+    means = (ctypes.c_int64(round(wait * NS_PER_S)) for wait in (waits.mean_s, waits.least_s))
     shortest, longest = (_drawn(waits, share).interval(attempt) for share in (0.0, 1.0))
-    slept = in_c.slept(ctypes.c_int64(mean_ns), attempt, ctypes.c_uint64(jitter)) / NS_PER_S
+    slept = in_c.slept(*means, attempt, ctypes.c_uint64(jitter)) / NS_PER_S
     assert shortest - 1e-9 <= slept <= longest + 1e-9
 
 

@@ -25,14 +25,15 @@ void where_paused(int64_t begin, int64_t end) {
 }
 
 /* Writes after a gap each, first waiting for the lock if it takes as long as `waited`; returns the last turn's length. */
-SHOWN int64_t play(int count, const int64_t *gaps, const int64_t *waited, const int64_t *writes, int64_t begun) {
-    Waiting waiting = {.fair = 1};
+SHOWN int64_t play(int count, const int64_t *gaps, const int64_t *waited, const int64_t *writes, int64_t begun,
+                   int64_t turn_ns) {
+    Waiting waiting = {.fair = 1, .turn_ns = turn_ns};
     Turn turn = {0};
     now = begun;
     paused = 0;
     for (int i = 0; i < count; i++) {
         now += gaps[i];
-        int64_t began = turn_await(&turn);
+        int64_t began = turn_await(&turn, &waiting);
         if (waited[i]) waiting.woke = now += waited[i];
         now += writes[i];
         turn_wrote(&turn, &waiting, began);
@@ -41,8 +42,9 @@ SHOWN int64_t play(int count, const int64_t *gaps, const int64_t *waited, const 
 }
 
 /* How long a waiter sleeps before its next attempt. */
-SHOWN int64_t slept(int64_t mean_ns, int attempt, uint64_t jitter) {
-    Waiting waiting = {.fair = 1, .mean_ns = mean_ns, .timeout_ns = INT64_MAX, .jitter = jitter};
+SHOWN int64_t slept(int64_t mean_ns, int64_t least_ns, int attempt, uint64_t jitter) {
+    Waiting waiting = {
+        .fair = 1, .mean_ns = mean_ns, .least_ns = least_ns, .timeout_ns = INT64_MAX, .jitter = jitter};
     now = 0;
     waiting_again(&waiting, attempt, 0);
     return now;
