@@ -203,6 +203,7 @@ def test_the_documentations_code_runs(tmp_path: Path, monkeypatch: pytest.Monkey
         exec(code, {})
 
 
+@pytest.mark.thorough
 def test_two_settings_are_measured_in_turns_until_it_is_told_which_is_slower(tmp_path: Path) -> None:
     held: dict[str, Any] = {"read_ratio": 0, "concurrency": 2, "max_pairs": 10, "max_time": "20s"}
     report = sqlstress.ab(

@@ -126,6 +126,7 @@ def test_the_preloaded_database_holds_every_key_and_a_wal_of_its_working_size(tm
     connection.close()
 
 
+@pytest.mark.thorough
 @every_kind
 def test_a_loop_counts_what_falls_into_the_window_and_writes_new_values_of_eight_bytes(
     command: list[str], tmp_path: Path
@@ -146,7 +147,9 @@ def test_a_loop_counts_what_falls_into_the_window_and_writes_new_values_of_eight
     for seed, *slices in zip((7, 8), first, second, strict=True):
         assert all(0 <= one.counted <= one.operations for one in slices)
         assert all(one.cpu_ns > 0 for one in slices)
-        assert bool(last[seed]) == any(one.operations for one in slices)  # a writer can starve
+        # A writer can starve, and the other can have written all of its keys anew.
+        assert any(one.operations for one in slices) or not last[seed]
+    assert any(last.values())
     done = [*first, *second]
     counted, operations = (sum(getattr(one, name) for one in done) for name in ("counted", "operations"))
     assert 0.1 < counted / operations < 0.9, "half of the load is warm-up"
@@ -210,7 +213,7 @@ SMOKE = {
     "sql": (*TINY, "--synchronous", "normal"),
     "profile": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
     "where": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
-    "endurance": ("--duration", "4s", "--workers", "3", "--buckets", "5", "--keys", "20000"),
+    "endurance": ("--duration", "2s", "--workers", "3", "--buckets", "5", "--keys", "20000"),
 }
 
 

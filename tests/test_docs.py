@@ -60,6 +60,7 @@ AB_SHORT = (
     "--max-drop 90% --max-pairs 10"
 )
 PRESETS_SHORT = "--rounds 3 --max-time 6s"
+OWN_SHORT = "-c 2 --repeat 1 --duration 300ms"
 PINNED = (
     "sqlstress -c 2 --read-ratio 0 --checkpointer restart --pinned-reader --busy-timeout 500ms --duration 2s"
 )
@@ -92,9 +93,9 @@ LOSING = "sqlstress --driver psycopg -c 4 --read-ratio 0 --update-ratio 1 --begi
 ADDED = {
     "sqlstress sql -b bank -c 4 --rate 200,800 --duration 1s": "--duration 200ms --repeat 1",
     RIGHT.replace("sqlstress", "sqlstress limit") + " --p99 10ms": "-c 2 --duration 200ms --max-time 2s",
-    RIGHT: "--concurrency 1,2 --repeat 1 --synchronous off",
+    RIGHT: "--concurrency 1,2 --repeat 1 --duration 300ms --synchronous off",
     "sqlstress sql -b tpcb-like@2 -b select-only": "--concurrency 1 --repeat 1",
-    "sqlstress sql -b bank -c 4 --ledger": "--repeat 1",
+    "sqlstress sql -b bank -c 4 --ledger": "--repeat 1 --duration 300ms",
     MAIN_COMMAND: SHORT,
     "sqlstress -c 1-8 -b 1,20": SHORT,
     "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": SHORT,
@@ -112,11 +113,11 @@ ADDED = {
     ),
     "sqlstress -c 4 --synchronous normal --where": "--repeat 1",
     "sqlstress --driver psycopg -c 1-8": SHORT,
-    "sqlstress sql -b tpcb-like --driver psycopg": "-c 2 --repeat 1",
-    "sqlstress sql -b bank --target sqlite,postgres -c 1,4": "-c 2 --repeat 1",
-    PLAIN: "-c 2 --repeat 1",
-    "sqlstress app examples/app/bank_psycopg.py --target postgres -c 1,4": "-c 2 --repeat 1",
-    "sqlstress app examples/app/bank_sqlalchemy.py --target sqlite,postgres -c 1,4": "-c 2 --repeat 1",
+    "sqlstress sql -b tpcb-like --driver psycopg": OWN_SHORT,
+    "sqlstress sql -b bank --target sqlite,postgres -c 1,4": OWN_SHORT,
+    PLAIN: OWN_SHORT,
+    "sqlstress app examples/app/bank_psycopg.py --target postgres -c 1,4": OWN_SHORT,
+    "sqlstress app examples/app/bank_sqlalchemy.py --target sqlite,postgres -c 1,4": OWN_SHORT,
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
     'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
     'sqlstress ab --a "" --b "" --concurrency 2': AB_SHORT,
@@ -131,7 +132,10 @@ ADDED = {
     TICKETS_BY_UTILS: "--repeat 1 --ops 1",
     "sqlstress crash --power --disk spoiling --psow off": "--images 100",
     "sqlstress crash --power --journal-mode wal --synchronous full": "--images 100",
-    "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1",
+    "sqlstress app examples/app/bank.py": "-c 1,2 --repeat 1 --duration 300ms",
+    "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1 --duration 300ms",
+    "sqlstress kv --target sqlite,lmdb --concurrency 1,2 --synchronous full": SHORT,
+    "sqlstress --target sqlite,turso --concurrency 1": "--repeat 1 --duration 200ms",
     "sqlstress methods": "--repeat 1 --phase insert --scale 20 --driver sqlite3",
     "sqlstress methods --phase insert": "--repeat 1 --scale 100",
     "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--repeat 1 --scale 20 --driver sqlite3",
@@ -149,7 +153,7 @@ ELSEWHERE = {
         "--setup", "--b examples/transfer/wrong.sql --setup"
     )
     + " -c 4": "it must fail, as a test of ab sees",
-    "python -m pip install huey litequeue persist-queue trac": "the extra test brings them",
+    "python -m pip install huey litequeue persist-queue trac": "the extra thorough brings them",
     "trac-admin trac initenv Project sqlite:db/trac.db": "tests/test_tried.py makes such a project",
     "sqlstress --driver psycopg --dsn postgresql://me@localhost/mine -c 1-8": "it needs a server of yours",
     **{

@@ -25,8 +25,10 @@ warmup = "20ms"
 workload = "kv"
 driver = "dry"
 concurrency = 1
+rate = 200
 key-space = 100
 """
+"""At a rate, so that the hosts, which are one machine, leave a processor to each other."""
 LONG = PLAN.replace('"100ms"', '"60s"')
 
 

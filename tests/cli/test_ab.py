@@ -100,6 +100,7 @@ def test_the_exit_code_says_the_verdict(
     assert said.err == "" or (code == 1 and len(said.lines) == 1 and said.err.startswith("Error: FAIL: B's"))
 
 
+@pytest.mark.thorough
 def test_it_ends_after_the_pairs_and_the_time_that_are_asked_for(
     cli: Cli, made_up: Slices, tmp_path: Path
 ) -> None:

@@ -89,6 +89,7 @@ DAMAGING = (
 """What leaves torn records whenever writers are killed."""
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="crash",
     injected="writers killed that keep no journal",
@@ -105,6 +106,7 @@ def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli, tmp_path: Pat
     assert found.databases > 1
 
 
+@pytest.mark.thorough
 def test_what_is_not_printed_is_told_on_stderr(cli: Cli) -> None:
     said = cli("crash", *DAMAGING, "--quiet")
     assert (said.code, said.out, len(said.lines)) == (1, "", 1)

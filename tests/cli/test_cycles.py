@@ -81,6 +81,7 @@ def test_several_processes_are_shown_beside_each_other(cli: Cli) -> None:
     assert [len(run.trials[0].workers) for run in saved().runs] == [1, 2, 1, 2]
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_given_up_is_no_failure(cli: Cli) -> None:
     said = cli(*SMALL, "--settings", "delete", "--cycles", "100000", "--timeout", "200ms")
     assert (said.code, said.err) == (0, "")

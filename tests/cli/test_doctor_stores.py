@@ -55,6 +55,7 @@ def test_a_server_that_can_not_run_is_no_fault_of_the_rest(
     assert said.code == 0 and f"{FOLDER} names a folder without initdb and postgres" in told(said.out)
 
 
+@pytest.mark.thorough
 def test_a_server_of_yours_is_looked_at(cli: Cli, server: str) -> None:
     assert re.search(r"PostgreSQL \d+\.\d+, the server of --dsn", told(cli("doctor", "--dsn", server).out))
 

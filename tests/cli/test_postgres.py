@@ -87,6 +87,7 @@ def test_an_ab_test_in_python_says_no_password_either(
     assert password not in report.text() + saved.read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_with_nothing_at_hand_one_of_our_own_runs_and_is_gone(cli: Cli, tmp_path: Path) -> None:
     _, report = measured(cli, "-c", "2", "--verify", "full", "--key-type", "text")
     (run,) = report.runs
@@ -95,13 +96,14 @@ def test_with_nothing_at_hand_one_of_our_own_runs_and_is_gone(cli: Cli, tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(OUTPUTS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("isolation", "begin", "holds"),
     [
         ("read-committed", "deferred", False),
-        pytest.param("read-committed", "immediate", True, marks=pytest.mark.thorough),
-        pytest.param("repeatable read", "deferred", True, marks=pytest.mark.thorough),
-        pytest.param("serializable", "deferred", True, marks=pytest.mark.thorough),
+        ("read-committed", "immediate", True),
+        ("repeatable read", "deferred", True),
+        ("serializable", "deferred", True),
     ],
 )
 def test_read_modify_write_loses_updates_where_it_is_said_to_and_nowhere_else(

@@ -120,6 +120,7 @@ def meets(c):
     assert "it is to be begun again, as a whole" in " ".join(said.out.split())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "found", "told"),
     [
@@ -130,12 +131,12 @@ def meets(c):
             "ok",
             "",
         ),
-        thorough(
+        (
             "@transaction\ndef t(url):\n    with psycopg.connect(url) as c:\n        c.execute('SELECT 1')",
             "unknown",
             "no connection of psycopg was seen at work",
         ),
-        thorough(
+        (
             "@connect\ndef c(url):\n    c = psycopg.connect(url, autocommit=True)\n"
             "    c.execute('SET search_path = public')\n    return c\n"
             "@transaction\ndef t(c):\n    c.execute('SELECT 1')",
@@ -171,7 +172,7 @@ def test_a_process_that_is_killed_amid_a_transaction_keeps_nothing_from_being_to
     ("text", "told"),
     [
         (HEAD.replace('c.execute("', 'c.execute("--'), "left nothing in"),
-        (HEAD.replace('"INSERT INTO t VALUES (0)"', DROPS), "left nothing in"),
+        thorough(HEAD.replace('"INSERT INTO t VALUES (0)"', DROPS), "left nothing in"),
         ("from sqlstress import transaction\nimport psycopg\npsycopg.connect('')\n", "can't be imported"),
     ],
 )
@@ -184,6 +185,7 @@ def test_a_file_that_can_not_be_used_is_told_in_a_line(
     assert told in said.err and left(server) == (0, 0)
 
 
+@pytest.mark.thorough
 def test_commands_find_the_server_by_a_url_and_by_variables(cli: Cli, server: str, url: str) -> None:
     Path("s.sql").write_text("CREATE TABLE t (x int)")
     Path("c.sql").write_text("-- each number once\nSELECT x FROM t GROUP BY x HAVING count(*) > 1;")
@@ -231,9 +233,8 @@ with psycopg.connect("") as c:
 """Takes the next number when another one has read the same: the page about exec says what comes of it."""
 
 
-@pytest.mark.parametrize(
-    "isolation", ["read-committed", pytest.param("serializable", marks=pytest.mark.thorough)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("isolation", ["read-committed", "serializable"])
 def test_two_commands_take_the_same_number_unless_they_are_kept_apart(
     cli: Cli, url: str, isolation: str
 ) -> None:

@@ -57,6 +57,7 @@ def test_scripts_are_measured_proved_shown_and_saved_in_every_format(cli: Cli) -
     ]
 
 
+@pytest.mark.thorough
 def test_a_transfer_that_loses_updates_fails_its_check_and_exits_1(cli: Cli) -> None:
     words = ("sql", str(TRANSFER / "wrong.sql"), f"--setup={SCHEMA}", f"--check={INVARIANTS}", "-c4")
     said = cli(*words, *ONCE, "--duration=500ms")
@@ -194,6 +195,7 @@ def test_what_can_not_be_measured_is_told_in_a_line_or_two_and_nothing_is_left(c
     assert {path.name for path in Path().iterdir()} - {"report.json", "__pycache__"} == before
 
 
+@pytest.mark.thorough
 def test_a_plan_and_python_name_scripts_as_the_command_line_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,6 +248,7 @@ def test_scripts_may_change_what_is_defined(cli: Cli) -> None:
     assert "schema" not in checks()
 
 
+@pytest.mark.thorough
 def test_without_a_database_scripts_show_what_the_harness_costs(cli: Cli) -> None:
     said = cli("sql", "-btpcb-like", "-c1", "--driver=dry", *ONCE)
     assert (said.code, said.err) == (0, "") and "stores nothing" in said.out

@@ -81,7 +81,7 @@ def test_scripts_on_somebodys_server_are_proved_and_leave_nothing_there_nor_say_
     ("script", "isolation", "holds"),
     [
         ("plain.sql", "read-committed", False),
-        ("plain.sql", "serializable", True),
+        pytest.param("plain.sql", "serializable", True, marks=pytest.mark.thorough),
         pytest.param("plain.sql", "repeatable-read", True, marks=pytest.mark.thorough),
         pytest.param("for-update.sql", "read-committed", True, marks=pytest.mark.thorough),
     ],
@@ -118,6 +118,7 @@ def test_what_the_server_refuses_is_given_up_where_it_is_not_begun_again(cli: Cl
     assert "has to begin them again (--max-tries)" in said.out.replace("\n  ", " ")
 
 
+@pytest.mark.thorough
 def test_targets_are_set_side_by_side_each_with_its_own_sql(cli: Cli, server: str, url: str) -> None:
     options = ("-bbank", "--target=sqlite,postgres", f"--dsn={url}", "-c2", "--journal-mode=wal")
     said, report = measured(cli, *options)
@@ -233,6 +234,7 @@ def test_an_error_in_a_script_is_told_with_its_place(
     assert left(server) == (0, 0)
 
 
+@pytest.mark.thorough
 def test_a_check_that_fails_before_the_load_is_told(cli: Cli, url: str) -> None:
     Path("c.sql").write_text("-- few\nSELECT count(*) FROM account;")
     words = ("-bbank", DATA[0], "--check=c.sql", f"--dsn={url}", "--driver=psycopg")

@@ -121,6 +121,7 @@ def test_two_targets_are_measured_and_shown_side_by_side(cli: Cli, tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("sqlstress-")] == []
 
 
+@pytest.mark.thorough
 def test_reports_of_two_targets_are_compared_where_a_commit_is_worth_the_same(cli: Cli) -> None:
     pytest.importorskip("lmdb")
     short = ("-c", "1", "--ops", "100", "--repeat", "1", "--key-space", "100", "--quiet")

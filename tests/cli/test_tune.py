@@ -88,6 +88,7 @@ def test_where_nothing_does_more_the_default_is_as_good(machine: Machine, cli: C
     assert "To paste" not in said.out
 
 
+@pytest.mark.thorough
 def test_what_was_given_stays_in_every_slice(machine: Machine, cli: Cli, tmp_path: Path) -> None:
     assert cli(*TUNE, "--page-size", "2048", "--busy", "default", "-c", "3", "--buckets", "2,4").code == 0
     assert {(case.settings.page_size, case.settings.busy, case.concurrency) for case in machine.cases} == {
@@ -97,6 +98,7 @@ def test_what_was_given_stays_in_every_slice(machine: Machine, cli: Cli, tmp_pat
     assert found(tmp_path).factors == ("checkpoints", "cache-size", "mmap-size", "buckets")
 
 
+@pytest.mark.thorough
 def test_what_sqlite_refuses_is_said_and_the_rest_is_searched(
     machine: Machine, cli: Cli, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from sqlstress.targets.native.extension import extension
 from sqlstress.targets.sqlite.reach import lacks
 from sqlstress.targets.sqlite.waiting import PAUSE_S
 from tests.cli.conftest import Cli
-from tests.rows import thorough
+from tests.rows import mostly_thorough, thorough
 
 BRIEF = ("kv", "--where", "--repeat", "1", "--key-space", "2000", "-o", "report.json")
 SHORT = (*BRIEF, "--duration", "400ms", "--warmup", "100ms")
@@ -42,7 +42,7 @@ def told(run: Run) -> Where:
 
 
 @built
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["native"]))
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 @pytest.mark.parametrize(
     "options",
@@ -165,6 +165,7 @@ def test_it_is_shown_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
     assert "lock held: waiting for a lock that another process held" in " ".join(said.out.split())
 
 
+@pytest.mark.thorough
 def test_without_being_asked_nothing_is_told(cli: Cli, tmp_path: Path) -> None:
     run = measured_without(cli, tmp_path)
     assert (run.case.spec.where, run.trials[0].where) == (False, None)

@@ -36,6 +36,7 @@ def test_a_whole_script_has_no_cost_of_one_operation() -> None:
     assert harness_ns(Case(workload="classic", ops=10), nothing) is None
 
 
+@pytest.mark.thorough
 def test_who_stops_it_need_not_wait_until_every_key_has_its_file() -> None:
     with pytest.raises(Interrupted):
         harness_ns(Case(buckets=20, spec=Load(key_space=10**8)), Pulses(stop_at=3))

@@ -136,6 +136,7 @@ def held() -> Iterator[Callable[[str], Act]]:
 # The file itself
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="database",
     injected="the database deleted, with its folder too, or replaced by a copy, under load",
@@ -146,8 +147,8 @@ def held() -> Iterator[Callable[[str], Act]]:
     ("act", "happened"),
     [
         (Path.unlink, "was deleted"),
-        thorough(lambda path: shutil.rmtree(path.parent), "was deleted"),
-        thorough(replace_by_a_copy, "was replaced by another file"),
+        (lambda path: shutil.rmtree(path.parent), "was deleted"),
+        (replace_by_a_copy, "was replaced by another file"),
     ],
     ids=["deleted", "with its folder", "replaced"],
 )
@@ -161,6 +162,7 @@ def test_a_run_that_went_on_without_its_database_has_no_figures(
     assert f"Error: the data is not what the workers were told it is: {text}.\n" in errors
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="database",
     injected="the database cut off: to nothing, to half, by its last page",
@@ -169,7 +171,7 @@ def test_a_run_that_went_on_without_its_database_has_no_figures(
 @in_use
 @pytest.mark.parametrize(
     "size",
-    [thorough(lambda _: 0), lambda size: size // 2 // PAGE * PAGE, thorough(lambda size: size - PAGE)],
+    [lambda _: 0, lambda size: size // 2 // PAGE * PAGE, lambda size: size - PAGE],
     ids=["nothing", "half", "a page"],
 )
 def test_a_database_that_was_cut_off_fails_its_proof_although_sqlite_writes_on(
@@ -181,12 +183,13 @@ def test_a_database_that_was_cut_off_fails_its_proof_although_sqlite_writes_on(
     assert any(words in errors for words in told)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="database",
     injected="a byte of the database inverted: in the file's header, in the header of a page that is read",
     outcome="exit code 1; the proof fails with what SQLite says of the file",
 )
-@pytest.mark.parametrize("offset", [thorough(16), 3 * PAGE], ids=["file header", "page header"])
+@pytest.mark.parametrize("offset", [16, 3 * PAGE], ids=["file header", "page header"])
 def test_an_inverted_byte_fails_the_proof(tmp_path: Path, offset: int) -> None:
     code, errors, run = disturbed(tmp_path, flip(offset), *READING, "--journal-mode", "delete")
     assert (code, run.verdict.status) == (1, "failed")
@@ -250,6 +253,7 @@ def test_a_strangers_row_fails_the_proof(tmp_path: Path, statement: str, key: st
     assert key in errors
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="database",
     injected="the journal mode switched to WAL by another program",

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from sqlstress.environment.family import KEEPS_ACCOUNT, ChangingFamily, Family
+from tests.rows import thorough
 
 BURNS = "import time\nuntil = time.process_time() + {}\nwhile time.process_time() < until: pass\n"
 WAITS = "input()\n"
@@ -61,7 +62,7 @@ def test_what_a_grandchild_takes_is_ours() -> None:
 
 
 @pytest.mark.skipif(not KEEPS_ACCOUNT, reason="this system keeps no account of those that have ended")
-@pytest.mark.parametrize("family", [Family, ChangingFamily])
+@pytest.mark.parametrize("family", [thorough(Family), ChangingFamily])
 def test_what_one_took_that_has_ended_stays_ours(family: type[Family]) -> None:
     code = starting(SAYS + WAITS + BURNS.format(0.4))
     with running(code + "one.wait()\n" + SAYS + "input()") as process:
@@ -73,6 +74,7 @@ def test_what_one_took_that_has_ended_stays_ours(family: type[Family]) -> None:
         assert spent(ours) - before >= 0.3
 
 
+@pytest.mark.thorough
 def test_where_no_account_is_kept_one_that_has_ended_counts_as_it_was_seen_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

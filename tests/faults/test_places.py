@@ -149,13 +149,14 @@ def test_a_path_beyond_sqlites_limit_is_told(tmp_path: Path) -> None:
 # The report
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
     injected="during the run: the report's folder removed or made read-only, its name taken by a folder",
     outcome="exit code 4; everything is measured, the report is kept in the temporary folder",
 )
 @posix
-@pytest.mark.parametrize("lost", ["removed", thorough("read-only"), thorough("taken")])
+@pytest.mark.parametrize("lost", ["removed", "read-only", "taken"])
 def test_a_report_that_has_lost_its_place_is_kept_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:

@@ -86,15 +86,13 @@ def hammer(command: Command) -> threading.Thread:
     return thread
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="Ctrl-C a thousand times a second until it has ended, from each moment on",
     outcome="exit code 130, one line; the finished cases are kept, nothing is left",
 )
-@pytest.mark.parametrize(
-    "moment",
-    mostly_thorough(MOMENTS, ("starting",)),
-)
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
     with second_case(tmp_path, moment) as command:
         children = command.children()
@@ -334,12 +332,13 @@ def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Pa
     assert (code, output, errors) == (130, "", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="crash",
     injected="Ctrl-C or SIGTERM to a crash test and all its writers, in its second round",
     outcome="exit code 130; what was proved is saved, nothing is left",
 )
-@pytest.mark.parametrize("name", ["SIGINT", thorough("SIGTERM")])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_crash_test_that_is_stopped_keeps_what_it_proved(tmp_path: Path, name: str) -> None:
     with Held(tmp_path, "starting", *EXPERIMENTS["crash"], *REPORT, count=2) as command:
         children = command.children()

@@ -26,13 +26,14 @@ def close(command: Held, name: str) -> None:
     setattr(command.process, name, None)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="standard output closed, as by `head`, while it examines, prepares, starts, measures, verifies, "
     "saves or shows",
     outcome="exit code 0, no message; the report is saved",
 )
-@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ("showing",)))
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
         close(command, "stdout")

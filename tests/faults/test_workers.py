@@ -32,7 +32,7 @@ SAID = {
 KILLED = "ended with exit code" if sys.platform == "win32" else "was killed by SIGKILL"
 AT_ONCE_S = 20.0
 """A process has two seconds to heed us and two to be terminated; the rest is for a busy machine."""
-QUICK = {("window", "RuntimeError"), ("reporting", "SIGKILL")}
+QUICK = {("window", "RuntimeError")}
 
 
 def failures() -> list[Any]:
@@ -235,6 +235,7 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
     assert left(tmp_path) == ["report.json"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
     injected="the process that forks the workers killed when the window opens (SIGKILL)",

@@ -11,7 +11,6 @@ import pytest
 
 from sqlstress.cli.group import summaries
 from tests.hostile.conftest import Judge
-from tests.rows import thorough
 
 ROOT = Path(__file__).parents[2]
 REPORTS = [str(path) for path in sorted((ROOT / "reports").glob("*.json"))]
@@ -31,12 +30,13 @@ def sqlstress(*arguments: str | bytes, **variables: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="input",
     injected="a terminal that takes ASCII only",
     outcome="shown in plainer characters",
 )
-@pytest.mark.parametrize("variables", [pytest.param(ASCII, id="ascii"), thorough(PLAIN_C, id="C")])
+@pytest.mark.parametrize("variables", [pytest.param(ASCII, id="ascii"), pytest.param(PLAIN_C, id="C")])
 def test_reports_are_shown_where_only_ascii_can_be_written(variables: dict[str, str]) -> None:
     done = sqlstress("report", *REPORTS, **variables)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -6,7 +6,7 @@ import math
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.statistics.gate import (
@@ -24,6 +24,7 @@ from sqlstress.statistics.gate import (
     tolerance,
 )
 from sqlstress.statistics.paired import bounds, hodges_lehmann
+from tests.drawing import examples
 
 TEN_PERCENT = tolerance("tps", 0.10)
 
@@ -127,6 +128,7 @@ def test_the_looks_lie_further_and_further_apart_up_to_the_most_pairs(most: int,
 
 
 @pytest.mark.thorough
+@settings(max_examples=examples(0.3))
 @given(st.integers(10, MOST))
 def test_all_looks_together_err_no_more_often_than_one_and_each_can_decide_something(most: int) -> None:
     found = looks(most)

@@ -112,6 +112,7 @@ def test_an_option_that_the_other_sqlstress_has_not_got_is_named(tmp_path: Path)
         Python(sys.executable, {}, tmp_path).run(["--newest-option"], nobody)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
     injected="`ab` with two Pythons, stopped in a slice",

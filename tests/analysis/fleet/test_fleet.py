@@ -162,6 +162,7 @@ def test_facts_in_which_hosts_differ_name_the_few() -> None:
 POINTS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=3, max_size=12)
 
 
+@pytest.mark.thorough
 @given(
     POINTS.filter(lambda points: all(len({one[axis] for one in points}) == len(points) for axis in (0, 1)))
 )

@@ -19,7 +19,6 @@ from sqlstress.report.case import Case, Settings
 from tests.experiments.cycles.cases import case_of, values
 from tests.experiments.measured import Measured, measure, rejected
 from tests.pulses import nothing
-from tests.rows import thorough
 
 ROLLBACK = Settings(journal_mode="delete", synchronous="off")
 
@@ -74,13 +73,14 @@ def killed(case: Case, folder: Path) -> Measured:
     return measure(case, folder, kill)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("settings", "transaction"),
     [
-        thorough(ROLLBACK, "none", id="delete-none"),
-        thorough(ROLLBACK, "cycle", id="delete-cycle"),
+        pytest.param(ROLLBACK, "none", id="delete-none"),
+        pytest.param(ROLLBACK, "cycle", id="delete-cycle"),
         pytest.param(Settings(synchronous="off"), "none", id="wal-none"),
-        thorough(Settings(synchronous="off"), "cycle", id="wal-cycle"),
+        pytest.param(Settings(synchronous="off"), "cycle", id="wal-cycle"),
     ],
 )
 def test_what_a_killed_worker_was_told_still_counts(

@@ -186,6 +186,7 @@ def test_a_run_that_takes_too_long_keeps_the_cycles_done_by_then(tmp_path: Path)
     assert one.done.totals.operations["insert"] >= 6 * cycles
 
 
+@pytest.mark.thorough
 def test_a_transaction_over_a_run_that_takes_too_long_is_undone(tmp_path: Path) -> None:
     done = whole(case_of(cycles=100_000, transaction="run", timeout_s=0.3), tmp_path)
     assert values(done) == []

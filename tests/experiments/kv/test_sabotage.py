@@ -98,6 +98,7 @@ UPDATES = Load(key_space=KEYS, read_ratio=0.2, update_ratio=0.6)
 BATCHES = Load(key_space=KEYS, read_ratio=0.6, batch=5)
 
 
+@pytest.mark.thorough
 def test_a_torn_batch_is_caught_while_it_runs(tmp_path: Path) -> None:
     case = case_of(BATCHES, duration_s=0.6)
 
@@ -113,6 +114,7 @@ def test_a_torn_batch_is_caught_while_it_runs(tmp_path: Path) -> None:
     rejected(measure(case, tmp_path, tear).verdict(), "torn transactions", "a snapshot of a pair")
 
 
+@pytest.mark.thorough
 def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
     case = case_of(Load(key_space=KEYS, read_ratio=0.9), duration_s=0.25)
 
@@ -150,6 +152,7 @@ def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) 
     rejected(done.verdict(), "last write", f"key {lost[0]} ")
 
 
+@pytest.mark.thorough
 def test_the_published_script_leaves_what_it_was_told(tmp_path: Path) -> None:
     case = Case(
         workload="classic",

@@ -77,6 +77,7 @@ def at(server: str, work: SqlWork, sql: str) -> None:
         connection.execute(sql)
 
 
+@pytest.mark.thorough
 def test_values_are_parameters_of_the_types_that_the_server_infers(start: Open) -> None:
     script = (
         "\\set n random(5, 5)\n\\set d 1.5\n\\set yes true\n"

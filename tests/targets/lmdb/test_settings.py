@@ -89,6 +89,7 @@ def test_all_processes_that_a_case_may_have_can_read_at_once(place: LmdbPlace) -
             reader.abort()
 
 
+@pytest.mark.thorough
 def test_the_map_is_larger_than_whatever_a_case_may_hold(place: LmdbPlace) -> None:
     load = replace(place.case.spec, key_space=3000, key_type="text", batch=1000)
     for size in (8, 500, 3000, 70_000):

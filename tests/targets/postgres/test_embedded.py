@@ -193,6 +193,7 @@ def test_a_server_that_does_not_start_tells_its_last_words(
     assert list(short.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_what_it_takes_of_the_processors_is_ours(short: Path) -> None:
     with embedded.running(short, 2) as dsn, psycopg.connect(dsn) as connection:
         family, own = Family(), psutil.Process()

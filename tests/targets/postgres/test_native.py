@@ -90,19 +90,17 @@ def test_both_loops_leave_the_same_rows_counters_and_acknowledgements(
     assert left["native"][-1] == SO_FEW
 
 
+@pytest.mark.thorough
 @needs_native
 @pytest.mark.parametrize(
     ("load", "isolation"),
-    mostly_thorough(
-        [
-            (Load(key_space=KEYS, batch=4, update_ratio=0.2), "serializable"),
-            (Load(key_space=KEYS, batch=4, update_ratio=0.2), "read-committed"),
-            (Load(key_space=KEYS, batch=4, update_ratio=0.2, begin="deferred"), "repeatable-read"),
-            (Load(key_space=KEYS, key_type="text", value_size=5000), "read-committed"),
-            (Load(key_space=KEYS, key_type="blob", read_ratio=1.0, batch=2), "read-committed"),
-        ],
-        [(Load(key_space=KEYS, batch=4, update_ratio=0.2), "serializable")],
-    ),
+    [
+        (Load(key_space=KEYS, batch=4, update_ratio=0.2), "serializable"),
+        (Load(key_space=KEYS, batch=4, update_ratio=0.2), "read-committed"),
+        (Load(key_space=KEYS, batch=4, update_ratio=0.2, begin="deferred"), "repeatable-read"),
+        (Load(key_space=KEYS, key_type="text", value_size=5000), "read-committed"),
+        (Load(key_space=KEYS, key_type="blob", read_ratio=1.0, batch=2), "read-committed"),
+    ],
 )
 def test_what_is_counted_adds_up(tmp_path: Path, bench: Bench, load: Load, isolation: str) -> None:
     done = bench.measure(
@@ -116,6 +114,7 @@ def test_what_is_counted_adds_up(tmp_path: Path, bench: Bench, load: Load, isola
     assert refused or isolation == "read-committed"
 
 
+@pytest.mark.thorough
 @needs_native
 def test_a_value_of_before_one_s_own_write_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) -> None:
     def restore(_pool: Pool) -> None:
@@ -140,6 +139,7 @@ def test_what_nobody_wrote_is_caught_when_it_is_read(tmp_path: Path, bench: Benc
     assert found.status == "failed" and found.problems
 
 
+@pytest.mark.thorough
 @needs_native
 def test_half_a_batch_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) -> None:
     case = case_of(Load(key_space=4, batch=2, read_ratio=0.8), concurrency=1, duration_s=0.4)
@@ -151,6 +151,7 @@ def test_half_a_batch_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) ->
     rejected(bench.measure(case, tmp_path, tear).verdict(), "torn transactions")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("loop", LOOPS)
 def test_what_the_server_refuses_is_told_alike_by_both_loops(tmp_path: Path, bench: Bench, loop: str) -> None:
     if loop == "native" and libpq.lacks():
@@ -163,6 +164,7 @@ def test_what_the_server_refuses_is_told_alike_by_both_loops(tmp_path: Path, ben
     assert ended.reason == 'SQLSTATE 42P01: relation "kv_0" does not exist'
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_session_that_is_ended_is_told_alike_by_both_loops(tmp_path: Path, bench: Bench, loop: str) -> None:
     if loop == "native" and libpq.lacks():
@@ -215,6 +217,7 @@ def test_whenever_a_worker_is_killed_what_it_was_told_is_there(
     assert verdict.status == "ok", verdict.counterexamples
 
 
+@pytest.mark.thorough
 @needs_native
 def test_a_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path, bench: Bench) -> None:
     done = killed(bench, tmp_path, replace(KILLED[0], key_space=20_000), 3)

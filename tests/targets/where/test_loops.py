@@ -17,7 +17,7 @@ from sqlstress.targets.sqlite.reach import lacks
 from sqlstress.targets.sqlite.where import area
 from sqlstress.targets.sqlite.where.area import Area, areas, size
 from sqlstress.targets.sqlite.where.holds import Seen, Wait
-from tests.rows import thorough
+from tests.rows import mostly_thorough, thorough
 from tests.targets.where.actors import acting, heard, holds
 from tests.targets.where.working import working
 
@@ -58,7 +58,7 @@ def waited(seen: Seen) -> Wait:
     return wait
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["native"]))
 @pytest.mark.parametrize("busy", ["default", "fair"])
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 def test_a_lock_held_for_a_known_time_is_found_within_3_percent(
@@ -89,7 +89,7 @@ def test_an_operation_that_is_given_up_waits_no_longer(
     assert Area(words, WORKER, 2)[area.PENDING] == 0
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["native"]))
 def test_slow_syncs_are_found_within_3_percent(words: Any, tmp_path: Path, loop: str) -> None:
     case = case_of(loop, "apsw", synchronous="full")
     with working(case, words, WORKER, tmp_path, operations=3, slow_sync_s=0.1) as worker:
