@@ -29,7 +29,7 @@ class SqlShown(OwnShown):
 def _each(spec: Scripts, place: int) -> str:
     """Return a script, with its share where there are several."""
     one = spec.scripts[place]
-    total = sum(each.weight for each in spec.scripts)
+    total = sum(each.weight for each in spec.scripts) or 1  # all of weight 0 in a report that somebody wrote
     return one.name if len(spec.scripts) == 1 else f"{100 * one.weight / total:.3g}% {one.name}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from sqlstress.experiment import face
 from sqlstress.experiments.sql.spec import Scripted, Scripts
 from sqlstress.own.data import Data, Invariant
 from sqlstress.render import FORMATS
@@ -96,6 +97,14 @@ def test_a_report_survives_its_json_and_is_shown_in_every_format() -> None:
     assert again == three()
     for name, form in FORMATS.items():
         assert form(again) == form(three()), name
+
+
+def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
+    odd = replace(SPEC, scripts=(Scripted("a.sql", "", 0), Scripted("b.sql", "no SQL", 0)))
+    found = report(run(1, 3000, HELD, spec=odd))
+    for name, form in FORMATS.items():
+        assert form(found), name
+    assert face("sql").writes(found.runs[0].case)
 
 
 def test_a_store_that_did_not_look_at_its_data_is_not_said_to_find_nothing() -> None:
