@@ -17,7 +17,6 @@ from sqlstress.statistics.series import (
     WAL_SIZE,
 )
 from tests.cli.conftest import Cli
-from tests.rows import thorough
 
 SHORT = (
     "kv", "-c", "1", "--repeat", "1", "--duration", "500ms", "--warmup", "100ms", "--key-space", "500",
@@ -43,7 +42,7 @@ def values(trial: Trial, name: str) -> tuple[int, ...]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("mode", [thorough("passive"), thorough("restart"), "truncate"])
+@pytest.mark.parametrize("mode", ["passive", "restart", "truncate"])
 def test_a_checkpointer_is_told_of_with_what_it_did_to_the_wal(cli: Cli, tmp_path: Path, mode: str) -> None:
     # A process that only writes leaves the lock free too seldom for a checkpointer to meet it in each window.
     options = ("--checkpointer", mode, "--checkpoint-interval", "10ms", "--read-ratio", "0.8")

@@ -146,7 +146,7 @@ def test_who_writes_alone_and_lets_others_all_the_same_is_asleep_while_the_lock_
     # The first pauses come soon, each later one after twice the time: none of them is to be missed.
     where = told(measured(cli, tmp_path, *alone, how=(*BRIEF, "--duration", "400ms", "--warmup", "0")))
     assert where.parts[HELD] == 0
-    assert where.parts[FREE] >= PAUSE_S * NS_PER_S
+    assert PAUSE_S * NS_PER_S <= where.parts[FREE] < where.time_ns / 2
 
 
 @pytest.mark.thorough

@@ -47,12 +47,12 @@ class Client:
         """`worker` only seeds the jitter of its waits; `watch` is told of operations that are given up."""
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
-        self._waiting = waiting_of(case, worker)
+        self.waiting = waiting_of(case, worker)
         self._connections: list[Connection] = []
 
     def connect(self, bucket: int) -> Connection:
         """Open a bucket's file with the case's settings. Raises EnvironmentFailure, with SQLite's code."""
-        connection = connect(self.case, self._paths[bucket], self._waiting)
+        connection = connect(self.case, self._paths[bucket], self.waiting)
         self._connections.append(connection)
         return connection
 
@@ -67,13 +67,13 @@ class Client:
 
     def retried(self, call: Operation, recover: Callable[[], None]) -> Operation:
         """Wrap an operation as `Waiting.retried` does."""
-        return self._waiting.retried(call, self._driver.result_code, recover)
+        return self.waiting.retried(call, self._driver.result_code, recover)
 
     def turns(self) -> Callable[[Operation], Operation]:
         """Return what lets the writes to one file wait for their turn, where waits are to be fair."""
         if self.case.settings.busy != "fair":
             return lambda write: write
-        return Turns(self._waiting, self._watch.paused if self._watch else _nobody_asks).kept
+        return Turns(self.waiting, self._watch.paused if self._watch else _nobody_asks).kept
 
     def result_code(self, error: BaseException) -> int | None:
         """Return SQLite's code of an exception; None if it isn't SQLite's."""
@@ -82,14 +82,14 @@ class Client:
     def was_busy(self, error: BaseException) -> bool:
         """Return whether an operation was given up because a lock stayed taken, and count it if so."""
         code = self.result_code(error)
-        self._waiting.count(code)
+        self.waiting.count(code)
         if self._watch and is_busy(code):
             self._watch.gave_up()
         return is_busy(code)
 
     def busy_counts(self) -> tuple[int, int]:
         """Return how many BUSY and BUSY_SNAPSHOT answers were met."""
-        return self._waiting.busy, self._waiting.busy_snapshot
+        return self.waiting.busy, self.waiting.busy_snapshot
 
     def effective(self) -> dict[str, str]:
         """Return the settings as SQLite answers them; where files differ, all answers."""

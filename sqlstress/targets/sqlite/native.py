@@ -11,7 +11,6 @@ from sqlstress.targets.native.run import carry_out
 from sqlstress.targets.sqlite.drivers.codes import explained
 from sqlstress.targets.sqlite.keyvalue import COUNT, GET, PAIR, PUT, SET_COUNT
 from sqlstress.targets.sqlite.reach import reached
-from sqlstress.targets.sqlite.waiting import waiting_of
 
 if TYPE_CHECKING:
     from sqlstress.targets.sqlite.client import Client
@@ -29,7 +28,7 @@ class SqliteNativeStore:
         with needed(case.driver):
             _, handles = reached(case.driver, client.connect_all)
             self._native = extension()
-        waiting = waiting_of(case, client.worker)
+        waiting = client.waiting
         self._plan: dict[str, Any] = {
             "stores": True,
             "connections": [tuple(handle) for handle in handles],

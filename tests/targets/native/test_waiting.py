@@ -17,9 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import native
 from sqlstress.targets.sqlite import waiting
+from sqlstress.targets.sqlite.client import Client
+from sqlstress.targets.sqlite.native import SqliteNativeStore
+from sqlstress.targets.sqlite.reach import lacks
 
 SOURCE = Path(str(native.__file__)).with_name("waiting.c")
 STAGE = Path(__file__).with_name("turns.c")
@@ -129,6 +133,18 @@ def test_a_wait_in_c_is_one_that_python_could_have_drawn(
     shortest, longest = (_drawn(waits, share).interval(attempt) for share in (0.0, 1.0))
     slept = in_c.slept(*means, attempt, ctypes.c_uint64(jitter)) / NS_PER_S
     assert shortest - 1e-9 <= slept <= longest + 1e-9
+
+
+@pytest.mark.parametrize("workers", [1, 8, 64])
+def test_the_loop_in_c_is_told_the_waits_and_turns_of_pythons(tmp_path: Path, workers: int) -> None:
+    if lacks("sqlite3"):
+        pytest.skip("no native loop here")
+    case = Case(concurrency=workers, settings=Settings(busy="fair"))
+    store = SqliteNativeStore(Client(case, [tmp_path / "kv.db"], 1), "IMMEDIATE")
+    waits = waiting.Waiting(workers, 60.0, "")
+    told = [store._plan[name] / NS_PER_S for name in ("turn_ns", "mean_wait_ns", "least_wait_ns")]
+    store.close()
+    assert told == pytest.approx([waits.turn_s, waits.mean_s, waits.least_s])
 
 
 def _drawn(waits: waiting.Waiting, share: float) -> waiting.Waiting:
