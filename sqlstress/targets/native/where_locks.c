@@ -91,9 +91,19 @@ static void checkpoint_ends(Locks *locks, int64_t now) {
     locks_settle();
 }
 
+void wal_reads(Locks *locks, int reads) {
+    locks->reads_wal = reads;
+}
+
+/* Who writes reads first, and a checkpoint may ask for the write lock. Else a connection asks for it as it found no
+ * index that it could read: where another one makes it, it goes on without the lock, and never comes to hold it. */
+static int goes_on_without(const Locks *locks) {
+    return !locks->reads_wal && !locks->checkpoint_from;
+}
+
 void wal_locked(Locks *locks, int slot, int refused) {
     if (slot == SLOT_WRITE && refused) {
-        wait_begins(locks, SPAN_WAIT_WRITE);
+        if (!goes_on_without(locks)) wait_begins(locks, SPAN_WAIT_WRITE);
         return;
     }
     if (refused || (slot != SLOT_WRITE && slot != SLOT_CHECKPOINT)) return;

@@ -12,6 +12,7 @@ typedef struct {
     int64_t read_from;
     int64_t alone_from;
     int64_t checkpoint_from;
+    int reads_wal; /* whether it holds one of the WAL's read locks */
     Stretch checkpoint;
 } Locks;
 
@@ -21,6 +22,9 @@ int checkpointing(void);
 /* Told after a lock was asked for, and before one is given back: so no two processes ever hold one at once. */
 void wal_locked(Locks *locks, int slot, int refused);
 void wal_unlocked(Locks *locks, int slot);
+
+/* Told when one of the WAL's read locks was obtained or given back. */
+void wal_reads(Locks *locks, int reads);
 
 /* `level` is what was asked for, with a rollback journal; `before` is when that was. */
 void rollback_locked(Locks *locks, int level, int64_t before, int refused);

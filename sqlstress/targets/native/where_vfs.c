@@ -130,6 +130,7 @@ static int shim_shm_lock(sqlite3_file *file, int slot, int count, int flags) {
     if (counts && flags & SHM_LOCK && (result == SQLITE_OK || (result & 0xff) == SQLITE_BUSY)) {
         wal_locked(locks, slot, result != SQLITE_OK);
     }
+    if (slot >= SLOT_READ && flags & SHM_SHARED && result == SQLITE_OK) wal_reads(locks, flags & SHM_LOCK);
     return result;
 }
 

@@ -56,7 +56,7 @@ struct sqlite3_vfs {
 enum { OPEN_MAIN_DB = 0x100, OPEN_MAIN_JOURNAL = 0x800, OPEN_WAL = 0x80000 };
 enum { LOCK_NONE, LOCK_SHARED, LOCK_RESERVED, LOCK_PENDING, LOCK_EXCLUSIVE };
 enum { SHM_UNLOCK = 1, SHM_LOCK = 2, SHM_SHARED = 4, SHM_EXCLUSIVE = 8 };
-enum { SLOT_WRITE, SLOT_CHECKPOINT };
+enum { SLOT_WRITE, SLOT_CHECKPOINT, SLOT_RECOVER, SLOT_READ /* the first of several */ };
 
 /* Registers the shim over the default VFS as the default one; returns whether that went well. */
 int shim_register(const Routine *table);

@@ -100,6 +100,25 @@ def holds(connection: Connection, pipe: Any) -> Stamps:
     return {"held": held, "freed": freed, "ended": time.perf_counter_ns(), "synced_ns": SlowFile.took_ns}
 
 
+def hides_the_index(connection: Connection, pipe: Any) -> Stamps:
+    """Hold the write lock beside a WAL index without a header, as who recovers it; give both back when told.
+
+    Source: https://www.sqlite.org/walformat.html#walidxfmt, two copies of a header of 48 bytes.
+    """
+    connection.rows("BEGIN IMMEDIATE")
+    index = Path(f"{connection.rows('PRAGMA database_list')[0][2]}-shm")
+    with index.open("r+b", buffering=0) as file:
+        header = file.read(96)
+        file.seek(0)
+        file.write(bytes(96))
+        pipe.send("held")
+        heard(pipe)
+        file.seek(0)
+        file.write(header)
+    connection.rows("ROLLBACK")
+    return {}
+
+
 def checkpoints(connection: Connection, pipe: Any) -> Stamps:
     """Write, and then make a checkpoint that lets nobody else write."""
     connection.rows("INSERT INTO t VALUES (1)")
@@ -124,6 +143,14 @@ def gives_up(connection: Connection, pipe: Any) -> Stamps:
     time.sleep(0.2)
     connection.rows("SELECT count(*) FROM t")
     return {"asked": asked, "had": gave_up}
+
+
+def opens(connection: Connection, pipe: Any) -> Stamps:
+    """Read, which opens a WAL, and tell before and after."""
+    pipe.send("ready")
+    connection.rows("SELECT count(*) FROM t")
+    pipe.send("read")
+    return waits(connection, pipe)
 
 
 def waits(connection: Connection, pipe: Any) -> Stamps:

@@ -12,10 +12,20 @@ from sqlstress.report.where import CHECKPOINT, COMMIT, SYNC
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.reach import lacks
+from sqlstress.targets.sqlite.where import area
 from sqlstress.targets.sqlite.where.area import Area, areas, size
 from sqlstress.targets.sqlite.where.holds import Blocked, Seen, Wait
 from tests.rows import thorough
-from tests.targets.where.actors import acting, checkpoints, gives_up, heard, holds, waits
+from tests.targets.where.actors import (
+    acting,
+    checkpoints,
+    gives_up,
+    heard,
+    hides_the_index,
+    holds,
+    opens,
+    waits,
+)
 
 WAITER, HOLDER = 1, 2
 HOLD_S = 0.444
@@ -130,3 +140,26 @@ def test_an_operation_that_is_given_up_waits_no_longer(words: Any, tmp_path: Pat
     own = [one.span for one in seen.transactions if one.span.process == WAITER]
     assert own[-1].begin == wait.span.begin  # who opens a WAL first has held the lock before
     assert own[-1].end == pytest.approx(wait.span.end, abs=NEAR * 1e8)
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
+def test_who_had_to_wait_to_open_a_wal_waits_no_longer_once_it_is_open(
+    words: Any, tmp_path: Path, driver: str
+) -> None:
+    path = created(tmp_path / "a.db", "wal")
+    with acting(hides_the_index, words, HOLDER, driver, path) as holder:
+        assert heard(holder) == "held"
+        with acting(opens, words, WAITER, driver, path) as waiter:
+            assert heard(waiter) == "ready"
+            time.sleep(0.1)
+            holder.send("go")
+            heard(holder)
+            assert (heard(waiter), heard(waiter)) == ("read", "ready")
+            assert Area(words, WAITER, 2)[area.PENDING] == 0
+            with acting(holds, words, HOLDER, driver, path) as second:
+                assert heard(second) == "held"
+                waiter.send("go")
+                second.send(0.1)
+                heard(second)
+                asked = heard(waiter)["asked"]
+    assert waited(Seen(areas(words, 2))).span.begin > asked
