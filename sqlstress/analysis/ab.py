@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlstress.analysis.wording import finite, rounded, times
-from sqlstress.report import AbTest, Look, Report, Run, Trial
+from sqlstress.report import AbTest, Latency, Look, Report, Run, Trial
 from sqlstress.report.ab import A, B
 from sqlstress.statistics.gate import UNDECIDED, conclude, geometric_means, tolerance
 from sqlstress.statistics.gate import Look as Planned
@@ -15,13 +15,24 @@ from sqlstress.statistics.paired import bounds, hodges_lehmann, interval
 
 
 def figure(trial: Trial, metric: str) -> float | None:
-    """Return a trial's TPS, or the 99th percentile of all its operations in nanoseconds; None without one."""
+    """Return a trial's TPS, or the 99th percentile of all its operations in nanoseconds; None without one.
+
+    At a rate an operation is timed from when it was due, or a stall would count once, not for all it delayed.
+    """
     if metric == "p99":
-        found = percentile(merge([dict(latency.buckets) for latency in trial.latency.values()]), 0.99)
+        found = percentile(merge([dict(one.buckets) for one in _timed(trial)]), 0.99)
     else:
         found = finite(trial.tps)
     # A file may say anything: there is no logarithm of what is not above 0.
     return found if found and found > 0 else None
+
+
+def _timed(trial: Trial) -> Collection[Latency]:
+    """Return the latencies of whole operations: those of a script's statements stand beside its own."""
+    if trial.arrived:
+        return trial.arrived.latency.values()
+    whole = {kind for worker in trial.workers for kind in worker.operations} & trial.latency.keys()
+    return [one for kind, one in trial.latency.items() if kind in whole or not whole]
 
 
 def cells(report: Report) -> list[tuple[Run, Run]]:

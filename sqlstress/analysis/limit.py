@@ -88,6 +88,8 @@ def conclusion(report: Report, search: LimitSearch) -> str:
     sentences += [text for text in (_between(found, rates), _below(found, rates)) if text]
     if not is_whole(found) and (why := _ended(search)):
         sentences.append(why)
+    if few := _too_few(found, rates, search.promise):
+        sentences.append(few)
     return " ".join(sentences)
 
 
@@ -116,6 +118,23 @@ def _ends(found: Answer, rates: Sequence[Tried], search: LimitSearch) -> str:
         return f"Holds {whole(held)}/s: {what} in all {windows[held]} windows."
     assert not_held is not None
     return f"Does not hold {whole(not_held)}/s: {what} in none of {windows[not_held]} windows."
+
+
+def _too_few(found: Answer, rates: Sequence[Tried], promise: Promise) -> str:
+    """Say of which percentile the windows that kept a promise show little: one operation in so many."""
+    name = max((name for name in promise.bounds if name in SHARES), key=lambda name: SHARES[name], default="")
+    if not name or found.holds is None:
+        return ""
+    needed = round(1 / (1 - SHARES[name]))
+    trials = (trial for one in rates if one.rate == found.holds for trial in one.run.valid)
+    counts = (one.arrived.whole.count for one in trials if one.arrived and one.arrived.whole)
+    fewest = min(counts, default=needed)
+    if fewest >= needed:
+        return ""
+    return (
+        f"A window of {plural(fewest, 'operation')} shows little of {name}, which is one in {whole(needed)}: "
+        "give a longer --duration."
+    )
 
 
 def _one_end(found: Answer, rates: Sequence[Tried]) -> str:

@@ -80,7 +80,7 @@ def _redacted(words: Sequence[str]) -> Iterator[str]:
             yield shown_of(word)
         elif is_given and name in (NAME, f"--{NAME}"):
             yield f"{name}={shown_of(value)}"
-        elif f"--{NAME}" in word and " " in word:
+        elif f"--{NAME}" in (word if " " in word else value):
             yield _half(word)
         else:
             yield word

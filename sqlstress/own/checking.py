@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ EXAMPLES = 3
 MOST_ROWS = 10_000
 """So many rows are counted of a check that fails."""
 _WIDEST = 160
+_ONLY_BEGUN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 
 class Broken(NamedTuple):
@@ -104,13 +106,19 @@ class Checks:
 
 
 def function_of(where: str) -> Callable[[Query], object]:
-    """Return a function by its file and name, "checks.py:money". Raises Unchecked."""
+    """Return a function by its file and name, "checks.py:money". Raises Unchecked.
+
+    What only returns something to be run or awaited has looked at nothing when it returns.
+    """
     file, _, name = where.rpartition(":")
     try:
-        found: Callable[[Query], object] = getattr(load(file), name)
+        found: Any = getattr(load(file), name)
     except (Unloadable, AttributeError) as error:
         raise Unchecked(f"the check {where} can't be loaded: {said(error).removesuffix('.')}.") from error
-    return found
+    if not callable(found) or any(is_so(found) for is_so in _ONLY_BEGUN):
+        raise Unchecked(f"the check {where} is no function that can be called and has then looked.")
+    function: Callable[[Query], object] = found
+    return function
 
 
 def _row(row: Row) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment
 from sqlstress.own.data import Data
-from sqlstress.own.header import journal_mode
+from sqlstress.own.header import journal_mode_apart
 from sqlstress.plan.ask import Ask, check_locking, is_exclusive
 from sqlstress.plan.rate import AT_A_RATE, check_rate
 from sqlstress.report.case import SETTINGS, Case, Settings, common
@@ -35,7 +35,7 @@ def settings_of(asked: Ask[Any, Any], data: Data) -> Settings:
     """Return the settings: a copy keeps the journal mode of its original, unless another one is asked for."""
     if data.database and "journal-mode" not in asked.given:
         # Help loads the faces, and needs no SQLite.
-        return asked.with_settings(journal_mode=journal_mode(data.database))
+        return asked.with_settings(journal_mode=journal_mode_apart(data.database))
     return asked.settings
 
 

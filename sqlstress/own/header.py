@@ -11,8 +11,23 @@ _READ_VERSION = 19
 """Place in the file of what says that it has a WAL: 2. Source: https://www.sqlite.org/fileformat2.html"""
 
 
+def journal_mode_apart(name: str) -> str:
+    """Return the same, read by another process. Raises UsageError, or EnvironmentFailure where none starts.
+
+    Who closes a file gives up all locks that his process has on it: those of a test, or of a program, that
+    measures a copy of the database on which it works itself.
+    """
+    # Help loads this, and needs no processes.
+    from sqlstress.system.processes import call_apart
+
+    return call_apart(lambda: None, journal_mode, name)
+
+
 def journal_mode(name: str) -> str:
-    """Return the journal mode that a database has: wal, or delete for any other. Raises UsageError."""
+    """Return the journal mode that a database has: wal, or delete for any other. Raises UsageError.
+
+    To be called where nobody works on it: see `journal_mode_apart`.
+    """
     path = Path(name)
     try:
         if not path.is_file():

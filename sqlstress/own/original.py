@@ -37,7 +37,7 @@ class State(NamedTuple):
 
 def copy(name: str, to: Path) -> None:
     """Copy a database as it is at some moment. Raises UsageError and EnvironmentFailure."""
-    original = Path(name).absolute()
+    original = Path(name).resolve()  # its WAL is beside the file, not beside a link to it
     mode = journal_mode(name)
     _check_room(original, to)
     try:

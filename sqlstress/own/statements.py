@@ -6,6 +6,7 @@ Semicolons in strings, in quoted names, in comments and in triggers end nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from sqlstress.errors import UsageError
@@ -60,7 +61,9 @@ class Statement(NamedTuple):
     @property
     def reads(self) -> bool:
         """Whether it can write nothing, as far as its words say it."""
-        with_only = self.verb == "with" and not _WRITES & set(self.words)
+        # REPLACE alone is a function too.
+        writes = (_WRITES - {"replace"}) & set(self.words) or ("replace", "into") in pairwise(self.words)
+        with_only = self.verb == "with" and not writes
         return self.verb in _READS or with_only
 
     @property

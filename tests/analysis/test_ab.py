@@ -8,8 +8,9 @@ import pytest
 
 from sqlstress.analysis.ab import differences, estimate, figure, signed
 from sqlstress.analysis.ab_verdict import conclusion
-from sqlstress.report import Report
+from sqlstress.report import Latency, Report
 from tests.ab_report import TEST, TRIAL, ab_report, around, trial
+from tests.rate_report import rate_trial
 
 P99 = replace(TEST, metric="p99")
 
@@ -24,6 +25,19 @@ def test_a_figure_is_the_tps_or_the_p99_of_all_operations_together() -> None:
     found = figure(TRIAL, "p99")
     get, replaces = TRIAL.latency["get"].p99_ns, TRIAL.latency["replace"].p99_ns
     assert found and get and replaces and get < found <= replaces
+
+
+def test_the_p99_is_of_operations_not_of_the_statements_within_them() -> None:
+    brief = Latency.from_buckets({0: 1_000_000}, 1)
+    kinds = {**TRIAL.latency, "UPDATE": brief}
+    assert figure(replace(TRIAL, latency=kinds), "p99") == figure(TRIAL, "p99")
+
+
+def test_the_p99_at_a_rate_counts_from_when_operations_were_due() -> None:
+    trial = rate_trial(2_900, 3_000)
+    assert trial.arrived and trial.arrived.whole
+    assert figure(trial, "p99") == trial.arrived.whole.p99_ns
+    assert figure(replace(trial, arrived=None), "p99") != figure(trial, "p99")
 
 
 @pytest.mark.parametrize("metric", ["tps", "p99"])

@@ -138,3 +138,19 @@ def test_a_report_may_have_a_rate_twice() -> None:
     others = (replace(run, case=replace(run.case, seed=run.case.seed + 1)) for run in report.runs)
     doubled = replace(report, runs=(*report.runs, *others))
     assert "can't be told" in conclusion(doubled, SEARCH)
+
+
+def test_windows_that_show_little_of_a_percentile_say_so() -> None:
+    few = "A window of 240 operations shows little of p99.9, which is one in 1,000: give a longer --duration."
+    for promise, rate, told in (
+        (Promise(p999_s=0.05), 120, few),
+        (Promise(p99_s=0.05, p999_s=0.05), 120, few),
+        (Promise(p99_s=0.05), 120, ""),
+        (Promise(p999_s=0.05), 1_500, ""),
+        (Promise(max_s=0.05), 120, ""),
+    ):
+        search = replace(SEARCH, promise=promise)
+        text = conclusion(limit_report({rate: YES}, search), search)
+        assert (
+            text.startswith(f"Holds {rate:,}/s") and text.endswith(told) and ("shows" in text) == bool(told)
+        )

@@ -88,11 +88,18 @@ def test_whatever_is_given_is_read_or_refused_without_being_repeated(text: str) 
 
 def test_a_half_of_an_ab_test_is_shown_without_it() -> None:
     half = f"--driver psycopg --dsn postgresql://me:{SECRET}@localhost/db"
+    alone = f"--dsn=postgresql://me:{SECRET}@localhost/db"
+    assert redacted((f"--a={alone}",)) == ("--a=--dsn=me@localhost:5432/db",)
     for command in (("--a", half), (f"--a={half}",)):
         told = " ".join(redacted(("sqlstress", "ab", *command)))
         assert SECRET not in told
         assert "--dsn me@localhost" in told and "/db" in told
     assert redacted(("--a", f"--dsn {SECRET} 'x")) == ("--a", UNSHOWN)
+
+
+@given(st.lists(st.text(st.sampled_from("-dsn= '\"\\x"), max_size=20) | st.just("--dsn"), max_size=3))
+def test_whatever_a_command_is_it_is_shown(words: list[str]) -> None:
+    assert len(redacted(words)) == len(words)
 
 
 @pytest.mark.parametrize(

@@ -82,3 +82,14 @@ def test_a_function_that_can_not_be_loaded_is_told(
     (tmp_path / "c.py").write_text(text)
     with pytest.raises(Unchecked, match="can't be loaded"):
         broken(driver, connection, Invariant("money", f"{tmp_path / 'c.py'}:money"))
+
+
+@pytest.mark.parametrize(
+    "text", ["async def look(query): assert False", "def look(query):\n yield\n assert False", "look = 3"]
+)
+def test_a_function_that_would_not_look_is_refused(
+    driver: str, connection: Connection, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "c.py").write_text(text)
+    with pytest.raises(Unchecked, match="is no function that can be called and has then looked"):
+        broken(driver, connection, Invariant("look", f"{tmp_path / 'c.py'}:look"))

@@ -16,7 +16,7 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError
 from sqlstress.own import original
-from sqlstress.own.header import journal_mode
+from sqlstress.own.header import journal_mode, journal_mode_apart
 from sqlstress.own.original import copy
 
 PROGRAM = """
@@ -30,6 +30,8 @@ for sql in sys.argv[3:]:
 print("ready", flush=True)
 sys.stdin.read()
 """
+
+ANOTHER = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM t'); c.close()"
 
 
 @contextmanager
@@ -65,6 +67,26 @@ def test_a_live_database_is_copied_and_stays_as_it_is(app: Path, mode: str, tmp_
         copy(str(app), tmp_path / "kv.db")
         assert state(app) == before
     assert rows(tmp_path / "kv.db") == [(1,)] and journal_mode(str(app)) == mode
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows lets few make links")
+def test_a_link_to_a_live_database_is_followed_to_its_wal(app: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(app)
+    with used(app, "wal", "PRAGMA wal_autocheckpoint=0", "INSERT INTO t VALUES (2)"):
+        copy(str(link), tmp_path / "kv.db")
+    assert rows(tmp_path / "kv.db") == [(1,), (2,)]
+
+
+def test_who_measures_a_copy_of_what_it_works_on_keeps_its_locks(app: Path) -> None:
+    with closing(sqlite3.connect(app, isolation_level=None)) as own:
+        own.execute("PRAGMA journal_mode=wal")
+        own.execute("CREATE TABLE t (x)")
+        assert journal_mode_apart(str(app)) == "wal"
+        # The last program that closes it removes the WAL: it takes itself for that where nobody has a lock.
+        subprocess.run([sys.executable, "-c", ANOTHER, str(app)], check=True)
+        own.execute("INSERT INTO t VALUES (1)")
+        assert rows(app) == [(1,)]
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])

@@ -79,6 +79,8 @@ def test_words_parameters_and_comments_are_seen() -> None:
         ("SELECT 1", True),
         ("with a as (select 1) select * from a", True),
         ("WITH a AS (SELECT 1) DELETE FROM b", False),
+        ("WITH a AS (SELECT 1) SELECT replace(b, 1, 2) FROM a", True),
+        ("WITH a AS (SELECT 1) REPLACE INTO b SELECT * FROM a", False),
         ("VALUES (1)", True),
         ("REPLACE INTO a VALUES (1)", False),
     ],

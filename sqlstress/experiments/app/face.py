@@ -40,7 +40,7 @@ def _first(asked: Asked, driver: str) -> Case:
     """Return the first case on the target of a driver. Raises UsageError."""
     # Here, because help and the reading of old reports need neither processes nor SQLite.
     from sqlstress.experiments.app import apart
-    from sqlstress.own.header import journal_mode
+    from sqlstress.own.header import journal_mode_apart
 
     file, data = asked.extra.file, read(asked.extra.data, dialect_of(driver))
     if file is None:
@@ -49,7 +49,7 @@ def _first(asked: Asked, driver: str) -> Case:
     # First: to look at a file is to tell it of a database, which takes what its target needs.
     bare = on_target(asked, replace(asked.case, settings=_kept(asked)), driver, asked.extra.where)
     if data.database:
-        journal_mode(data.database)  # which says what is no database
+        journal_mode_apart(data.database)  # which says what is no database
     seen = apart.look(file, driver)
     app = App(
         file,

@@ -115,7 +115,7 @@ def checks(scripts: Collection[str], scale: int) -> Iterator[Invariant]:
         if "simple-update" not in scripts:
             yield _equal("accounts agree with branches", accounts, branches)
     if "bank" in scripts:
-        money = "(SELECT sum(balance) FROM bank_accounts)"
+        money = "(SELECT coalesce(sum(balance), 0) FROM bank_accounts)"
         yield _equal("the bank's money is what it was", money, str(scale * PERSONS * MONEY))
         query = "SELECT id, balance FROM bank_accounts WHERE balance < 0"
         yield Invariant("nobody owes the bank", "built in", query)

@@ -10,8 +10,9 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.sql import targets
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
 from sqlstress.experiments.sql.script.reading import read, statements
-from sqlstress.experiments.sql.script.tree import Script, Sql
+from sqlstress.experiments.sql.script.tree import Script
 from sqlstress.experiments.sql.spec import Extra, Scripted, Scripts, named
+from sqlstress.experiments.sql.whole import begun_again_by, check_whole, may_write
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice
 from sqlstress.own import face
@@ -67,6 +68,9 @@ def _first(asked: Asked, driver: str) -> Case:
     if stores_nothing(driver):
         _check_without_rows(spec, driver)
     settings = face.settings_of(asked, data)
+    if again := begun_again_by(spec.max_tries, settings, driver):
+        for script in read_scripts(spec, driver):
+            check_whole(script, again)
     case = replace(_checked(asked, data), driver=driver, spec=spec, settings=settings)
     return target_of(driver).checked(case, asked.extra.server, asked.extra.anyway)
 
@@ -110,8 +114,6 @@ def _check(spec: Scripts, driver: str) -> None:
     scripts = read_scripts(spec, driver)
     for script in scripts:
         _check_transaction(script, ledger=spec.ledger)
-        if spec.max_tries > 1:
-            _check_whole(script)
     timed = sum(len(list(statements(script.commands))) for script in scripts) * spec.per_statement
     if len(scripts) + timed > MOST_KINDS:
         what = "scripts and statements" if timed else "scripts"
@@ -141,26 +143,9 @@ def _check_transaction(script: Script, *, ledger: bool) -> None:
         )
 
 
-def _check_whole(script: Script) -> None:
-    """See that a script is one transaction: what was committed by itself would be done again."""
-    is_open = has_written = False
-    for one in statements(script.commands):
-        if has_written and not is_open:
-            raise one.place.error(
-                "--max-tries begins a script again as a whole, and what stands before this is committed by "
-                "itself: put all of it into one transaction, or into scripts of their own"
-            )
-        is_open = (is_open or one.statement.begins) and not one.statement.ends
-        has_written = has_written or _writes(one)
-
-
-def _writes(one: Sql) -> bool:
-    return not (one.statement.reads or one.statement.begins or one.statement.ends)
-
-
 def writes(script: Script) -> bool:
     """Return whether a script may write, as far as the words of its statements say it."""
-    return any(map(_writes, statements(script.commands)))
+    return any(map(may_write, statements(script.commands)))
 
 
 def _case_writes(case: Case) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.sql.around import Around, Nowhere, Times
 from sqlstress.experiments.sql.ledger import Ledger
+from sqlstress.experiments.sql.script import numbers
 from sqlstress.experiments.sql.script.compiling import Compiler, Failed, Step, leading, sets
+from sqlstress.experiments.sql.script.numbers import NoValue
 from sqlstress.experiments.sql.script.reading import read, statements
 from sqlstress.experiments.sql.script.reckoning import Variables, draws
-from sqlstress.experiments.sql.script.tree import Command, If, Script
+from sqlstress.experiments.sql.script.tree import Command, If, Script, Value
 from sqlstress.own.source import OwnSource
 from sqlstress.own.statements import dialect_of
 from sqlstress.targets import target_of
@@ -63,7 +66,7 @@ class SqlSource(OwnSource):
             "random_seed": self.case.seed,
             "scale": spec.scale,
         }
-        return {**own, **dict(spec.define)}
+        return {**own, **{name: _meant(text) for name, text in spec.define}}
 
     def _compiled(self, scripts: Sequence[Script]) -> Compiler:
         changed = {name for script in scripts for name in sets(script.commands)}
@@ -71,7 +74,9 @@ class SqlSource(OwnSource):
         fixed = {} if gets else {k: v for k, v in self._variables.items() if k not in changed}
         database = self._connection or Nowhere()
         ledger = Ledger(database, self.worker, self._acknowledged) if self.case.spec.ledger else None
-        return Compiler(self.random, database, fixed, Around(ledger, self._times))
+        # What a sleep takes is no cost of the harness, which is what is looked for where nothing is stored.
+        sleep = None if self._connection else _awake
+        return Compiler(self.random, database, fixed, Around(ledger, self._times), sleep)
 
     def _own(self, picks: Sequence[int]) -> list[Variables]:
         """Set the variables of each transaction, which it does not change.
@@ -96,9 +101,11 @@ class SqlSource(OwnSource):
         once = self._once(script, steps)
         if self._client is None or self._connection is None:
             return once
+        if late:
+            once = self._restored(once)
         if self._client.waits_outside:
             once = self._client.retried(once, self._connection.rollback)
-        return self._tried(self._restored(once) if late else once)
+        return self._tried(once)
 
     def _once(self, script: Script, steps: Sequence[Step]) -> Callable[[Variables], None]:
         is_open = self._connection.in_transaction if self._connection else _never
@@ -183,6 +190,20 @@ class SqlSource(OwnSource):
     def close(self) -> None:
         if self._client:
             self._client.close()
+
+
+def _meant(text: str) -> Value:
+    """Return what stands on the command line for a variable: a number if it is one, as in pgbench."""
+    try:
+        found = numbers.read(text)
+    except NoValue:
+        return text
+    is_number = isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
+    return found if is_number else text
+
+
+def _awake(_: float) -> None:
+    pass
 
 
 def _never() -> bool:
