@@ -10,7 +10,7 @@ import pytest
 from sqlstress.environment.host import usable_cores
 from sqlstress.experiments.kv.spec import LOOPS
 from sqlstress.report import Run, from_json
-from sqlstress.report.where import CHECKPOINT, FREE, HELD, PROCESSOR, SYNC, Where
+from sqlstress.report.where import BINDING, CHECKPOINT, FREE, HELD, PROCESSOR, SYNC, Where
 from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.native.extension import extension
@@ -33,6 +33,14 @@ def measured(cli: Cli, place: Path, *options: str, how: tuple[str, ...] = SHORT)
     (run,) = from_json((place / "report.json").read_text(encoding="utf-8")).runs
     assert (said.code, said.err, run.verdict.status) == (0, "", "ok")
     return run
+
+
+@built
+def test_what_is_slept_after_a_newer_snapshot_is_waiting(cli: Cli, tmp_path: Path) -> None:
+    # A quarter of the time and more was told as the binding's, which a native loop has not got.
+    run = measured(cli, tmp_path, "-c", "4", "--read-ratio", "0", "--synchronous", "off")
+    parts = told(run).parts
+    assert parts[BINDING] < 0.12 * sum(parts.values())
 
 
 def told(run: Run) -> Where:

@@ -8,8 +8,10 @@
 static struct {
     Locks *locks;
     int kind;
+    int is_presumed; /* it is one if the statement asks for the lock again */
     Stretch stretch;
 } waiting;
+static int wrote; /* whether anything was written since the write lock was obtained */
 static unsigned waits, checkpoints;
 static int checkpoints_under_way;
 static Locks *ended; /* of the last transaction that has ended, if it is not written down yet */
@@ -32,7 +34,11 @@ static void ends(Locks *locks, int64_t now) {
 }
 
 static void wait_begins(Locks *locks, int kind) {
-    if (waiting.locks) return;
+    if (waiting.locks) {
+        if (waiting.is_presumed) record_pending(waiting.stretch.begin);
+        waiting.is_presumed = 0;
+        return;
+    }
     int64_t now = clock_ns();
     begins(locks, now);
     waiting.locks = locks;
@@ -41,12 +47,34 @@ static void wait_begins(Locks *locks, int kind) {
     record_pending(now);
 }
 
+/* Who obtains the write lock of a WAL to which others have written since it last read gives it back at once, and
+ * waits before it reads anew. Who had nothing to write gives it back too: the next statement tells them apart. */
+static void wait_is_presumed(Locks *locks) {
+    if (waiting.locks) return;
+    wait_begins(locks, SPAN_WAIT_WRITE);
+    waiting.is_presumed = 1;
+    record_pending(0);
+}
+
 static void wait_ends(int64_t now) {
     stretch_end(waiting.stretch, now, WHERE_WAITS_SEEN);
     record_sum(WHERE_WAITING, waiting.stretch.begin, now);
     record_span(waiting.kind, waiting.locks->file, waiting.stretch.begin, now);
     record_pending(0);
     waiting.locks = NULL;
+    waiting.is_presumed = 0;
+}
+
+void locks_statement(void) {
+    if (!waiting.locks || !waiting.is_presumed) return;
+    Locks *locks = waiting.locks;
+    waiting.locks = NULL;
+    waiting.is_presumed = 0;
+    ends(locks, waiting.stretch.begin);
+}
+
+void locks_wrote(void) {
+    wrote = 1;
 }
 
 static void wait_is_over(Locks *locks, int kind, int64_t now) {
@@ -54,6 +82,7 @@ static void wait_is_over(Locks *locks, int kind, int64_t now) {
 }
 
 void locks_gave_up(void) {
+    locks_statement();
     if (!waiting.locks) return;
     Locks *locks = waiting.locks;
     int64_t now = clock_ns();
@@ -70,7 +99,10 @@ void locks_settle(void) {
 }
 
 void locks_close(Locks *locks) {
-    if (waiting.locks == locks) waiting.locks = NULL;
+    if (waiting.locks == locks) {
+        waiting.locks = NULL;
+        record_pending(0);
+    }
     locks_settle();
 }
 
@@ -95,10 +127,10 @@ void wal_reads(Locks *locks, int reads) {
     locks->reads_wal = reads;
 }
 
-/* Who writes reads first, and a checkpoint may ask for the write lock. Else a connection asks for it as it found no
- * index that it could read: where another one makes it, it goes on without the lock, and never comes to hold it. */
+/* Who writes reads first. Else a connection asks for the write lock as it found no index that it could read, and
+ * where another one makes it, it goes on without; or it is for a checkpoint, which tells of its time itself. */
 static int goes_on_without(const Locks *locks) {
-    return !locks->reads_wal && !locks->checkpoint_from;
+    return !locks->reads_wal || locks->checkpoint_from;
 }
 
 void wal_locked(Locks *locks, int slot, int refused) {
@@ -115,6 +147,7 @@ void wal_locked(Locks *locks, int slot, int refused) {
     wait_is_over(locks, SPAN_WAIT_WRITE, now);
     begins(locks, now);
     locks->wrote_from = now;
+    wrote = 0;
 }
 
 void wal_unlocked(Locks *locks, int slot) {
@@ -127,7 +160,10 @@ void wal_unlocked(Locks *locks, int slot) {
     if (!locks->wrote_from) return;
     record_span(SPAN_HOLD_WRITE, locks->file, locks->wrote_from, now);
     locks->wrote_from = 0;
-    ends(locks, now);
+    if (!wrote && locks->reads_wal && !locks->checkpoint_from)
+        wait_is_presumed(locks);
+    else
+        ends(locks, now);
 }
 
 static void refused_at(Locks *locks, int level, int64_t before) {

@@ -32,6 +32,12 @@ void rollback_unlocked(Locks *locks, int level);
 
 void locks_gave_up(void);
 
+/* A statement begins. */
+void locks_statement(void);
+
+/* Something was written into a file. */
+void locks_wrote(void);
+
 /* Writes down the transaction that has ended last. */
 void locks_settle(void);
 

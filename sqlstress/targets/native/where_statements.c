@@ -1,7 +1,7 @@
 /* SQLite's own time: of every WHERE_EVERY-th statement of a connection, without what the shim has timed. */
 #include <stdlib.h>
 
-#include "where_recorder.h"
+#include "where_locks.h"
 #include "where_vfs.h"
 
 /* Source: https://www.sqlite.org/c3ref/c_trace.html */
@@ -23,6 +23,7 @@ static int seen(unsigned what, void *context, void *first, void *second);
 
 /* Whether a statement is profiled is settled before it begins, so one statement ahead. */
 static void statement_begins(Watched *watched) {
+    locks_statement();
     if (watched->left-- > 0) {
         if (watched->left == 0) trace(watched->db, TRACE_STMT | TRACE_PROFILE | TRACE_CLOSE, seen, watched);
         return;
@@ -42,10 +43,10 @@ static int64_t uninterrupted(int64_t ns) {
 
 static void statement_ends(Watched *watched) {
     if (watched->left > 0) return;
-    if (watched->begin) {
-        int64_t now = clock_ns(), pending = recorded_pending();
-        int64_t end = pending ? pending : now;
-        record_statement(now, uninterrupted(end - watched->begin - (recorded_ns() - watched->recorded)));
+    /* One that ends with a wait is undone while it lasts, and what that takes can't be told from the wait. */
+    if (watched->begin && !recorded_pending()) {
+        int64_t now = clock_ns(), ns = now - watched->begin - (recorded_ns() - watched->recorded);
+        record_statement(now, uninterrupted(ns > 0 ? ns : 0));
     }
     watched->begin = 0;
     watched->left = WHERE_EVERY - 1;

@@ -80,6 +80,7 @@ static void timed(int word, int64_t begin) {
 static int shim_write(sqlite3_file *file, const void *from, int bytes, int64_t at) {
     int64_t begin = clock_ns();
     int result = ON(file, write, from, bytes, at);
+    locks_wrote();
     timed(WHERE_WRITING, begin);
     return result;
 }

@@ -145,6 +145,22 @@ def gives_up(connection: Connection, pipe: Any) -> Stamps:
     return {"asked": asked, "had": gave_up}
 
 
+def meets_a_newer_snapshot(connection: Connection, pipe: Any) -> Stamps:
+    """Read, and write when others have written since; then write nothing, and then something."""
+    connection.rows("BEGIN")
+    connection.rows("SELECT count(*) FROM t")
+    pipe.send("read")
+    heard(pipe)
+    with suppress(sqlite3.OperationalError):
+        connection.rows("INSERT INTO t VALUES (1)")
+    connection.rows("ROLLBACK")
+    time.sleep(0.05)
+    connection.rows("UPDATE t SET a = 2 WHERE a = 9")
+    time.sleep(0.05)
+    connection.rows("INSERT INTO t VALUES (3)")
+    return {}
+
+
 def opens(connection: Connection, pipe: Any) -> Stamps:
     """Read, which opens a WAL, and tell before and after."""
     pipe.send("ready")

@@ -24,6 +24,7 @@ from tests.targets.where.working import working
 WORKER, HOLDER = 1, 2
 HOLD_S = 0.444
 NEAR = 0.03
+BRIEF_NS = 50_000_000
 
 pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason=f"{lacks('sqlite3')}")
 
@@ -53,8 +54,13 @@ def held_while_one_writes(case: Case, words: Any, folder: Path, hold_s: float) -
 
 
 def waited(seen: Seen) -> Wait:
-    """Return the worker's only wait since it was told to begin."""
-    (wait,) = (one for one in seen.waits if one.span.process == WORKER)
+    """Return the worker's only wait since it was told to begin.
+
+    It may meet a changed schema with the lock, give it back, and obtain it again: a second one, and brief.
+    """
+    waits = [one for one in seen.waits if one.span.process == WORKER]
+    (wait,) = (one for one in waits if one.span.end - one.span.begin > BRIEF_NS)
+    assert len(waits) <= 2
     return wait
 
 

@@ -23,6 +23,7 @@ from tests.targets.where.actors import (
     heard,
     hides_the_index,
     holds,
+    meets_a_newer_snapshot,
     opens,
     waits,
 )
@@ -163,3 +164,32 @@ def test_who_had_to_wait_to_open_a_wal_waits_no_longer_once_it_is_open(
                 heard(second)
                 asked = heard(waiter)["asked"]
     assert waited(Seen(areas(words, 2))).span.begin > asked
+
+
+def test_who_gives_the_lock_back_and_does_not_ask_again_does_not_wait(words: Any, tmp_path: Path) -> None:
+    path = created(tmp_path / "a.db", "wal")
+    with acting(meets_a_newer_snapshot, words, WAITER, "sqlite3", path) as waiter:
+        assert heard(waiter) == "read"
+        connection = load_driver("sqlite3").connect(path, 1000, None)
+        connection.rows("INSERT INTO t VALUES (2)")
+        connection.close()
+        waiter.send("go")
+        heard(waiter)
+    seen = Seen(areas(words, 2))
+    assert not seen.waits and Area(words, WAITER, 2)[area.PENDING] == 0
+    assert len([one for one in seen.transactions if one.span.end - one.span.begin < 40_000_000]) >= 2
+
+
+def test_a_checkpoint_that_may_not_begin_leaves_no_wait_behind(words: Any, tmp_path: Path) -> None:
+    path = created(tmp_path / "a.db", "wal")
+    with acting(checkpoints, words, WAITER, "sqlite3", path) as waiter:
+        assert heard(waiter) == "held"
+        with acting(holds, words, HOLDER, "sqlite3", path) as holder:
+            assert heard(holder) == "held"
+            waiter.send("go")
+            time.sleep(0.05)
+            holder.send(0.1)
+            heard(holder)
+        heard(waiter)
+    assert Area(words, WAITER, 2)[area.PENDING] == 0
+    assert not [one for one in Seen(areas(words, 2)).waits if one.span.process == WAITER]
