@@ -14,7 +14,9 @@ from sqlstress.statistics.units import NS_PER_S
 UNFAIR_UNDER = 0.9
 """Jain's index under which the shares are called uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""A wait over this is called starvation."""
+"""A wait over this is called starvation,"""
+UNUSUAL = 10
+"""if it is so many times the median of operations: else they take that long."""
 
 
 def starvation(group: Group, remedy: Callable[[list[Case]], str]) -> Iterator[Finding]:
@@ -31,7 +33,7 @@ def starvation(group: Group, remedy: Callable[[list[Case]], str]) -> Iterator[Fi
             continue
         if _is_uneven(run):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
-        if longest_wait_ns(run) > LONG_WAIT_NS:
+        if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL * _usual_ns(run)):
             waited.append((run.case, longest_wait_ns(run)))
     if not uneven and not waited:
         return
@@ -43,6 +45,12 @@ def starvation(group: Group, remedy: Callable[[list[Case]], str]) -> Iterator[Fi
         what.append(f"an operation waited up to {duration(max(wait for _, wait in waited))}")
     cases = [case for case, _ in uneven + waited]
     yield Finding("starvation", f"Starvation at {places(cases)}: {listing(what)}. {remedy(cases)}")
+
+
+def _usual_ns(run: Run) -> float:
+    """Return the median of the slowest kind of operation; 0 without any."""
+    medians = [finite(one.p50_ns) for trial in run.valid for one in trial.latency.values()]
+    return max(filter(None, medians), default=0.0)
 
 
 def fewer_processes(_cases: list[Case]) -> str:

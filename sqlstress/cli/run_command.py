@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 
 import click
@@ -30,6 +31,8 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit:
         return 0  # click's way out when the reader of its help has had enough
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            return _complain(f"cannot write to the standard output: {error.strerror}.", UNEXPECTED)
         return _complain(
             f"sqlstress met an error that it did not expect ({type(error).__name__}: {error}). "
             "What was measured before it is in the report, if you asked for one; please report it.",

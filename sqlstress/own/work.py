@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.examine import examined
 from sqlstress.engine.proven import ProvenWork
 from sqlstress.errors import SqlstressError
+from sqlstress.experiment import face_of
 from sqlstress.own import board, database, look
 from sqlstress.own.checking import Broken
 from sqlstress.report import Check
+from sqlstress.statistics.units import format_duration
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
+    from sqlstress.report import Trial
     from sqlstress.report.case import Case
     from sqlstress.system.pulse import Pulse
     from sqlstress.targets.place import Place, SqlPlace
@@ -73,6 +77,14 @@ class OwnWork(ProvenWork):
         if self._is_checked:
             yield during(board.Board(self._board).read())
             yield examined(AFTER, lambda: self._after(pulse))
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        # At a rate what was not done stands in the table as queued.
+        if trial.error or trial.transactions or trial.failed or trial.arrived:
+            return trial
+        unit, window = face_of(self.case).unit, format_duration(self.case.duration_s)
+        why = f"no {unit} ended within the window of {window}: give a longer --duration, or --ops"
+        return replace(trial, error=why)
 
     def _after(self, pulse: Pulse) -> Check:
         broken = look.broken(self.place, pulse)

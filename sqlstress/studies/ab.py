@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from sqlstress.analysis.ab import differences, estimate, figure, look, signed
+from sqlstress.analysis.wording import plural
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.observer import Progress
 from sqlstress.engine.study import Steps
@@ -121,6 +122,8 @@ class AbStudy:
     def _problem(self, trial: Trial) -> str | None:
         """Return why a slice can't be one of a pair; None when it can."""
         if trial.error is None and figure(trial, self.test.metric) is None:
+            if trial.failed:
+                return f"nothing was completed within a slice: {plural(trial.failed, 'operation')} failed"
             return "nothing was completed within a slice: give a longer --duration"
         return trial.error
 

@@ -86,6 +86,11 @@ def test_what_the_processes_measured_of_the_harness_counts_where_it_is_more() ->
     )
 
 
+def test_the_harness_cost_is_never_more_than_all_of_the_time() -> None:
+    told = findings(run(1, 1, trial(50_000), harness_ns=86_000.0))
+    assert "at most 100% of the processes' time" in told["harness-cost"]
+
+
 @pytest.mark.parametrize("case", [Case(driver="dry"), Case()])
 def test_the_harness_cost_is_left_out_where_it_is_unknown_or_everything(case: Case) -> None:
     cost = 1000.0 if case.driver == "dry" else None

@@ -92,3 +92,10 @@ def test_a_harness_that_was_late_says_so(latest_ns: int) -> None:
     trials = (replace(run.trials[0], arrived=replace(run.trials[0].arrived, lateness=late)),)  # type: ignore[type-var]
     found = told(replace(REPORT, runs=(replace(run, trials=trials),)))
     assert ("harness-late" in found) == (latest_ns > 1_000_000)
+
+
+def test_what_is_skipped_makes_no_queue() -> None:
+    run = rate_run(6_000, 5)
+    limited = replace(run.case, arrivals=replace(run.case.arrivals, latency_limit_s=0.005))
+    said = told(replace(REPORT, runs=(replace(run, case=limited),)))["saturated"]
+    assert "was skipped (--latency-limit)" in said and "queue" not in said

@@ -163,3 +163,10 @@ def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
     code, _, _ = sqlstress(tmp_path, *options, program=program)
     assert code == 0
     assert (tmp_path / "report.json").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_behind_the_help_is_told(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        code, _, errors = sqlstress(tmp_path, "kv", "--help", stdout=full)
+    assert (code, errors) == (4, "Error: cannot write to the standard output: No space left on device.\n")

@@ -59,12 +59,17 @@ def _kept_up(group: Group) -> Iterator[Finding]:
         yield Finding(
             "saturated",
             f"Saturated at {group.places(run.case for run in saturated)}: {percent(min(shares))}"
-            f"{' or more' * (len(shares) > 1)} of what was due was done. The queue grows as long as one "
-            "looks, and latencies say for how long that was.",
+            f"{' or more' * (len(shares) > 1)} of what was due was done. {_what_waits(saturated)}",
         )
     if untold := found[UNTOLD]:
         where = group.places(run.case for run in untold)
         yield Finding("cannot-tell", f"Whether it kept up at {where} {CANNOT}: measure longer (--duration).")
+
+
+def _what_waits(saturated: Sequence[Run]) -> str:
+    if all(run.case.arrivals and run.case.arrivals.latency_limit_s for run in saturated):
+        return "What came too late was skipped (--latency-limit), and latencies are those of the others."
+    return "The queue grows as long as one looks, and latencies say for how long that was."
 
 
 def _p99(trial: Trial) -> float:

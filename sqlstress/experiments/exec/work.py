@@ -11,7 +11,6 @@ from sqlstress.experiments.exec.topics import ENDED, ESCAPED
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.own.work import OwnWork
 from sqlstress.report.sighting import Sighting
-from sqlstress.statistics.units import format_duration
 from sqlstress.system.marked import end_marked
 
 if TYPE_CHECKING:
@@ -48,11 +47,7 @@ class ExecWork(OwnWork):
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         if self._escaped:
             trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
-        # At a rate what was not done stands in the table as queued.
-        if trial.error or trial.transactions or trial.failed or trial.arrived:
-            return trial
-        why = f"no command ended within the window of {format_duration(self.case.duration_s)}"
-        return replace(trial, error=f"{why}: give a longer --duration, or --ops")
+        return super().complete(trial, pulse)
 
     def discard(self) -> None:
         self._end_all()

@@ -75,7 +75,8 @@ def verdict(result: PresetComparison) -> Finding:
         return Finding(WRONG, f"FAILED: the data is not what its processes were told it is: {result.wrong}.")
     gains = {one.name: one.gain for one in result.presets if one.gain}
     if not gains:
-        return Finding(UNTOLD, "Nothing can be told: too few rounds were measured. Give --rounds 10.")
+        more = "--rounds 10" if result.rounds == result.planned < 10 else "it more time (--max-time)"
+        return Finding(UNTOLD, f"Nothing can be told: {rounds(result)} is too few. Give {more}.")
     clauses = "; ".join(f"{name}: {told(gain, _base(result))}" for name, gain in gains.items())
     if open_ := [name for name, gain in gains.items() if not _is_told(gain)]:
         more = f"--rounds {min(500, 4 * max(result.planned, 1))}"

@@ -97,7 +97,10 @@ def _did(gain: Gain) -> str:
 
 
 def _more(found: Tuning) -> str:
-    longer = format_duration(LONGER * (finite(found.max_time_s) or 0.0))
+    most, spent = finite(found.max_time_s) or 0.0, finite(found.seconds) or 0.0
+    longer = format_duration(LONGER * most)
+    if spent < most / 2:
+        return "It ended before its time was over: let it go on, or look for a quieter machine."
     return f"Give it more time (--max-time {longer}), or a quieter machine."
 
 

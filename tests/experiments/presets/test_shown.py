@@ -88,3 +88,12 @@ def test_every_preset_is_listed_with_its_risk_its_source_and_its_date() -> None:
     for one in catalogue().values():
         assert f"{one.name}: {one.project}."[:60] in text
     assert len(re.findall(r"\d{4}-\d\d-\d\d\.", text)) == len(catalogue())
+
+
+def test_advice_is_of_what_ended_it() -> None:
+    few = replace(PRESETS, presets=tuple(replace(one, gain=None) for one in PRESETS.presets))
+    assert verdict(replace(few, planned=4, rounds=4)).text.endswith(
+        "4 of 4 rounds is too few. Give --rounds 10."
+    )
+    ended = verdict(replace(few, planned=20, rounds=2)).text
+    assert "2 of 20 rounds is too few" in ended and "--max-time" in ended and "--rounds 10" not in ended

@@ -86,3 +86,9 @@ def test_wrong_data_and_an_early_end_are_failures() -> None:
     assert verdict(wrong.results["tune"]).code == WRONG
     assert exit_code(endings(wrong)) == BAD
     assert exit_code(endings(tune_report(replace(TUNING, error="the disk is full")))) == FAILURE
+
+
+def test_a_search_that_was_stopped_needs_no_more_time_than_it_was_given() -> None:
+    stopped = replace(TUNING, gain=None, max_time_s=600.0, seconds=12.0)
+    assert "--max-time" not in verdict(stopped).text and "let it go on" in verdict(stopped).text
+    assert "--max-time" in verdict(replace(stopped, seconds=590.0)).text

@@ -40,7 +40,7 @@ def _leaving(group: Group) -> tuple[str, ...]:
     return (*time, "TPS per process", "rows/s", *_LEAVING)
 
 
-COMMITS, GETS = ("replace", "update"), ("get",)
+COMMITS, GETS = ("replace", "update"), ("get", "pair")
 
 
 def _rate_of(kinds: tuple[str, ...]) -> Cell:

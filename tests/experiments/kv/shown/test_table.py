@@ -160,3 +160,13 @@ def test_a_column_that_leaves_takes_its_cells_along() -> None:
     shown = table(EXAMPLE)
     assert shown.narrower().rows[0] == (*shown.rows[0][:2], *shown.rows[0][3:])
     assert shown.narrower().headers == (*shown.headers[:2], *shown.headers[3:])
+
+
+def test_pairs_that_are_read_together_are_gets_too() -> None:
+    def paired(count: int) -> Report:
+        trial = EXAMPLE.runs[3].trials[0]
+        workers = tuple(replace(one, operations={**one.operations, "pair": count}) for one in trial.workers)
+        return replace(EXAMPLE, runs=(replace(EXAMPLE.runs[3], trials=(replace(trial, workers=workers),)),))
+
+    (without,), (more,) = column(paired(0), "gets/s"), column(paired(100_000), "gets/s")
+    assert int(more.replace(",", "")) > int(without.replace(",", ""))
