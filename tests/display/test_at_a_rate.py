@@ -96,6 +96,7 @@ def test_a_harness_that_was_late_says_so(latest_ns: int) -> None:
 
 def test_what_is_skipped_makes_no_queue() -> None:
     run = rate_run(6_000, 5)
+    assert run.case.arrivals
     limited = replace(run.case, arrivals=replace(run.case.arrivals, latency_limit_s=0.005))
     said = told(replace(REPORT, runs=(replace(run, case=limited),)))["saturated"]
     assert "was skipped (--latency-limit)" in said and "queue" not in said
