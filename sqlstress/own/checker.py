@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.own.board import Board
@@ -21,6 +21,8 @@ PAUSE_S = 0.1
 """The shortest pause between two rounds. It is as long as the round took, if that was longer: the checker
 takes half a processor at most."""
 _TICK_S = 0.02
+_BRIEF = 40
+"""Characters."""
 
 
 class Checker:
@@ -63,14 +65,16 @@ class Checker:
                 raise  # else the next round finds nobody in the way
 
     def _tell(self) -> None:
-        self._board.write(
-            {
-                "rounds": self._rounds,
-                "failed": self._failed,
-                "broken": list(self._broken.values()),
-                "problem": self._problem,
-            }
-        )
+        said = {"rounds": self._rounds, "failed": self._failed, "problem": self._problem}
+        # Where there is no room for all of it, what is broken has to be told all the same.
+        any(self._board.write({**said, "broken": broken}) for broken in fewer(list(self._broken.values())))
 
     def close(self) -> None:
         self._reader.close()
+
+
+def fewer(broken: list[Broken]) -> Iterator[list[Broken]]:
+    """Yield what is broken with all examples, then in ever fewer words."""
+    yield broken
+    yield [one._replace(examples=tuple(text[:_BRIEF] for text in one.examples[:1])) for one in broken]
+    yield [one._replace(name=one.name[:_BRIEF], examples=()) for one in broken[:1]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,6 +69,7 @@ class Checks:
         def query(sql: str, params: Sequence[Any] = ()) -> list[Row]:
             return self._reader.rows(sql, params)
 
+        begun = time.monotonic()
         try:
             self._functions[one.where](query)
         except Exception as error:
@@ -75,7 +77,16 @@ class Checks:
                 raise
             text = said(error) if isinstance(error, AssertionError) else plainly(error)
             return Broken(one.name, 1, (text[:_WIDEST] or "it is not so",))
+        # Its SQL is cut off; what Python does in between can't be, and is told afterwards.
+        if time.monotonic() - begun > self._timeout_s:
+            raise self._too_slow(one)
         return None
+
+    def _too_slow(self, one: Invariant) -> Unchecked:
+        return Unchecked(
+            f"the check {one.name} ({one.where}) took longer than {self._timeout_s:g} s, with what it waited "
+            "for locks: make it cheaper (an index?), or raise --check-timeout."
+        )
 
     @contextmanager
     def _interrupted(self) -> Iterator[None]:
@@ -92,15 +103,14 @@ class Checks:
         """Say of an error which check met it. BUSY is passed on as it is."""
         try:
             yield
+        except Unchecked:
+            raise
         except Exception as error:
             answer = self._reader.answer(error)
             if answer and answer.kind == BUSY:
                 raise
             if answer and answer.kind == INTERRUPTED:
-                raise Unchecked(
-                    f"the check {one.name} ({one.where}) took longer than {self._timeout_s:g} s: make it "
-                    "cheaper (an index?), or raise --check-timeout."
-                ) from error
+                raise self._too_slow(one) from error
             text = answer.text if answer else said(error)
             raise Unchecked(f"the check {one.name} ({one.where}) can't be run: {text}.") from error
 

@@ -93,3 +93,13 @@ def test_a_function_that_would_not_look_is_refused(
     (tmp_path / "c.py").write_text(text)
     with pytest.raises(Unchecked, match="is no function that can be called and has then looked"):
         broken(driver, connection, Invariant("look", f"{tmp_path / 'c.py'}:look"))
+
+
+def test_a_function_that_takes_longer_than_it_may_says_nothing(
+    driver: str, connection: Connection, tmp_path: Path
+) -> None:
+    (tmp_path / "c.py").write_text("import time\ndef slow(query): time.sleep(0.3)")
+    slow = Invariant("slow", f"{tmp_path / 'c.py'}:slow")
+    with pytest.raises(Unchecked, match=r"slow .* took longer than 0\.1 s"):
+        broken(driver, connection, slow, timeout_s=0.1)
+    assert not broken(driver, connection, slow, timeout_s=60.0)
