@@ -72,6 +72,10 @@ class Checks:
         begun = time.monotonic()
         try:
             self._functions[one.where](query)
+        except SystemExit as error:
+            raise Unchecked(
+                f"the check {one.name} ({one.where}) ends its process: let it raise AssertionError instead."
+            ) from error
         except Exception as error:
             if self._reader.answer(error):
                 raise

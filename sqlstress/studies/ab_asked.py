@@ -49,6 +49,8 @@ def typed(experiment: str, own: Given) -> list[str]:
 
 def cells(experiment: str, arms: tuple[Given, Given]) -> Cells:
     """Return the cells of both arms, all of one seed. Raises UsageError."""
+    if arms[0].get("seed") != arms[1].get("seed"):
+        raise UsageError("both arms draw the same, by one seed: give --seed beside --a and --b, not in them.")
     seed = seeded({**arms[0], **arms[1]})["seed"]
     a, b = (cases_of({**arm, "seed": seed, "repeat": 1}, experiment) for arm in arms)
     if len(a) != len(b):

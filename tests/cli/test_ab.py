@@ -303,3 +303,9 @@ def test_an_application_is_compared_by_two_pythons(
     runs = saved(tmp_path).runs
     assert {len(run.trials) for run in runs} == {6} and {run.verdict.status for run in runs} == {"ok"}
     assert {run.case.spec.file for run in runs} == {bank}
+
+
+@pytest.mark.parametrize("arms", [("--a=--seed 3", "--b=--seed 4"), ("--a=--seed 3", "--b=")])
+def test_arms_of_different_seeds_are_refused(cli: Cli, arms: tuple[str, str]) -> None:
+    said = cli("ab", *arms, "-c1")
+    assert (said.code, said.out) == (2, "") and "give --seed beside --a and --b, not in them" in said.err

@@ -103,3 +103,11 @@ def test_a_function_that_takes_longer_than_it_may_says_nothing(
     with pytest.raises(Unchecked, match=r"slow .* took longer than 0\.1 s"):
         broken(driver, connection, slow, timeout_s=0.1)
     assert not broken(driver, connection, slow, timeout_s=60.0)
+
+
+def test_a_function_that_ends_its_process_is_told(
+    driver: str, connection: Connection, tmp_path: Path
+) -> None:
+    (tmp_path / "c.py").write_text("import sys\ndef leaves(query): sys.exit(3)")
+    with pytest.raises(Unchecked, match=r"leaves .* ends its process: let it raise AssertionError instead"):
+        broken(driver, connection, Invariant("leaves", f"{tmp_path / 'c.py'}:leaves"))
