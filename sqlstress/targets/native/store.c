@@ -102,8 +102,9 @@ static int try_put_all(Store *store, int which, const int64_t *numbers, int64_t 
 static int try_update(Store *store, int which, int64_t counter) {
     Bucket *bucket = &store->buckets[which];
     const Sqlite *sqlite = &store->sqlite;
-    sqlite3_stmt *count = statement(store, bucket, SQL_COUNT), *set = statement(store, bucket, SQL_SET_COUNT);
-    if (!count || !set) return failed(store, bucket);
+    sqlite3_stmt *count = statement(store, bucket, SQL_COUNT);
+    sqlite3_stmt *set = count ? statement(store, bucket, SQL_SET_COUNT) : NULL; /* failed() tells of the last call */
+    if (!set) return failed(store, bucket);
     TRY(run(store, bucket, SQL_BEGIN));
     sqlite->bind_int64(count, 1, counter);
     int code = step(store, bucket, count);
