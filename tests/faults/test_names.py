@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.processes import saved_report, sqlstress
-from tests.faults.commands import EXPERIMENTS, LONGER, SHORT, Held, last_option_wins, left, strike
+from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left, strike
 from tests.faults.surroundings import posix
 from tests.rows import mostly_thorough, thorough
 
@@ -85,11 +85,7 @@ def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_pa
         place,
         "ab",
         *pythons,
-        "-c",
-        "1",
-        *LONGER,
-        "--warmup",
-        "300ms",
+        *("-c", "1", "--key-space", "500", "--ops", "5000"),
         "--driver",
         "dry",
         "--quiet",
