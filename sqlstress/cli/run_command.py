@@ -32,7 +32,9 @@ def run(arguments: Sequence[str]) -> int:
         return 0  # click's way out when the reader of its help has had enough
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            return _complain(f"cannot write to the standard output: {error.strerror}.", UNEXPECTED)
+            return _complain(
+                f"cannot write: {error.strerror}. Make room, also where the output goes.", UNEXPECTED
+            )
         return _complain(
             f"sqlstress met an error that it did not expect ({type(error).__name__}: {error}). "
             "What was measured before it is in the report, if you asked for one; please report it.",

@@ -67,7 +67,9 @@ class Checker:
     def _tell(self) -> None:
         said = {"rounds": self._rounds, "failed": self._failed, "problem": self._problem}
         # Where there is no room for all of it, what is broken has to be told all the same.
-        any(self._board.write({**said, "broken": broken}) for broken in fewer(list(self._broken.values())))
+        for broken in fewer(list(self._broken.values())):
+            if self._board.write({**said, "broken": broken}):
+                break
 
     def close(self) -> None:
         self._reader.close()

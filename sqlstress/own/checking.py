@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError, plainly, said
-from sqlstress.own.loading import Unloadable, load
+from sqlstress.own.loading import Unloadable, load, only_begins
 from sqlstress.targets.sql import BUSY, INTERRUPTED
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ EXAMPLES = 3
 MOST_ROWS = 10_000
 """So many rows are counted of a check that fails."""
 _WIDEST = 160
-_ONLY_BEGUN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 
 class Broken(NamedTuple):
@@ -120,17 +118,14 @@ class Checks:
 
 
 def function_of(where: str) -> Callable[[Query], object]:
-    """Return a function by its file and name, "checks.py:money". Raises Unchecked.
-
-    What only returns something to be run or awaited has looked at nothing when it returns.
-    """
+    """Return a function by its file and name, "checks.py:money". Raises Unchecked."""
     file, _, name = where.rpartition(":")
     try:
         found: Any = getattr(load(file), name)
     except (Unloadable, AttributeError) as error:
         raise Unchecked(f"the check {where} can't be loaded: {said(error).removesuffix('.')}.") from error
-    if not callable(found) or any(is_so(found) for is_so in _ONLY_BEGUN):
-        raise Unchecked(f"the check {where} is no function that can be called and has then looked.")
+    if not callable(found) or only_begins(found):
+        raise Unchecked(f"the check {where} looks at nothing when it is called: it is async, or no function.")
     function: Callable[[Query], object] = found
     return function
 

@@ -7,6 +7,7 @@ import random
 import sys
 from collections.abc import Mapping
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -78,3 +79,8 @@ def silence() -> None:
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
     os.close(nowhere)
+
+
+def only_begins(function: object) -> bool:
+    """Return whether a call of it does nothing yet: it is async, or a generator."""
+    return iscoroutinefunction(function) or isgeneratorfunction(function) or isasyncgenfunction(function)

@@ -169,4 +169,5 @@ def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
 def test_a_full_disk_behind_the_help_is_told(tmp_path: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         code, _, errors = sqlstress(tmp_path, "kv", "--help", stdout=full)
-    assert (code, errors) == (4, "Error: cannot write to the standard output: No space left on device.\n")
+    told = "Error: cannot write: No space left on device. Make room, also where the output goes.\n"
+    assert (code, errors) == (4, told)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
+from inspect import signature
 from typing import Any, NamedTuple
 
 from sqlstress.errors import UsageError
 from sqlstress.own.declare import CHECK, CONNECT, MARK, SETUP, TRANSACTION, Role
 from sqlstress.own.files import MOST_WEIGHT
-from sqlstress.own.loading import load
+from sqlstress.own.loading import load, only_begins
 from sqlstress.statistics.histogram import MOST_KINDS
 
 Function = Callable[..., Any]
@@ -35,7 +35,7 @@ def declared(file: str) -> Declared:
         if isinstance(role := getattr(value, MARK, None), Role)
     ]
     for name, value, role in marked:
-        if iscoroutinefunction(value) or isgeneratorfunction(value) or isasyncgenfunction(value):
+        if only_begins(value):
             raise UsageError(
                 f"{file}: the {role.name} {name} does nothing when it is called, it is async or a generator: "
                 "wrap it in a function that runs it to its end."

@@ -77,7 +77,9 @@ def verdict(found: Tuning) -> Finding:
     if found.wrong is not None:
         return Finding(WRONG, f"FAILED: the data is not what its processes were told it is: {found.wrong}.")
     if gain is None:
-        return Finding(UNTOLD, f"{UNSURE}: too little was measured. {_more(found)}")
+        ended_early = (finite(found.seconds) or 0.0) < (finite(found.max_time_s) or 0.0) / 2
+        more = "It ended before its time was over: let it go on." if ended_early else _more(found)
+        return Finding(UNTOLD, f"{UNSURE}: too little was measured. {more}")
     pairs = plural(gain.rounds, "fresh pair")
     if gain.is_within(EQUAL):
         text = f"The default is as good: the best that was found, {options}, differs by less than "
@@ -97,10 +99,7 @@ def _did(gain: Gain) -> str:
 
 
 def _more(found: Tuning) -> str:
-    most, spent = finite(found.max_time_s) or 0.0, finite(found.seconds) or 0.0
-    longer = format_duration(LONGER * most)
-    if spent < most / 2:
-        return "It ended before its time was over: let it go on, or look for a quieter machine."
+    longer = format_duration(LONGER * (finite(found.max_time_s) or 0.0))
     return f"Give it more time (--max-time {longer}), or a quieter machine."
 
 
