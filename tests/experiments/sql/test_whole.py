@@ -64,10 +64,13 @@ def test_a_number_given_is_compared_as_one(tmp_path: Path, driver: str) -> None:
     source.close()
 
 
-def test_what_is_slept_is_no_cost_of_the_harness(tmp_path: Path) -> None:
-    case = case_of(tmp_path, {"a.sql": "\\sleep 3000 s\nSELECT 1;"}, driver="dry")
+def test_what_is_slept_is_no_cost_of_the_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    case = case_of(tmp_path, {"a.sql": "\\sleep 3 s\nSELECT 1;"}, driver="dry")
     _, source = opened(case, tmp_path)
     done(source, 2)
+    assert not slept
     source.close()
 
 
