@@ -8,4 +8,7 @@ int64_t clock_ns(void);
 
 void sleep_ns(int64_t ns);
 
+/* What is freed stays the process's own. */
+void heap_keep(void);
+
 #endif

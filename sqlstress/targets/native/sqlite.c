@@ -1,7 +1,10 @@
 /* How the driver's SQLite is reached: it calls the entry point of an extension for each connection. */
-#include "sqlite.h"
-
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "clock.h"
+#include "loop.h"
+#include "sqlite.h"
 
 #ifdef _WIN32
 #define EXPORTED __declspec(dllexport)
@@ -45,4 +48,237 @@ int handed_take(Handed **list) {
     handed = NULL;
     handed_count = handed_room = handed_lost = 0;
     return count;
+}
+
+/* The operations on SQLite: what targets/sqlite/keyvalue.py does through a binding, done without one. */
+
+#define TRY(call)                        \
+    do {                                 \
+        int code_ = (call);              \
+        if (code_ != SQLITE_OK) return code_; \
+    } while (0)
+
+/* Returns what SQLite says of the last call, and keeps its words: a rollback would put others in their place. */
+static int failed(Store *store, const Bucket *bucket) {
+    int code = store->sqlite.extended_errcode(bucket->db);
+    if ((code & 0xff) != SQLITE_BUSY) snprintf(store->said, sizeof store->said, "%s", store->sqlite.errmsg(bucket->db));
+    return code;
+}
+
+/* Statements are prepared when they are first used, as the bindings do it. NULL: SQLite says why not. */
+static sqlite3_stmt *statement(Store *store, Bucket *bucket, Sql which) {
+    sqlite3_stmt **prepared = &bucket->prepared[which];
+    if (!*prepared) store->sqlite.prepare_v2(bucket->db, store->sql[which], -1, prepared, NULL);
+    return *prepared;
+}
+
+/* Returns SQLITE_ROW where there is a row, SQLITE_OK where there is none. */
+static int step(Store *store, const Bucket *bucket, sqlite3_stmt *stmt) {
+    int code = store->sqlite.step(stmt);
+    if (code == SQLITE_ROW) return SQLITE_ROW;
+    if (code == SQLITE_DONE) return SQLITE_OK;
+    code = failed(store, bucket);
+    store->sqlite.reset(stmt);
+    return code;
+}
+
+static int finish(Store *store, const Bucket *bucket, sqlite3_stmt *stmt) {
+    return store->sqlite.reset(stmt) == SQLITE_OK ? SQLITE_OK : failed(store, bucket);
+}
+
+static int run(Store *store, Bucket *bucket, Sql which) {
+    sqlite3_stmt *stmt = statement(store, bucket, which);
+    if (!stmt) return failed(store, bucket);
+    TRY(step(store, bucket, stmt));
+    return finish(store, bucket, stmt);
+}
+
+static void bind_key(const Store *store, sqlite3_stmt *stmt, int place, int64_t number, uint8_t room[KEY_ROOM]) {
+    if (store->key_type == KEY_INT) {
+        store->sqlite.bind_int64(stmt, place, number);
+        return;
+    }
+    int length = key_encode(store->key_type, number, room);
+    if (store->key_type == KEY_TEXT)
+        store->sqlite.bind_text(stmt, place, (const char *)room, length, SQLITE_STATIC);
+    else
+        store->sqlite.bind_blob(stmt, place, room, length, SQLITE_STATIC);
+}
+
+static void bad(Store *store, int64_t number, sqlite3_stmt *stmt) {
+    BadRead found = {.number = number, .header = -1};
+    if (stmt) raw_read(&found.value, &store->sqlite, stmt, 0);
+    reads_bad(store->reads, &found);
+}
+
+static int get(Store *store, int which, int64_t number, int64_t *header) {
+    Bucket *bucket = &store->buckets[which];
+    uint8_t key[KEY_ROOM];
+    sqlite3_stmt *stmt = statement(store, bucket, SQL_GET);
+    if (!stmt) return failed(store, bucket);
+    bind_key(store, stmt, 1, number, key);
+    int code = step(store, bucket, stmt);
+    if (code != SQLITE_OK && code != SQLITE_ROW) return code;
+    if (code != SQLITE_ROW || !value_read(&store->values, &store->sqlite, stmt, 0, header)) {
+        *header = -1;
+        if (store->reads) bad(store, number, code == SQLITE_ROW ? stmt : NULL);
+    }
+    return finish(store, bucket, stmt);
+}
+
+static int put(Store *store, int which, int64_t number, int64_t sequence) {
+    Bucket *bucket = &store->buckets[which];
+    uint8_t key[KEY_ROOM];
+    sqlite3_stmt *stmt = statement(store, bucket, SQL_PUT);
+    if (!stmt) return failed(store, bucket);
+    bind_key(store, stmt, 1, number, key);
+    if (store->values.padding)
+        store->sqlite.bind_blob(stmt, 2, value_make(&store->values, sequence), (int)store->values.size, SQLITE_STATIC);
+    else
+        store->sqlite.bind_int64(stmt, 2, store->values.base + sequence);
+    TRY(step(store, bucket, stmt));
+    return finish(store, bucket, stmt);
+}
+
+static int try_put_all(Store *store, int which, const int64_t *numbers, int64_t sequence) {
+    Bucket *bucket = &store->buckets[which];
+    TRY(run(store, bucket, SQL_BEGIN));
+    for (int i = 0; i < store->batch; i++) TRY(put(store, which, numbers[i], sequence + i));
+    return run(store, bucket, SQL_COMMIT);
+}
+
+static int try_update(Store *store, int which, int64_t counter) {
+    Bucket *bucket = &store->buckets[which];
+    const Sqlite *sqlite = &store->sqlite;
+    sqlite3_stmt *count = statement(store, bucket, SQL_COUNT);
+    sqlite3_stmt *set = count ? statement(store, bucket, SQL_SET_COUNT) : NULL; /* failed() tells of the last call */
+    if (!set) return failed(store, bucket);
+    TRY(run(store, bucket, SQL_BEGIN));
+    sqlite->bind_int64(count, 1, counter);
+    int code = step(store, bucket, count);
+    if (code != SQLITE_ROW && code != SQLITE_OK) return code;
+    int64_t before = sqlite->column_int64(count, 0);
+    TRY(finish(store, bucket, count));
+    sqlite->bind_int64(set, 1, before + 1);
+    sqlite->bind_int64(set, 2, counter);
+    TRY(step(store, bucket, set));
+    TRY(finish(store, bucket, set));
+    return run(store, bucket, SQL_COMMIT);
+}
+
+static int try_read_pair(Store *store, int which, const int64_t *numbers) {
+    Bucket *bucket = &store->buckets[which];
+    const Sqlite *sqlite = &store->sqlite;
+    uint8_t keys[2][KEY_ROOM];
+    PairRead pair = {.rows = 0};
+    int code;
+    sqlite3_stmt *stmt = statement(store, bucket, SQL_PAIR);
+    if (!stmt) return failed(store, bucket);
+    for (int i = 0; i < 2; i++) bind_key(store, stmt, i + 1, numbers[i], keys[i]);
+    while ((code = step(store, bucket, stmt)) == SQLITE_ROW) {
+        int row = pair.rows++ % 2;
+        raw_read(&pair.keys[row], sqlite, stmt, 0);
+        raw_read(&pair.values[row], sqlite, stmt, 1);
+        if (!value_read(&store->values, sqlite, stmt, 1, &pair.headers[row])) pair.headers[row] = -1;
+    }
+    if (code != SQLITE_OK) return code;
+    TRY(finish(store, bucket, stmt));
+    if (store->reads) reads_pair(store->reads, &pair, store->batch);
+    return SQLITE_OK;
+}
+
+/* Ends whatever a failed attempt has left open; an answer of BUSY is still the one that counts. */
+static void recover(Store *store, Bucket *bucket) {
+    if (!store->sqlite.get_autocommit(bucket->db)) run(store, bucket, SQL_ROLLBACK);
+}
+
+typedef struct {
+    int64_t begun;
+    int attempt;
+} Attempts;
+
+/* Whether an operation is to be begun again, as a whole: it has met BUSY, and its time-out is not over. */
+static int again(Store *store, int which, int code, Attempts *attempts) {
+    if (code == SQLITE_OK) return 0;
+    recover(store, &store->buckets[which]);
+    if ((code & 0xff) != SQLITE_BUSY || !waiting_again(&store->waiting, attempts->attempt, attempts->begun)) return 0;
+    waiting_count(&store->waiting, code);
+    attempts->attempt++;
+    return 1;
+}
+
+/* A write waits for its turn where waiting is fair, and that is in its own time. */
+static Attempts write_begins(Store *store, int which) {
+    Waiting *waiting = &store->waiting;
+    return (Attempts){waiting->fair ? turn_await(&store->buckets[which].turn, waiting) : clock_ns(), 0};
+}
+
+static int write_ends(Store *store, int which, int code, const Attempts *attempts) {
+    if (store->waiting.fair && code == SQLITE_OK)
+        turn_wrote(&store->buckets[which].turn, &store->waiting, attempts->begun);
+    return code;
+}
+
+static int put_all(Store *store, int which, const int64_t *numbers, int64_t sequence) {
+    Attempts attempts = write_begins(store, which);
+    int code;
+    do code = try_put_all(store, which, numbers, sequence);
+    while (again(store, which, code, &attempts));
+    return write_ends(store, which, code, &attempts);
+}
+
+static int update(Store *store, int which, int64_t counter) {
+    Attempts attempts = write_begins(store, which);
+    int code;
+    do code = try_update(store, which, counter);
+    while (again(store, which, code, &attempts));
+    return write_ends(store, which, code, &attempts);
+}
+
+/* A single statement waits inside SQLite. What comes back as BUSY all the same is begun again where waiting is
+ * fair, since the waits are ours then. */
+static int get_fairly(Store *store, int which, int64_t number, int64_t *header) {
+    Attempts attempts = {clock_ns(), 0};
+    int code;
+    do code = get(store, which, number, header);
+    while (again(store, which, code, &attempts));
+    return code;
+}
+
+static int put_fairly(Store *store, int which, int64_t number, int64_t sequence) {
+    Attempts attempts = write_begins(store, which);
+    int code;
+    do code = put(store, which, number, sequence);
+    while (again(store, which, code, &attempts));
+    return write_ends(store, which, code, &attempts);
+}
+
+static int read_pair_fairly(Store *store, int which, const int64_t *numbers) {
+    Attempts attempts = {clock_ns(), 0};
+    int code;
+    do code = try_read_pair(store, which, numbers);
+    while (again(store, which, code, &attempts));
+    return code;
+}
+
+void store_over_sqlite(Store *store) {
+    const int fair = store->waiting.fair;
+    store->get = fair ? get_fairly : get;
+    store->put = fair ? put_fairly : put;
+    store->read_pair = fair ? read_pair_fairly : try_read_pair;
+    store->put_all = put_all;
+    store->update = update;
+}
+
+void store_open(Store *store) {
+    for (int i = 0; store->waiting.fair && i < store->count; i++)
+        store->sqlite.busy_handler(store->buckets[i].db, waiting_handler, &store->waiting);
+}
+
+void store_close(Store *store) {
+    for (int i = 0; i < store->count; i++) {
+        Bucket *bucket = &store->buckets[i];
+        for (int which = 0; which < SQLS; which++) store->sqlite.finalize(bucket->prepared[which]);
+        if (store->waiting.fair) store->sqlite.busy_handler(bucket->db, NULL, NULL);
+    }
 }

@@ -1,6 +1,5 @@
-#include "where_locks.h"
+#include "where_shim.h"
 
-#include "where_vfs.h"
 
 #define LONG_READ_NS 50000
 

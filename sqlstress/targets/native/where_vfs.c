@@ -1,9 +1,8 @@
 /* The VFS shim: every call goes on to the VFS that was the default one, and some are timed. */
-#include "where_vfs.h"
+#include "where_shim.h"
 
 #include <string.h>
 
-#include "where_locks.h"
 
 #define ALIGNED(bytes) (((bytes) + 15) / 16 * 16)
 

@@ -1,0 +1,160 @@
+/* What a worker writes down: acknowledgements, reads that were wrong, and how long operations took. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "loop.h"
+
+/* kv/acks.py says what the words mean, and how the parent reads them when a worker has died. */
+
+static int64_t slot_of(const Acks *acks, int64_t number) {
+    if (acks->slots >= acks->keys) return number;
+    int64_t place = (int64_t)((uint64_t)number * (uint64_t)acks->step % (uint64_t)acks->keys);
+    return place < acks->slots ? place : UNTRACKED;
+}
+
+void acks_announce(const Acks *acks, const Chunk *chunk, int width) {
+    if (!acks->on) return;
+    for (int i = 0; i < chunk->count; i++) {
+        /* A mask, as which of them write is chance: a branch would be foretold wrongly half of the time.
+         * UNTRACKED has all bits set. */
+        int64_t reads = -(int64_t)(chunk->kinds[i] != REPLACE);
+        for (int64_t row = (int64_t)i * width; row < (int64_t)(i + 1) * width; row++) {
+            int64_t slot = slot_of(acks, chunk->numbers[row]) | reads;
+            acks->rows[row] = slot;
+            acks->written[row] = slot != UNTRACKED;
+        }
+    }
+    memset(acks->ends, 0, (size_t)chunk->count * sizeof *acks->ends);
+    acks->meta[1] = chunk->first;
+    IN_ORDER();
+    acks->meta[0] = chunk->count;
+    IN_ORDER();
+}
+
+void acks_give_up(const Acks *acks, int operation, int width) {
+    if (!acks->on) return;
+    memset(acks->written + (size_t)operation * (size_t)width, 0, (size_t)width);
+    IN_ORDER();
+}
+
+/* Enters the writes of an operation as the worker's last ones: side by side, a cache miss each. */
+static void enter(const Acks *acks, const Chunk *chunk, int operation, int width) {
+    for (int64_t row = (int64_t)operation * width; row < (int64_t)(operation + 1) * width; row++) {
+        if (!acks->written[row]) continue;
+        int64_t *last = acks->last + 3 * acks->rows[row];
+        last[0] = chunk->first + row;
+        last[1] = acks->begins[operation];
+        last[2] = acks->ends[operation];
+    }
+}
+
+/* A value of one's own, or the one that the key had before, must be one's own last write to it. */
+static void check_own(const Acks *acks, int64_t number, int64_t header, Reads *reads) {
+    int64_t worker = header_worker(header), slot = slot_of(acks, number);
+    if (header < 0 || slot == UNTRACKED || (worker != 0 && worker != acks->worker)) return;
+    int64_t last = acks->last[3 * slot];
+    if (worker ? header_sequence(header) == last : last == 0) return;
+    BadRead bad = {.number = number, .header = header, .last = last};
+    reads_bad(reads, &bad);
+}
+
+/* Operation by operation: so a read is held against what had been acknowledged before it. */
+void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Reads *reads) {
+    for (int i = 0; i < done; i++) {
+        if (chunk->kinds[i] == GET) {
+            reads->checked++;
+            if (acks->on && acks->stored) check_own(acks, chunk->numbers[(int64_t)i * width], chunk->headers[i], reads);
+        } else if (chunk->kinds[i] == REPLACE && acks->on) {
+            enter(acks, chunk, i, width);
+        }
+    }
+    if (!acks->on) return;
+    IN_ORDER();
+    acks->meta[0] = 0;
+}
+
+void reads_bad(Reads *reads, const BadRead *bad) {
+    reads->bad++;
+    if (reads->bad_kept < EXAMPLES) reads->bad_examples[reads->bad_kept++] = *bad;
+}
+
+/* Two keys that are always written in one transaction, read in one snapshot. */
+static int is_whole(const PairRead *pair, int batch) {
+    if (pair->rows != 2 || pair->headers[0] < 0 || pair->headers[1] < 0) return 0;
+    int first = pair->headers[0] > pair->headers[1];
+    int64_t worker = header_worker(pair->headers[first]), sequence = header_sequence(pair->headers[first]);
+    if (worker != header_worker(pair->headers[!first])) return 0;
+    if (worker == 0) return 1;
+    int64_t next = header_sequence(pair->headers[!first]);
+    return next == sequence + 1 && (sequence - 1) / batch == (next - 1) / batch;
+}
+
+void reads_pair(Reads *reads, const PairRead *pair, int batch) {
+    reads->pairs++;
+    if (is_whole(pair, batch)) return;
+    reads->torn++;
+    if (reads->torn_kept < EXAMPLES) reads->torn_examples[reads->torn_kept++] = *pair;
+}
+
+/* The upper half of a float of 32 bits: 128 buckets for every power of two. Source: statistics/histogram.py. */
+int latency_bucket(int64_t ns) {
+    float rounded = (float)(double)ns;
+    uint32_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    return (int)(bits >> 16);
+}
+
+int tally_open(Tally *tally) {
+    for (int kind = 0; kind < KINDS; kind++) {
+        tally->latencies[kind] = calloc(LATENCY_BUCKETS, sizeof *tally->latencies[kind]);
+        if (!tally->latencies[kind]) return 0;
+    }
+    return 1;
+}
+
+void tally_close(Tally *tally) {
+    for (int kind = 0; kind < KINDS; kind++) free(tally->latencies[kind]);
+}
+
+static void wait_of(Tally *tally, int64_t ns) {
+    if (ns > tally->longest_wait) tally->longest_wait = ns;
+}
+
+static void count(Tally *tally, int kind, int64_t ns) {
+    tally->operations[kind]++;
+    tally->rows += tally->weights[kind];
+    tally->latencies[kind][latency_bucket(ns)]++;
+    if (ns > tally->largest[kind]) tally->largest[kind] = ns;
+}
+
+/* Operations end in order, so that the bin of the one before is nearly always this one's. */
+static void fill_bin(Tally *tally, int64_t end) {
+    int64_t last = tally->opens + tally->bins_used * tally->bin_ns; /* where the last bin ends */
+    if (end >= last) {
+        int64_t bins = (end - tally->opens) / tally->bin_ns + 1;
+        if (bins > MOST_BINS) return;
+        tally->bins_used = (int)bins;
+    }
+    tally->bins[tally->bins_used - 1]++;
+}
+
+void tally_add(Tally *tally, const Chunk *chunk, const int64_t *begins, const int64_t *ends, int done) {
+    if (!done) return;
+    if (!tally->first) tally->first = begins[0];
+    tally->last = ends[done - 1];
+    for (int i = 0; i < done; i++) {
+        int64_t ns = ends[i] - begins[i];
+        if (ends[i] < tally->opens) continue;
+        if (ends[i] >= tally->closes) {
+            if (begins[i] < tally->closes) wait_of(tally, ns); /* pending when the window closed */
+            break;
+        }
+        if (chunk->kinds[i] == FAILED) {
+            tally->failed++;
+            wait_of(tally, ns);
+        } else {
+            count(tally, chunk->kinds[i], ns);
+            fill_bin(tally, ends[i]);
+        }
+    }
+}
