@@ -118,7 +118,7 @@ def _hash(script: str) -> str:
     return b64encode(sha256(script.encode()).digest()).decode()
 
 
-SCRIPTS = ("scales.js", "marks.js", "legend.js", "chart.js", "pointer.js", "page.js")
+SCRIPTS = ("marks.js", "chart.js", "page.js")
 """Each uses those before it."""
 
 
