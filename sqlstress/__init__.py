@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 _OFFERED = {
     "Case": "sqlstress.report.case",
     "Figure": "sqlstress.api",
-    "Finding": "sqlstress.analysis.finding",
+    "Finding": "sqlstress.api",
     "Progress": "sqlstress.engine.observer",
     "Report": "sqlstress.api",
     "Run": "sqlstress.report.results",
@@ -33,8 +33,7 @@ _OFFERED = {
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sqlstress.analysis.finding import Finding
-    from sqlstress.api import Figure, Report, ab, limit, measure, read
+    from sqlstress.api import Figure, Finding, Report, ab, limit, measure, read
     from sqlstress.engine.observer import Progress
     from sqlstress.errors import SqlstressError, UsageError
     from sqlstress.own.declare import check, connect, setup, transaction

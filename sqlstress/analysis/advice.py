@@ -16,7 +16,7 @@ from sqlstress.analysis.finding import Finding, interruption
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.joined import joined
 from sqlstress.analysis.sides import who_leads
-from sqlstress.analysis.wording import duration, finite, listing, percent, plural, times, whole
+from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Check, Report, Run
 from sqlstress.report.case import Case
@@ -35,8 +35,8 @@ def failures(group: Group) -> Iterator[Finding]:
         if reason:
             reasons.setdefault((bool(run.valid), reason), []).append(run.case)
     for (partly, reason), cases in reasons.items():
-        code, told = ("case-incomplete", "Not wholly measured") if partly else ("case-failed", "Not measured")
-        yield Finding(code, f"{told} at {group.places(cases)}: {reason.removesuffix('.')}.")
+        code = "case-incomplete" if partly else "case-failed"
+        yield Finding(code, where=group.places(cases), reason=reason.removesuffix("."))
 
 
 def _reason(run: Run) -> str | None:
@@ -51,11 +51,10 @@ def wrong_data(group: Group) -> Iterator[Finding]:
     """Yield what was wrong with the data, with the first counter-examples."""
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:SHOWN]:
-        told = "; ".join(map(_told, _by_name(run).values()))
-        yield Finding("data-wrong", f"FAILED at {group.place(run.case)}: {told}.")
+        checks = tuple(map(_failed_check, _by_name(run).values()))
+        yield Finding("data-wrong", where=group.place(run.case), checks=checks)
     if len(wrong) > SHOWN:
-        rest = group.places(run.case for run in wrong[SHOWN:])
-        yield Finding("data-wrong", f"FAILED at {rest} too: the JSON report has the counter-examples.")
+        yield Finding("data-wrong-elsewhere", where=group.places(run.case for run in wrong[SHOWN:]))
 
 
 def _by_name(run: Run) -> dict[str, list[Check]]:
@@ -66,17 +65,21 @@ def _by_name(run: Run) -> dict[str, list[Check]]:
     return {name: own for name, own in found.items() if any(one.status == "failed" for one in own)}
 
 
-def _told(checks: Sequence[Check]) -> str:
+def _failed_check(checks: Sequence[Check]) -> Finding:
     """Return what failed passes of a check say."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(one.checked for one in failed), sum(one.problems for one in failed)
-    # A row that is gone is a problem without having been looked at: there can be more problems.
-    total = f" of {whole(checked)}" if checked >= problems else ""
-    amount = f", {whole(problems)}{total} wrong" if problems else ""
-    passes = f", in {len(failed)} of {len(checks)} passes" if len(checks) > 1 else ""
     examples = dict.fromkeys(example for one in failed for example in one.counterexamples[:SHOWN])
-    told = "; ".join([*examples][:SHOWN])
-    return f"{failed[0].name}{amount}{passes}" + (f" ({told})" if told else "")
+    return Finding(
+        "check-failed",
+        name=failed[0].name,
+        problems=problems or None,
+        # A row that is gone is a problem without having been looked at: there can be more problems.
+        checked=checked if problems and checked >= problems else None,
+        failed=len(failed) if len(checks) > 1 else None,
+        passes=len(checks),
+        examples=tuple(examples)[:SHOWN],
+    )
 
 
 def partial_proofs(group: Group) -> Iterator[Finding]:
@@ -89,9 +92,7 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
                 found.setdefault(check.name, []).append(run.case)
     for (status, note), checks in limits.items():
         where = group.places(case for cases in checks.values() for case in cases)
-        what = "Undecided" if status == "unknown" else "Proved in part"
-        because = f": {note}" if note else ""
-        yield Finding(f"proof-{status}", f"{what} at {where} ({listing(list(checks))}){because}.")
+        yield Finding(f"proof-{status}", where=where, checks=tuple(checks), note=note)
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
@@ -115,9 +116,7 @@ def missing(report: Report) -> tuple[Finding, ...]:
     if report.results:
         return (interruption(report),)
     trials = sum(len(run.trials) for run in report.runs)
-    cases = f"{len(report.runs)} of {report.planned} planned cases"
-    text = f"Interrupted: {cases} are reported, with {plural(trials, 'trial')}."
-    return (Finding("interrupted", text),)
+    return (Finding("interrupted-cases", cases=len(report.runs), planned=report.planned, trials=trials),)
 
 
 UNSTEADY_OVER = 0.10
@@ -138,17 +137,7 @@ def _unsteady(group: Group) -> Iterator[Finding]:
     changes = [(run.case, change) for run in group.runs if (change := _change(run)) is not None]
     if changes:
         largest = max((change for _, change in changes), key=abs)
-        yield Finding(
-            "not-steady",
-            f"Not steady at {group.places(case for case, _ in changes)}: the second half of the window was "
-            f"up to {_against_the_first(largest)}. Measure longer (--duration).",
-        )
-
-
-def _against_the_first(change: float) -> str:
-    if change >= 1:
-        return f"{times(1 + change)} as fast as the first"
-    return f"{percent(abs(change))} {'faster' if change > 0 else 'slower'} than the first"
+        yield Finding("not-steady", where=group.places(case for case, _ in changes), change=largest)
 
 
 def _change(run: Run) -> float | None:
@@ -172,7 +161,7 @@ def _spread(group: Group) -> Iterator[Finding]:
             ranges.append(((max(rates) - min(rates)) / middle, group.place(run.case)))
     if ranges:
         widest, where = max(ranges)
-        yield Finding("spread", f"Trials of the same case differ by up to {percent(widest)} ({where}).")
+        yield Finding("spread", share=widest, where=where)
 
 
 def _harness(group: Group) -> Iterator[Finding]:
@@ -188,11 +177,8 @@ def _harness(group: Group) -> Iterator[Finding]:
             costs.append((max(measured, min(1.0, cost * rate / NS_PER_S)), cost, group.place(run.case)))
     if costs:
         share, cost, where = max(costs)
-        yield Finding(
-            "harness-cost",
-            f"The harness itself took at most {percent(share)} of the processes' time (at {where}); with a "
-            f"store that does nothing it takes {duration(cost)} for each {face_of(group.case).unit}.",
-        )
+        unit = face_of(group.case).unit
+        yield Finding("harness-cost", share=share, where=where, cost_ns=cost, unit=unit)
 
 
 def _proof(group: Group) -> Iterator[Finding]:
@@ -203,11 +189,7 @@ def _proof(group: Group) -> Iterator[Finding]:
     ]
     share, where = max(shares, default=(0.0, ""))
     if share > PROOF_OVER:
-        yield Finding(
-            "proof-cost",
-            f"The proof took up to {percent(share)} of the window (at {where}): "
-            "--verify none measures without it.",
-        )
+        yield Finding("proof-cost", share=share, where=where)
 
 
 def _mean_share(shares: Sequence[float]) -> float:

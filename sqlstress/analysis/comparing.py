@@ -76,5 +76,5 @@ def doubts(tested: Tested | None, found: Sequence[Finding]) -> Iterator[Finding]
     """
     if found and tested is None:
         yield Finding("cannot-tell", TOO_FEW)
-    elif tested and any(UNTOLD in one.text for one in found):
+    elif tested and any(UNTOLD in one.said for one in found):
         yield Finding("cannot-tell", f"Why something {UNTOLD}: {noise(tested)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +16,35 @@ UNTOLD = "cannot-tell"
 """Code of a verdict that gives no answer, which is no failure unless somebody is strict."""
 
 
-@dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a report says, in a sentence for people."""
+    """One thing that a report says: a code, and the facts of it. `show.phrases` has the sentence."""
 
-    code: str
-    """Stable name, such as "best" or "starvation"."""
-    text: str
-    """A sentence or two: what it is, and what to do about it."""
+    __slots__ = ("code", "facts", "part", "said")
+
+    def __init__(self, code: str, said: str = "", *, part: str = "", **facts: Any) -> None:
+        self.code = code
+        """Stable name, such as "best" or "starvation"."""
+        self.facts: Mapping[str, Any] = facts
+        """Numbers, labels and other findings, by name; times end in _ns, shares are 0 to 1."""
+        self.part = part
+        """Of which part of a group it is said: "synchronous normal"; "": of all of it."""
+        self.said = said
+
+    def of_part(self, part: str) -> Finding:
+        """Return the same of a part of a group."""
+        return Finding(self.code, self.said, part=part, **self.facts)
+
+    def _key(self) -> tuple[object, ...]:
+        return self.code, self.part, self.said, repr(sorted(self.facts.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Finding) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"Finding({self.code!r}, {self.said!r}, part={self.part!r}, **{dict(self.facts)!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +82,7 @@ def progress(report: Report) -> str:
 
 def interruption(report: Report) -> Finding:
     """Return how far studies had come that were interrupted."""
-    after = f" after {done}" if (done := progress(report)) else ""
-    return Finding("interrupted", f"Interrupted{after}: what was found by then is reported.")
+    return Finding("interrupted", progress=progress(report))
 
 
 def called(reports: tuple[Report, ...]) -> str | None:

@@ -128,9 +128,9 @@ def _scalings(found: Mapping[int, Curve]) -> Iterator[Finding]:
     for one, own in said.items():
         if face_of(found[own[0]].runs[0].case).many_files:
             cases = [run.case for layout in own for run in found[layout].runs]
-            yield Finding(one.code, f"On {layouts(own, cases)} {one.text}.")
+            yield Finding(one.code, f"On {layouts(own, cases)} {one.said}.")
         else:
-            yield Finding(one.code, f"{one.text[0].upper()}{one.text[1:]}.")
+            yield Finding(one.code, f"{one.said[0].upper()}{one.said[1:]}.")
 
 
 def _scaling(curve: Curve) -> Finding:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlstress.api.report import Figure, Report
+from sqlstress.api.report import Figure, Finding, Report
 from sqlstress.engine.observer import NOBODY, Nobody, Progress
 from sqlstress.errors import SqlstressError, UsageError
 from sqlstress.experiment import DEFAULT, commands
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlstress.engine.study import AnyBench, Opening, Study
     from sqlstress.plan import Planned
 
-__all__ = ["Figure", "Report", "ab", "limit", "measure", "read"]
+__all__ = ["Figure", "Finding", "Report", "ab", "limit", "measure", "read"]
 
 T = TypeVar("T", bound="AnyBench")
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.analysis.finding import Finding
 from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Latency, Run
@@ -47,6 +46,18 @@ class Figure:
     """Why it could not be measured, or not wholly; None when it could."""
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a report says."""
+
+    code: str
+    """Stable name, such as "best" or "starvation"."""
+    facts: Mapping[str, Any]
+    """What it says, as data: labels, numbers (times end in _ns, shares are 0 to 1), and other findings."""
+    text: str
+    """The same in a sentence or two, for people."""
+
+
 @dataclass(frozen=True, repr=False)
 class Report:
     """What was measured, and what it says."""
@@ -62,14 +73,14 @@ class Report:
     @property
     def exit_code(self) -> int:
         """With what the command line would exit: 0, 1 (wrong data), 3 (unproved), 4 (a failure), 130."""
-        from sqlstress.analysis.ending import endings, exit_code
+        from sqlstress.display.endings import endings, exit_code
 
         return exit_code(endings(self.document))
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What is not as it should be, a line each, the gravest first."""
-        from sqlstress.analysis.ending import endings
+        from sqlstress.display.endings import endings
 
         said = (one.text or one.reason for one in endings(self.document))
         return tuple(one.removeprefix("Error: ") for one in said if one)
@@ -115,8 +126,9 @@ class Report:
     def findings(self) -> tuple[Finding, ...]:
         """What it says, a sentence or two each, with a stable code."""
         from sqlstress.analysis.advice import advise
+        from sqlstress.display.phrases import phrase
 
-        return advise(self.document)
+        return tuple(Finding(one.code, one.facts, phrase(one)) for one in advise(self.document))
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from sqlstress.analysis.ending import BAD, FINE, UNSURE
 from sqlstress.cli.console import complain, say
 from sqlstress.cli.github import Step
 from sqlstress.cli.options import github_option, output_option, typed, with_options
 from sqlstress.cli.outputs import beside, parse_outputs, take_stdout
+from sqlstress.display.endings import BAD, FINE, UNSURE
 from sqlstress.render import CHECK_FORMATS
 from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
 from sqlstress.studies.ab_options import GATE

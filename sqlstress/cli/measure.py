@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
-from sqlstress.analysis.ending import FAILURE, FINE, endings, exit_code
 from sqlstress.cli.console import complain
 from sqlstress.cli.saver import Saver
+from sqlstress.display.endings import FAILURE, FINE, endings, exit_code
 from sqlstress.engine.observer import Nobody, Observer, Progress
 from sqlstress.engine.study import B, Opening, Study
 from sqlstress.options.dsn import redacted

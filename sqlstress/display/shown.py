@@ -49,8 +49,7 @@ def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
             told.setdefault(finding, []).append(group.value(part.case))
     for finding, values in told.items():
         of_all = len(values) == max(1, len(group.parts))
-        where = "" if of_all else f"[{group.setting} {listing(values)}] "
-        yield Finding(finding.code, f"{where}{finding.text}")
+        yield finding if of_all else finding.of_part(f"{group.setting} {listing(values)}")
 
 
 class Shown:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlstress import __version__
 from sqlstress.analysis.fleet import Fleet, Host, Joint, Row, Total, conclude
 from sqlstress.analysis.wording import place
+from sqlstress.display.phrases import phrase
 from sqlstress.experiment import face_of
 from sqlstress.render import markdown, text
 from sqlstress.render.views.fleet import fleet_blocks
@@ -43,7 +44,7 @@ def _plain(fleet: Fleet) -> dict[str, Any]:
         "counted_once": [{"name": name, "same_as": other} for name, other in fleet.twice],
         "left_out": [{"name": one.name, "why": one.why} for one in fleet.left_out],
         "remarks": list(fleet.remarks),
-        "findings": [{"code": one.code, "text": one.text} for one in conclude(fleet)],
+        "findings": [{"code": one.code, "text": phrase(one)} for one in conclude(fleet)],
     }
 
 

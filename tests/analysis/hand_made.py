@@ -10,6 +10,7 @@ from typing import Any
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
+from sqlstress.display.phrases import phrase
 from sqlstress.report import Check, Run, Trial, Verdict
 from sqlstress.report.case import Case
 from tests.example_report import example_report
@@ -58,4 +59,4 @@ def findings(*runs: Run) -> dict[str, str]:
     """Return what is said of these runs, by code; every code once."""
     told: tuple[Finding, ...] = advise_group(group(*runs))
     assert len({finding.code for finding in told}) == len(told)
-    return {finding.code: finding.text for finding in told}
+    return {finding.code: phrase(finding) for finding in told}

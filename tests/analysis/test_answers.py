@@ -11,6 +11,7 @@ from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.answers import answer
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.joined import joined
+from sqlstress.display.phrases import phrase
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case
 from tests.analysis.hand_made import run, trial
@@ -35,7 +36,7 @@ def whole(*runs: Run) -> Group:
 
 
 def told(*runs: Run) -> str:
-    return " ".join(finding.text for finding in answer(whole(*runs)))
+    return " ".join(phrase(finding) for finding in answer(whole(*runs)))
 
 
 def test_the_first_sentence_says_how_many_times_and_how_sure_that_is() -> None:

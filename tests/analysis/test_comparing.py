@@ -9,6 +9,7 @@ import pytest
 from sqlstress.analysis import group as groups
 from sqlstress.analysis.comparing import as_much, doubts, laggards, leaders, untold
 from sqlstress.analysis.finding import Finding
+from sqlstress.display.phrases import phrase
 from sqlstress.report import Run
 from sqlstress.statistics.ratios import Ratio
 from tests.analysis.hand_made import group, passes
@@ -65,10 +66,10 @@ def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cann
     sure, unsure = Finding("a", "A is the fastest."), Finding("b", "A and B can't be told apart.")
     assert list(doubts(found, [sure])) == []
     (why,) = doubts(found, [sure, unsure, unsure])
-    assert why.text.startswith("Why something can't be told: 5 passes are too noisy. About ")
+    assert phrase(why).startswith("Why something can't be told: 5 passes are too noisy. About ")
 
 
 def test_of_too_few_passes_it_is_said_what_they_are_worth() -> None:
     (why,) = doubts(None, [Finding("a", "A took least.")])
-    assert why.text == "So few trials tell no difference from noise: measure with --repeat 5."
+    assert phrase(why) == "So few trials tell no difference from noise: measure with --repeat 5."
     assert list(doubts(None, [])) == []

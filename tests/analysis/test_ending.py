@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.ending import Ending, endings, exit_code
+from sqlstress.display.endings import Ending, endings, exit_code
 from sqlstress.report import Check, Report, Run, Verdict
 from tests.ab_report import ab_report, around
 from tests.crash_report import KILLS, crash_report, empty_report, lost_report

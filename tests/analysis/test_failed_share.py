@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.ending import endings
+from sqlstress.display.endings import endings
 from sqlstress.display.figures import NOT_ALL, verified_cell
 from sqlstress.render.ci.github import workflow_commands
 from sqlstress.render.ci.junit import report_junit

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.ending import endings, exit_code
 from sqlstress.analysis.limit import answered, broken, conclusion, is_whole, promised
+from sqlstress.display.endings import endings, exit_code
 from sqlstress.report import Check, Promise, Verdict
 from sqlstress.statistics.search import Answer
 from tests.limit_report import FAST, PROMISE, SEARCH, limit_report

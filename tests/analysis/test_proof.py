@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.analysis.advice import advise, advise_group
+from sqlstress.display.phrases import phrase
 from sqlstress.report import Check, Run, Verdict
 from tests.analysis.hand_made import EXAMPLE, findings, group, run, trial
 
@@ -26,7 +27,7 @@ def test_good_runs_say_nothing_of_proofs() -> None:
 def test_wrong_data_comes_first_with_its_first_counter_examples() -> None:
     told = advise_group(group(judged(1, Check("reads", "ok", 5)), judged(4, lost(), Check("reads", "ok", 5))))
     assert told[0].code == "data-wrong"
-    assert told[0].text == (
+    assert phrase(told[0]) == (
         "FAILED at 4 processes on 1 file: last write, 2 of 1,000 wrong "
         "(key 4 is gone; key 7 is stale; key 9 is gone)."
     )
@@ -47,13 +48,13 @@ def test_a_check_that_failed_without_a_word_is_told_all_the_same() -> None:
 
 
 def test_beyond_three_failed_cases_the_rest_is_told_by_place_only() -> None:
-    told = [finding.text for finding in advise_group(group(*(judged(n, lost()) for n in range(1, 7))))]
+    told = [phrase(finding) for finding in advise_group(group(*(judged(n, lost()) for n in range(1, 7))))]
     assert sum("key 4 is gone" in text for text in told) == 3
     assert "FAILED at 4 to 6 processes on 1 file too: the JSON report has the counter-examples." in told
 
 
 def test_three_failed_cases_are_all_told_in_full() -> None:
-    told = [finding.text for finding in advise_group(group(*(judged(n, lost()) for n in range(1, 4))))]
+    told = [phrase(finding) for finding in advise_group(group(*(judged(n, lost()) for n in range(1, 4))))]
     assert sum("key 4 is gone" in text for text in told) == sum("FAILED" in text for text in told) == 3
 
 
@@ -104,7 +105,7 @@ def test_a_case_without_a_trial_is_told() -> None:
 
 def test_an_interruption_says_how_much_is_missing() -> None:
     cut = replace(EXAMPLE, runs=EXAMPLE.runs[:3], planned=8, interrupted=True)
-    assert [finding.text for finding in advise(cut) if finding.code == "interrupted"] == [
+    assert [phrase(finding) for finding in advise(cut) if finding.code == "interrupted-cases"] == [
         "Interrupted: 3 of 8 planned cases are reported, with 3 trials."
     ]
     assert not [

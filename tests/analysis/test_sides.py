@@ -15,6 +15,7 @@ from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.joined import joined
 from sqlstress.analysis.sides import leads, sides_of
+from sqlstress.display.phrases import phrase
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.case import Case
@@ -53,7 +54,7 @@ def whole(*runs: Run) -> Group:
 def said(*runs: Run) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for finding in advise_group(whole(*runs)):
-        found.setdefault(finding.code, []).append(finding.text)
+        found.setdefault(finding.code, []).append(phrase(finding))
     return found
 
 

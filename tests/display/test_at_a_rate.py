@@ -12,6 +12,7 @@ from sqlstress.analysis.advice import advise
 from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.group import group_runs
 from sqlstress.display.at_a_rate.plots import plots
+from sqlstress.display.phrases import phrase
 from sqlstress.render.csvfile import report_csv
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.page.document import report_html
@@ -24,7 +25,7 @@ REPORT = rate_report()
 
 
 def told(report: Report) -> dict[str, str]:
-    return {finding.code: finding.text for finding in advise(report)}
+    return {finding.code: phrase(finding) for finding in advise(report)}
 
 
 def test_it_is_shown_as_its_golden_files() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.analysis.ending import endings, exit_code
+from sqlstress.display.endings import endings, exit_code
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.studies.carry_out import follow

@@ -11,6 +11,7 @@ from sqlstress.analysis.wording import files, listing, plural, rounded, whole
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.figures import FAILED, MISSING
+from sqlstress.display.phrases import phrase
 from sqlstress.display.shown import ResultShown, Tile, came_of
 from sqlstress.experiments.crash.result import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.report import Check, Report, Run
@@ -30,8 +31,8 @@ class KillsShown(ResultShown[Kills]):
         yield Lines((*about, *heading.warnings(group, report.environment, ())))
         yield Table(COLUMNS, (_row(result),), leaving=LEAVING)
         yield Paragraph(_legend(result))
-        yield Verdict(kill_verdict(result).text)
-        if told := tuple(finding.text for finding in findings(result)):
+        yield Verdict(phrase(kill_verdict(result)))
+        if told := tuple(phrase(finding) for finding in findings(result)):
             yield Bullets(told)
 
     def tiles(self, result: Kills) -> Iterator[Tile]:

@@ -16,6 +16,7 @@ from sqlstress.analysis.wording import duration, finite, plural, times
 from sqlstress.display import heading
 from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.figures import FAILED, MISSING, count_cell
+from sqlstress.display.phrases import phrase
 from sqlstress.display.shown import ResultShown, Tile
 from sqlstress.experiment import face_of
 from sqlstress.experiments.presets.catalogue import DEFAULT, Preset
@@ -43,7 +44,7 @@ class PresetsShown(ResultShown[PresetComparison]):
         if report.runs:
             yield _table(report, result)
             yield Paragraph(LEGEND.format(base=_base(result)))
-        yield Verdict(verdict(result).text)
+        yield Verdict(phrase(verdict(result)))
         yield Bullets(tuple(chain(_risks(result), _about(result.presets), _notes(report, result))))
 
     def tiles(self, result: PresetComparison) -> Iterator[Tile]:
@@ -166,7 +167,7 @@ def _notes(report: Report, result: PresetComparison) -> Iterator[str]:
         if one.error:
             yield f"{one.name} was not measured to the end: {one.error.removesuffix('.')}."
     for group in group_runs(report.runs):
-        yield from (finding.text for finding in chain(wrong_data(group), partial_proofs(group)))
+        yield from (phrase(finding) for finding in chain(wrong_data(group), partial_proofs(group)))
 
 
 def listed(presets: Iterable[Preset]) -> Iterator[Block]:

@@ -14,6 +14,7 @@ from sqlstress.analysis.wording import duration, finite, listing, percent, plura
 from sqlstress.display import heading
 from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.figures import FAILED, MISSING, whole_cell
+from sqlstress.display.phrases import phrase
 from sqlstress.display.shown import ResultShown, Tile
 from sqlstress.experiment import face_of
 from sqlstress.experiments.tune.result import TunedRow, Tuning
@@ -50,7 +51,7 @@ class TuningShown(ResultShown[Tuning]):
         if result.raced:
             yield _race(result)
             yield Paragraph(RACE)
-        yield Verdict(verdict(result).text)
+        yield Verdict(phrase(verdict(result)))
         if found := tuple(chain(_paste(result), _notes(report, result))):
             yield Bullets(found)
 
@@ -187,4 +188,4 @@ def _notes(report: Report, found: Tuning) -> Iterator[str]:
     if found.error:
         yield f"Ended early: {found.error.removesuffix('.')}."
     for group in group_runs(report.runs):
-        yield from (finding.text for finding in chain(wrong_data(group), partial_proofs(group)))
+        yield from (phrase(finding) for finding in chain(wrong_data(group), partial_proofs(group)))

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.check import Checked
-from sqlstress.analysis.ending import failed_too_many
 from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts
 from sqlstress.analysis.limit import answered, is_whole
 from sqlstress.analysis.limit import conclusion as conclusion_of_limit
 from sqlstress.display.clean import brief, clean
+from sqlstress.display.endings import failed_too_many
+from sqlstress.display.phrases import phrase
 from sqlstress.render.ci.trackers import case_names
 from sqlstress.render.markdown import check_markdown, report_markdown
 from sqlstress.render.views.check import check_conclusion, left_out
@@ -68,7 +69,7 @@ def _accepted(text: str) -> str:
 def _errors(report: Report) -> Iterator[tuple[str, str]]:
     for part in parts(report):
         if part.verdict.code == WRONG:
-            yield f"{part.kind}: {part.name}", part.verdict.text
+            yield f"{part.kind}: {part.name}", phrase(part.verdict)
         elif part.error:
             yield f"{part.kind}: {part.name}", part.error
     if report.ab and report.ab.verdict == FAIL:
@@ -86,9 +87,9 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
 def _warnings(report: Report) -> Iterator[tuple[str, str]]:
     for part in parts(report):
         if part.verdict.code in (UNPROVED, UNTOLD):
-            yield f"{part.kind}: {part.name}", part.verdict.text
+            yield f"{part.kind}: {part.name}", phrase(part.verdict)
     for finding in missing(report):
-        yield "Not everything was measured", finding.text
+        yield "Not everything was measured", phrase(finding)
     if report.ab and report.ab.verdict not in (PASS, FAIL):
         yield "Not decided whether B is as good as A", conclusion(report, report.ab)
     if report.limit and not is_whole(answered(report, report.limit)):

@@ -9,13 +9,14 @@ from xml.etree import ElementTree
 
 from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.ending import failed_too_many
 from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, Part, parts
 from sqlstress.analysis.limit import answered, is_whole
 from sqlstress.analysis.limit import conclusion as conclusion_of_limit
 from sqlstress.analysis.wording import finite, rounded
 from sqlstress.display import heading
 from sqlstress.display.clean import brief, clean
+from sqlstress.display.endings import failed_too_many
+from sqlstress.display.phrases import phrase
 from sqlstress.render.ci.trackers import case_names, rates, surroundings, unit
 from sqlstress.report import AbTest, LimitSearch, Report, Run
 from sqlstress.statistics.gate import FAIL, PASS
@@ -54,7 +55,7 @@ def _suite(report: Report) -> ElementTree.Element:
         left_out = ElementTree.SubElement(
             suite, "testcase", name="cases not measured", classname="sqlstress", time="0"
         )
-        _outcome(left_out, "skipped", finding.code, finding.text)
+        _outcome(left_out, "skipped", "interrupted", phrase(finding))
     _count(suite)
     # The schema has no place for a time zone; a report's time is UTC.
     if began := _timestamp(report.created):
@@ -127,11 +128,11 @@ def _part(part: Part) -> ElementTree.Element:
         time=f"{finite(part.seconds) or 0.0:.3f}",
     )
     if part.verdict.code == WRONG:
-        _outcome(test, "failure", WRONG, part.verdict.text)
+        _outcome(test, "failure", WRONG, phrase(part.verdict))
     elif part.error:
         _outcome(test, "error", "not-measured", part.error)
     elif part.verdict.code in (UNPROVED, UNTOLD):
-        _outcome(test, "skipped", part.verdict.code, part.verdict.text)
+        _outcome(test, "skipped", part.verdict.code, phrase(part.verdict))
     return test
 
 

@@ -9,6 +9,7 @@ from sqlstress.analysis.fleet.tables import Figure
 from sqlstress.analysis.wording import plural
 from sqlstress.display.blocks import Bullets, Paragraph
 from sqlstress.display.compared_plots import WIDE_RANGE
+from sqlstress.display.phrases import phrase
 from sqlstress.display.plot import Plain, Plot, View, axis, name
 from sqlstress.experiment import face_of
 from sqlstress.render.page.document import Plots, page, tables_of
@@ -25,7 +26,7 @@ MOST_VIEWS = 40
 def fleet_html(fleet: Fleet) -> str:
     """Return a fleet as a page."""
     plots = Plots()
-    title = title_of(next((one.text for one in conclude(fleet)), plural(len(fleet.hosts), "host")))
+    title = title_of(next((phrase(one) for one in conclude(fleet)), plural(len(fleet.hosts), "host")))
     return page(title, [*_sections(fleet, title, plots)], plots)
 
 

@@ -14,6 +14,7 @@ from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.joined import joined
 from sqlstress.display import heading
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
+from sqlstress.display.phrases import phrase
 from sqlstress.experiment import face_of
 from sqlstress.render.views.ab import ab_blocks
 from sqlstress.render.views.check import check_blocks
@@ -75,7 +76,7 @@ def report_sections(report: Report) -> Iterator[Section]:
         return
     for group in joined(group_runs(report.runs)):
         yield Section(tuple(_group(group, report)), group)
-    closing = [finding.text for finding in missing(report)]
+    closing = [phrase(finding) for finding in missing(report)]
     closing += ["Nothing was measured."] * (not report.runs)
     if closing:
         yield Section(tuple(map(Paragraph, closing)))
@@ -85,7 +86,7 @@ def _results(report: Report) -> Iterator[Block]:
     for experiment, found in results(report):
         yield from experiment.show_result().result_blocks(report, found)
     if report.interrupted:
-        yield Bullets((interruption(report).text,))
+        yield Bullets((phrase(interruption(report)),))
 
 
 def _group(group: Group, report: Report) -> Iterator[Block]:
@@ -100,4 +101,4 @@ def _group(group: Group, report: Report) -> Iterator[Block]:
     )
     yield from shown.blocks(group)
     if findings:
-        yield Bullets(tuple(finding.text for finding in findings))
+        yield Bullets(tuple(phrase(finding) for finding in findings))

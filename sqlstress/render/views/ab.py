@@ -24,6 +24,7 @@ from sqlstress.analysis.wording import finite, listing, percent
 from sqlstress.display import heading
 from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.figures import MISSING, count_cell, layout_column, ms_cell, whole_cell
+from sqlstress.display.phrases import phrase
 from sqlstress.experiment import face_of
 from sqlstress.report import AbTest, Arm, Look, Report, Run
 from sqlstress.statistics.gate import geometric_means
@@ -47,7 +48,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
         yield _table(report, test)
         yield Paragraph(LEGEND)
     yield Verdict(conclusion(report, test))
-    told = [finding.text for finding in findings] + _interrupted(report)
+    told = [phrase(finding) for finding in findings] + _interrupted(report)
     if told:
         yield Bullets(tuple(told))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlstress.analysis.comparison import LETTERS, Compared, Comparison, Difference, Part, conclude
 from sqlstress.analysis.wording import listing, whole
 from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph
+from sqlstress.display.phrases import phrase
 from sqlstress.experiment import face_of
 from sqlstress.render.views.comparison_tables import legend, long_names, surroundings, tables
 
@@ -49,7 +50,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
             compared,
             tuple(_before(compared)),
             (*tables(compared), Paragraph(legend(compared))),
-            Bullets(tuple(finding.text for finding in conclude(compared))),
+            Bullets(tuple(phrase(finding) for finding in conclude(compared))),
         )
 
 

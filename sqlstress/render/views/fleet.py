@@ -12,6 +12,7 @@ from sqlstress.display import blocks
 from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph
 from sqlstress.display.clean import clean, shortened
 from sqlstress.display.figures import Figure, count_cell, layout_column, ms_cell, table_of, whole_cell
+from sqlstress.display.phrases import phrase
 from sqlstress.experiment import face_of
 from sqlstress.render.views.fleet_joint import joint_blocks
 
@@ -72,7 +73,7 @@ def fleet_findings(fleet: Fleet) -> Iterator[Block]:
         yield Paragraph("The hosts have no case in common.")
     else:
         yield Paragraph("One host alone is compared with nothing: sqlstress report shows its figures.")
-    found = tuple(finding.text for finding in conclude(fleet))
+    found = tuple(phrase(finding) for finding in conclude(fleet))
     if found:
         yield Bullets(found)
 

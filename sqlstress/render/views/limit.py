@@ -17,6 +17,7 @@ from sqlstress.display.at_a_rate.table import from_due
 from sqlstress.display.blocks import NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
 from sqlstress.display.clean import shortened
 from sqlstress.display.figures import Figure, count_cell, ms_cell, table_of
+from sqlstress.display.phrases import phrase
 from sqlstress.experiment import face_of
 from sqlstress.report import Report
 from sqlstress.report.limit import LimitSearch
@@ -42,7 +43,7 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
         yield _table(rates, search)
         yield Paragraph(f"{LEGEND}.")
     yield Verdict(conclusion(report, search))
-    told = [finding.text for finding in findings]
+    told = [phrase(finding) for finding in findings]
     told += ["Interrupted: what was measured by then is reported."] * report.interrupted
     if told:
         yield Bullets(tuple(told))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.comparison import Compared, conclude
+from sqlstress.display.phrases import phrase
 from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.methods.spec import Method
@@ -37,7 +38,7 @@ def shapes(compared: Compared, place: int) -> list[float | None]:
 
 
 def told(*reports: Report, anyway: bool = False) -> list[str]:
-    return [finding.text for finding in conclude(side_by_side(*reports, anyway=anyway))]
+    return [phrase(finding) for finding in conclude(side_by_side(*reports, anyway=anyway))]
 
 
 def test_a_ratio_is_that_to_the_first_report() -> None:

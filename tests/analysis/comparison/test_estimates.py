@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sqlstress.analysis.check import check
 from sqlstress.analysis.comparison import conclude
 from sqlstress.analysis.comparison.estimates import DIFFERENT, EQUAL, OPEN, TOO_FEW, Estimate, logarithms
+from sqlstress.display.phrases import phrase
 from sqlstress.report import Report
 from tests.ab_report import around
 from tests.analysis.comparison.sides import report, settings_read_back, several, side_by_side
@@ -25,7 +26,7 @@ def of(*cases: list[float]) -> Report:
 
 
 def told(one: Report, other: Report) -> str:
-    return next(iter(conclude(side_by_side(one, other)))).text
+    return phrase(next(iter(conclude(side_by_side(one, other)))))
 
 
 BASE = of(around(100, 6, 0.03))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis.fleet import conclude, differing_facts, host_of
 from sqlstress.analysis.fleet.monotone import trend
+from sqlstress.display.phrases import phrase
 from sqlstress.errors import UsageError
 from sqlstress.report import Check, Report, Verdict
 from tests.crash_report import crash_report
@@ -28,7 +29,7 @@ def exactly(points: Sequence[tuple[float, float]]) -> Any:
 
 
 def said(reports: dict[str, Report], code: str = "") -> list[str]:
-    return [one.text for one in conclude(fleet_of(reports)) if code in ("", one.code)]
+    return [phrase(one) for one in conclude(fleet_of(reports)) if code in ("", one.code)]
 
 
 def test_a_row_has_the_hosts_in_order_and_never_a_figure_that_none_of_them_reached() -> None:
@@ -98,7 +99,7 @@ def test_hosts_that_differ_by_chance_only_are_hardly_ever_told_apart() -> None:
         fleet = {f"host{number}": noisy(random, number) for number in range(6)}
         found = list(conclude(fleet_of(fleet)))
         claims = [
-            one.code in ("slower", "faster") or "reached" in one.text
+            one.code in ("slower", "faster") or "reached" in phrase(one)
             for one in found
             if one.code != "with-sync"
         ]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis.fleet import Joint, Total, conclude
 from sqlstress.analysis.fleet.share import Share
+from sqlstress.display.phrases import phrase
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.together import Together
 from sqlstress.statistics.units import NS_PER_S
@@ -52,7 +53,7 @@ def joint(reports: Mapping[str, Report]) -> Joint:
 
 
 def told(reports: Mapping[str, Report]) -> str:
-    return next(one.text for one in conclude(fleet_of(reports)) if one.code == "total")
+    return next(phrase(one) for one in conclude(fleet_of(reports)) if one.code == "total")
 
 
 def every() -> dict[str, Report]:

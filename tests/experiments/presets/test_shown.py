@@ -9,8 +9,9 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from sqlstress.analysis.ending import BAD, FAILURE, FINE, UNSURE, endings, exit_code
 from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG
+from sqlstress.display.endings import BAD, FAILURE, FINE, UNSURE, endings, exit_code
+from sqlstress.display.phrases import phrase
 from sqlstress.experiments.presets.catalogue import catalogue
 from sqlstress.experiments.presets.shown import listed, verdict
 from sqlstress.render import FORMATS
@@ -50,7 +51,7 @@ def test_the_csv_says_of_each_slice_which_preset_it_is_of() -> None:
 def test_each_gain_is_told_as_far_as_its_interval_goes() -> None:
     found = verdict(PRESETS)
     assert found.code == UNTOLD
-    assert found.text.startswith(
+    assert phrase(found).startswith(
         "rails: 4.1 times the default (3.61 to 4.70); kine: as good as the default (0.962 to 1.05 times); "
         "django: can't be told from the default (0.870 to 1.68 times)."
     )
@@ -92,8 +93,8 @@ def test_every_preset_is_listed_with_its_risk_its_source_and_its_date() -> None:
 
 def test_advice_is_of_what_ended_it() -> None:
     few = replace(PRESETS, presets=tuple(replace(one, gain=None) for one in PRESETS.presets))
-    assert verdict(replace(few, planned=4, rounds=4)).text.endswith(
+    assert phrase(verdict(replace(few, planned=4, rounds=4))).endswith(
         "4 of 4 rounds is too few. Give --rounds 10."
     )
-    ended = verdict(replace(few, planned=20, rounds=2)).text
+    ended = phrase(verdict(replace(few, planned=20, rounds=2)))
     assert "2 of 20 rounds is too few" in ended and "--max-time" in ended and "--rounds 10" not in ended

@@ -8,8 +8,9 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from sqlstress.analysis.ending import BAD, FAILURE, FINE, UNSURE, endings, exit_code
 from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG
+from sqlstress.display.endings import BAD, FAILURE, FINE, UNSURE, endings, exit_code
+from sqlstress.display.phrases import phrase
 from sqlstress.experiments.tune.result import Tuning
 from sqlstress.experiments.tune.shown import verdict
 from sqlstress.render import FORMATS
@@ -62,7 +63,7 @@ def test_every_format_shows_it(form: str) -> None:
 def test_the_answer_is_what_the_fresh_pairs_leave_possible(gain: Gain | None, code: str, said: str) -> None:
     found = verdict(with_gain(gain))
     assert found.code == code
-    assert found.text.startswith(said)
+    assert phrase(found).startswith(said)
     strict = exit_code(endings(tune_report(with_gain(gain)), strict=True))
     assert strict == (UNSURE if code == UNTOLD else FINE)
     assert exit_code(endings(tune_report(with_gain(gain)))) == FINE
@@ -90,5 +91,5 @@ def test_wrong_data_and_an_early_end_are_failures() -> None:
 
 def test_a_search_that_was_stopped_needs_no_more_time_than_it_was_given() -> None:
     stopped = replace(TUNING, gain=None, max_time_s=600.0, seconds=12.0)
-    assert "--max-time" not in verdict(stopped).text and "let it go on" in verdict(stopped).text
-    assert "--max-time" in verdict(replace(stopped, seconds=590.0)).text
+    assert "--max-time" not in phrase(verdict(stopped)) and "let it go on" in phrase(verdict(stopped))
+    assert "--max-time" in phrase(verdict(replace(stopped, seconds=590.0)))

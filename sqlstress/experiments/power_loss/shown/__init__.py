@@ -10,6 +10,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.display import heading
 from sqlstress.display.blocks import DETAIL, NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.display.phrases import phrase
 from sqlstress.display.shown import ResultShown, Tile, came_of
 from sqlstress.experiments.power_loss.result import PowerCuts, PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import (
@@ -40,8 +41,8 @@ class PowerLossShown(ResultShown[PowerLoss]):
             yield Lines(tuple(about))
             yield Table(COLUMNS, tuple(map(_row, result.configurations)), leaving=LEAVING)
             yield Paragraph(f"{LEGEND} It took {rounded(result.seconds)} s.")
-        yield Verdict(power_verdict(result).text)
-        if told := tuple(finding.text for finding in power_findings(result)):
+        yield Verdict(phrase(power_verdict(result)))
+        if told := tuple(phrase(finding) for finding in power_findings(result)):
             yield Bullets(told)
 
     def tiles(self, result: PowerLoss) -> Iterator[Tile]:

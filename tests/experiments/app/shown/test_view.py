@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from sqlstress.analysis.advice import advise
+from sqlstress.display.phrases import phrase
 from sqlstress.render.markdown import report_markdown
 from sqlstress.render.text import report_text
 from sqlstress.report import Report, from_json, to_json
@@ -40,7 +41,7 @@ def said(**traits: str) -> dict[str, str]:
     """Return what is said of a connection that is like the golden one but for these traits, by code."""
     calm = {"busy_timeout": "5000", "foreign_keys": "on", "upgrades": "no"}
     report = with_sightings(Sighting("connection", "sqlite3", 1, "", {**TRAITS, **calm, **traits}))
-    return {one.code: one.text for one in advise(report)}
+    return {one.code: phrase(one) for one in advise(report)}
 
 
 @pytest.mark.parametrize(

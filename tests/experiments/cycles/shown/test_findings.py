@@ -10,6 +10,7 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import group_runs
+from sqlstress.display.phrases import phrase
 from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.experiments.cycles.shown.times import rates
 from sqlstress.experiments.cycles.spec import Cycling
@@ -32,7 +33,7 @@ from tests.several import several
 
 def told(*runs: Run) -> dict[str, str]:
     (group,) = group_runs(runs)
-    return {finding.code: finding.text for finding in advise_group(group)}
+    return {finding.code: phrase(finding) for finding in advise_group(group)}
 
 
 PUBLISHED = told(*published_settings())

@@ -9,6 +9,7 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import ERROR, group_runs
+from sqlstress.display.phrases import phrase
 from sqlstress.experiments.keys.shown.cells import SPACE, space_figure
 from sqlstress.experiments.keys.spec import ID_TYPES
 from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
@@ -23,7 +24,7 @@ def said(*runs: Run) -> dict[str, list[str]]:
     (group,) = group_runs(runs)
     found: dict[str, list[str]] = {}
     for finding in advise_group(group):
-        found.setdefault(finding.code, []).append(finding.text)
+        found.setdefault(finding.code, []).append(phrase(finding))
     return found
 
 

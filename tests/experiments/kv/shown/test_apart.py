@@ -11,6 +11,7 @@ from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.joined import joined
 from sqlstress.display.blocks import Picture, Table
+from sqlstress.display.phrases import phrase
 from sqlstress.display.plot import Plot
 from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.spec import Checkpointing
@@ -92,7 +93,7 @@ def test_what_is_said_of_one_value_says_of_which() -> None:
     fast = replace(EXAMPLE, runs=tuple(_faster(run) for run in EXAMPLE.runs))
     others = beside(fast, **NORMAL).runs[len(EXAMPLE.runs) :]
     told = advise_group(whole(replace(EXAMPLE, runs=(*EXAMPLE.runs, *others))))
-    assert [finding.text[:20] for finding in told if finding.code == "best"] == [
+    assert [phrase(finding)[:20] for finding in told if finding.code == "best"] == [
         "[synchronous full] H",
         "[synchronous normal]",
     ]
@@ -104,7 +105,7 @@ def _faster(run: Run) -> Run:
 
 def test_what_is_the_same_of_all_values_is_said_once() -> None:
     told = advise_group(whole(beside(**NORMAL)))
-    assert [finding.text.startswith("[") for finding in told] == [False] * len(told)
+    assert [phrase(finding).startswith("[") for finding in told] == [False] * len(told)
 
 
 def test_over_processes_each_value_is_a_line_of_the_same_chart() -> None:

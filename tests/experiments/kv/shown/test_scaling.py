@@ -10,6 +10,7 @@ import pytest
 
 from sqlstress.analysis.advice import advise
 from sqlstress.analysis.group import group_runs
+from sqlstress.display.phrases import phrase
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.ratios import Passes
@@ -148,14 +149,14 @@ def test_noise_that_no_patience_helps_against_says_so() -> None:
 
 def test_every_layout_is_told_by_itself() -> None:
     runs = (*measured(1, 500, 1000), *measured(20, 1000, 1000, noise=0.005))
-    told = [one.text for one in advise(replace(EXAMPLE, runs=tuple(runs)))]
+    told = [phrase(one) for one in advise(replace(EXAMPLE, runs=tuple(runs)))]
     assert sum(text.startswith("On 1 file the total still rose") for text in told) == 1
     assert sum(text.startswith("On 20 files more than 1 process gained less") for text in told) == 1
 
 
 def test_what_is_so_of_several_layouts_is_said_once() -> None:
     runs = [one for files in (1, 2, 5) for one in measured(files, 500, 1000, noise=0.005)]
-    told = [one.text for one in advise(replace(EXAMPLE, runs=tuple(runs))) if one.code == "still-rising"]
+    told = [phrase(one) for one in advise(replace(EXAMPLE, runs=tuple(runs))) if one.code == "still-rising"]
     assert [text.partition(" the total")[0] for text in told] == ["On 1, 2 and 5 files"]
 
 
@@ -193,7 +194,7 @@ def test_layouts_are_compared_at_the_largest_common_concurrency(
     tps: float, noise: float, expected: str
 ) -> None:
     runs = (*measured(1, 1000, 1000, 9000, noise=noise), *measured(20, 500, tps, noise=noise))
-    told = [one.text for one in advise(replace(EXAMPLE, runs=runs)) if one.code == "layouts"]
+    told = [phrase(one) for one in advise(replace(EXAMPLE, runs=runs)) if one.code == "layouts"]
     (text,) = told
     assert re.fullmatch(expected, text), text
 

@@ -9,6 +9,7 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import group_runs
+from sqlstress.display.phrases import phrase
 from sqlstress.experiments.methods.shown.cells import FAILED, LIMIT, TIMEOUT, WRONG, Cells, Series
 from sqlstress.report import Check, Run, Verdict
 from tests.example_methods import methods_report, run
@@ -22,7 +23,7 @@ def said(*runs: Run) -> dict[str, list[str]]:
     (group,) = group_runs(runs)
     found: dict[str, list[str]] = {}
     for finding in advise_group(group):
-        found.setdefault(finding.code, []).append(finding.text)
+        found.setdefault(finding.code, []).append(phrase(finding))
     return found
 
 

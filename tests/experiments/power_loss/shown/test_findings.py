@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, interruption
+from sqlstress.display.phrases import phrase
 from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.experiments.power_loss.shown.findings import advice, power_findings, power_verdict
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS
@@ -16,20 +17,20 @@ GOOD = power_loss(power_cuts())
 
 
 def told(loss: PowerLoss) -> str:
-    return " ".join(finding.text for finding in advice(loss))
+    return " ".join(phrase(finding) for finding in advice(loss))
 
 
 def test_a_configuration_that_lost_nothing_is_proved_by_the_control_that_did() -> None:
     found = power_verdict(GOOD)
     assert found.code == PROVED
-    assert "MEMORY with FULL, which must fail, did so in 1,300 of 2,000 images" in found.text
+    assert "MEMORY with FULL, which must fail, did so in 1,300 of 2,000 images" in phrase(found)
 
 
 @pytest.mark.parametrize("kind", ["lost", "torn", "corrupt"])
 def test_a_control_that_does_not_fail_in_every_way_fails_the_whole_test(kind: str) -> None:
     found = power_verdict(replace(GOOD, control=replace(CONTROL, **{kind: 0})))  # type: ignore[arg-type]
     assert found.code == WRONG
-    assert f"none was {kind}" in found.text
+    assert f"none was {kind}" in phrase(found)
 
 
 def test_without_images_nothing_is_proved() -> None:
@@ -53,8 +54,8 @@ def test_one_that_lost_what_sqlite_documents_is_told_what_may_go_and_what_helps(
 ) -> None:
     found = power_verdict(power_loss(power_cuts(mode, level)))
     assert found.code == PROVED
-    assert found.text.startswith("As SQLite documents, of 2,000 images ")
-    assert told in found.text
+    assert phrase(found).startswith("As SQLite documents, of 2,000 images ")
+    assert told in phrase(found)
 
 
 @pytest.mark.parametrize("mode", JOURNAL_MODES)
@@ -67,7 +68,7 @@ def test_a_configuration_has_the_same_verdict_alone_and_in_a_matrix(mode: str, l
 
 def test_one_that_lost_nothing_but_may_is_told_so() -> None:
     clean = replace(power_cuts("persist", "normal"), good=2000, lost=0, torn=0, corrupt=0)
-    text = power_verdict(power_loss(clean)).text
+    text = phrase(power_verdict(power_loss(clean)))
     assert "SQLite allows more: a power failure can rarely corrupt the database." in text
 
 
@@ -91,11 +92,10 @@ def test_a_matrix_in_which_one_does_worse_than_it_may_fails_and_shows_the_image(
     torn = replace(power_cuts("wal", "normal"), torn=1)
     loss = replace(power_loss(), configurations=(power_cuts(), torn))
     assert power_verdict(loss).code == WRONG
-    assert (
-        "WAL with NORMAL: of 2,000 images 500 lost acknowledged transactions and 1 held"
-        in power_verdict(loss).text
+    assert "WAL with NORMAL: of 2,000 images 500 lost acknowledged transactions and 1 held" in phrase(
+        power_verdict(loss)
     )
-    assert any("cut after operation 119" in finding.text for finding in power_findings(loss))
+    assert any("cut after operation 119" in phrase(finding) for finding in power_findings(loss))
 
 
 def test_a_disk_that_is_not_as_sqlite_was_told_may_break_a_wal() -> None:
@@ -112,5 +112,5 @@ def test_what_is_known_to_tear_is_not_recommended_though_it_did_not() -> None:
 
 
 def test_an_interruption_says_how_many_images_there_were() -> None:
-    text = interruption(power_report(replace(GOOD, planned=2))).text
+    text = phrase(interruption(power_report(replace(GOOD, planned=2))))
     assert text == "Interrupted after 2,000 of 4,000 images: what was found by then is reported."

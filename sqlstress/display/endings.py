@@ -9,6 +9,7 @@ from sqlstress.analysis.ab_verdict import conclusion
 from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts, progress
 from sqlstress.analysis.limit import answered, is_whole
 from sqlstress.analysis.wording import percent, place, plural
+from sqlstress.display.phrases import phrase
 from sqlstress.errors import Interrupted
 from sqlstress.experiment import face_of
 from sqlstress.report import LimitSearch, Report, Run
@@ -132,7 +133,7 @@ def _of_results(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[
     tried = parts(report)
     for part in tried:
         if part.verdict.code == WRONG:
-            yield Ending(BAD, reason=f"Error: {part.verdict.text}")
+            yield Ending(BAD, reason=f"Error: {phrase(part.verdict)}")
     for part in tried:
         if part.error:
             yield Ending(FAILURE, f"Error: {part.name} was not tried to its end: {part.error}")

@@ -1,0 +1,45 @@
+"""Every phrase can be read with sample facts, and says nothing that it was not given."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.display.phrases import Phrase, phrase, phrases
+
+
+@pytest.mark.parametrize("code", sorted(phrases()))
+def test_a_phrase_has_a_sample_of_each_fact_and_no_other(code: str) -> None:
+    one = phrases()[code]
+    assert one.fields() == set(one.sample)
+    text = one.filled(one.sample)
+    assert text == " ".join(text.split()) and "{" not in text
+
+
+def test_a_part_without_its_fact_is_left_out() -> None:
+    one = Phrase("Lost[, {wrong}[ of {checked}] rows][ ({note})].")
+    assert one.filled({"wrong": 2, "checked": 500, "note": "late"}) == "Lost, 2 of 500 rows (late)."
+    assert one.filled({"wrong": 0, "checked": None, "note": ""}) == "Lost, 0 rows."
+    assert one.filled({}) == "Lost."
+
+
+def test_a_fact_chooses_between_two_texts_and_is_written_in_its_format() -> None:
+    one = Phrase("[[{share:percent}]] {up?rose|fell} in {count:plural trial}")
+    assert one.filled({"share": 0.2, "up": 0.1, "count": 1}) == "[20%] rose in 1 trial"
+    assert one.filled({"share": 0.2, "up": None, "count": 2}) == "[20%] fell in 2 trials"
+
+
+def test_facts_with_the_marks_of_a_template_are_no_template() -> None:
+    assert Phrase("It said {what}[ at {where}].").filled({"what": "[{x}]", "where": "{y}"}) == (
+        "It said [{x}] at {y}."
+    )
+
+
+def test_a_finding_of_a_part_says_which_and_findings_lie_within_each_other() -> None:
+    wrong = Finding("check-failed", name="rows", problems=2, checked=None, failed=None, passes=1, examples=())
+    lost = Finding("data-wrong", where="8 processes", checks=(wrong, wrong))
+    assert phrase(lost.of_part("driver apsw")) == (
+        "[driver apsw] FAILED at 8 processes: rows, 2 wrong; rows, 2 wrong."
+    )
+    assert lost == Finding("data-wrong", where="8 processes", checks=(wrong, wrong))
+    assert lost != lost.of_part("driver apsw") and hash(lost) != hash(wrong)
