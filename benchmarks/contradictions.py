@@ -30,7 +30,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.loops import CHECKOUT
-from sqlstress.analysis.comparing import leaders
+from sqlstress.analysis.answers import leaders
 from sqlstress.analysis.group import EQUAL, group_runs
 from sqlstress.analysis.scaling import Curve, believed, curves
 from sqlstress.report import Report, Run, from_json

@@ -19,7 +19,7 @@ from benchmarks.bench import Bench
 from benchmarks.pairs import measure, ratios
 from benchmarks.results import Comparison, Plan, Row, Task
 from benchmarks.tool import Outcome
-from sqlstress.experiments.kv.spec import LOOPS
+from sqlstress.experiments.kv.experiment import LOOPS
 
 TITLE = "fair waiting against SQLite's busy handler"
 BASE = 8

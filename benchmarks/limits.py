@@ -24,7 +24,7 @@ from typing import NoReturn
 
 import psutil
 
-from sqlstress.analysis.limit import answered
+from sqlstress.analysis.highest_rate import answered
 from sqlstress.report import from_json
 from sqlstress.report.saving import write_atomically
 

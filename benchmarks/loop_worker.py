@@ -108,10 +108,9 @@ def wait_until(moment: int) -> None:
 
 def own_loop(kind: str, load: Load) -> Callable[[int], Result]:
     """Open a worker of sqlstress, and return a function of t0 that runs its timed loop, proof included."""
-    from sqlstress.engine.loop import work_through
-    from sqlstress.engine.tally import Window
+    from sqlstress.engine.loop import Window, work_through
     from sqlstress.experiments.kv.acks import shape_of
-    from sqlstress.experiments.kv.spec import Load as Spec
+    from sqlstress.experiments.kv.experiment import Load as Spec
     from sqlstress.experiments.kv.worker import open_source
     from sqlstress.report.case import Case, Settings
     from sqlstress.system.sharing import shared_array

@@ -15,7 +15,7 @@ from threading import Thread
 from typing import NamedTuple, Self
 
 from benchmarks.database import preloaded
-from sqlstress.statistics.shares import jain
+from sqlstress.statistics.series import jain
 
 CHECKOUT = Path(__file__).parents[1]
 PATIENCE_S = 60

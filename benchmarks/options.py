@@ -10,7 +10,7 @@ from typing import TypeVar
 from benchmarks import endurance, fair, harness, limit, memory, pgbench, published, sql, stages, where
 from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Scale
 from benchmarks.results import Plan
-from sqlstress.experiments.kv.spec import LOOPS
+from sqlstress.experiments.kv.experiment import LOOPS
 from sqlstress.statistics.units import parse_duration
 
 T = TypeVar("T")

@@ -28,10 +28,10 @@ from sqlstress.options.dsn import Dsn, dsn
 from sqlstress.report.case import Case
 from sqlstress.report.server import Server
 from sqlstress.targets import open_place
-from sqlstress.targets.postgres import embedded
+from sqlstress.targets.postgres import server
 from sqlstress.targets.postgres.address import schema_of
-from sqlstress.targets.postgres.binaries import programs
-from sqlstress.targets.postgres.keyvalue import GET, PUT
+from sqlstress.targets.postgres.client import GET, PUT
+from sqlstress.targets.postgres.installed import programs
 
 TITLE = "PostgreSQL through sqlstress against pgbench"
 CONCURRENCY = (1, 2, 4)
@@ -72,7 +72,7 @@ def _task(bench: Bench, program: Path, cell: dict[str, str]) -> Task:
 def _row(bench: Bench, program: Path, cell: dict[str, str]) -> Row:
     with (
         TemporaryDirectory(dir=bench.folder, ignore_cleanup_errors=True) as own,
-        embedded.running(Path(own), CONNECTIONS) as dsn,
+        server.running(Path(own), CONNECTIONS) as dsn,
     ):
         tps = measure(
             {

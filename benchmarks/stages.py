@@ -19,15 +19,14 @@ from typing import Any
 
 from benchmarks.bench import LOADS, Bench
 from benchmarks.results import Plan, Row, Task
-from sqlstress.engine.loop import closed_loop
+from sqlstress.engine.loop import FOREVER_NS, Tally, Window, closed_loop
 from sqlstress.engine.protocols import Source
-from sqlstress.engine.tally import FOREVER_NS, Tally, Window
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.importing import named
 from sqlstress.targets import open_place
-from sqlstress.targets.dry.place import DryPlace
+from sqlstress.targets.dry.store import DryPlace
 
 TITLE = "where the time of one operation goes, in one process"
 CHUNKS = 300

@@ -24,11 +24,10 @@ from statistics import fmean, median
 import psutil
 
 from benchmarks.surroundings import revision
-from sqlstress.engine.observer import NOBODY
 from sqlstress.engine.session import Session
+from sqlstress.engine.study import NOBODY
 from sqlstress.errors import SqlstressError
-from sqlstress.experiments.tune.search import Search
-from sqlstress.experiments.tune.space import Options, Space, factors_of
+from sqlstress.experiments.tune.search import Options, Search, Space, factors_of
 from sqlstress.plan import cases_of
 from sqlstress.report import from_json
 from sqlstress.report.case import Case

@@ -25,10 +25,9 @@ from benchmarks.bench import LOADS, Bench
 from benchmarks.loops import LoopFailure
 from benchmarks.pairs import measure, ratios
 from benchmarks.results import AT_MOST, Comparison, Plan, Row, Task
-from sqlstress.engine.loop import work_through
-from sqlstress.engine.tally import FOREVER_NS, Window
+from sqlstress.engine.loop import FOREVER_NS, Window, work_through
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.spec import LOOPS, Load
+from sqlstress.experiments.kv.experiment import LOOPS, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.importing import named
 from sqlstress.system.processes import start

@@ -14,31 +14,31 @@ _OFFERED = {
     "Case": "sqlstress.report.case",
     "Figure": "sqlstress.api",
     "Finding": "sqlstress.api",
-    "Progress": "sqlstress.engine.observer",
+    "Progress": "sqlstress.engine.study",
     "Report": "sqlstress.api",
     "Run": "sqlstress.report.results",
     "SqlstressError": "sqlstress.errors",
     "Trial": "sqlstress.report.results",
     "UsageError": "sqlstress.errors",
     "ab": "sqlstress.api",
-    "check": "sqlstress.own.declare",
-    "connect": "sqlstress.own.declare",
+    "check": "sqlstress.user_work.loading",
+    "connect": "sqlstress.user_work.loading",
     "limit": "sqlstress.api",
     "measure": "sqlstress.api",
     "read": "sqlstress.api",
-    "setup": "sqlstress.own.declare",
-    "transaction": "sqlstress.own.declare",
+    "setup": "sqlstress.user_work.loading",
+    "transaction": "sqlstress.user_work.loading",
 }
 """Name → the module that has it."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sqlstress.api import Figure, Finding, Report, ab, limit, measure, read
-    from sqlstress.engine.observer import Progress
+    from sqlstress.engine.study import Progress
     from sqlstress.errors import SqlstressError, UsageError
-    from sqlstress.own.declare import check, connect, setup, transaction
     from sqlstress.report.case import Case
     from sqlstress.report.results import Run, Trial
+    from sqlstress.user_work.loading import check, connect, setup, transaction
 
 __all__ = [
     "Case",

@@ -11,32 +11,31 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlstress.options.option import Option
-from sqlstress.options.unknown import Unknown
+from sqlstress.options.option import Option, Unknown
 from sqlstress.system.importing import named
 
 if TYPE_CHECKING:
-    from sqlstress.display.shown import ResultShown, Shown
     from sqlstress.engine.protocols import Work
     from sqlstress.engine.session import Bench
     from sqlstress.engine.study import Study
-    from sqlstress.plan.ask import Ask
+    from sqlstress.plan import Ask
     from sqlstress.report import Run
     from sqlstress.report.case import Case
+    from sqlstress.show.shown import ResultShown, Shown
 
 EXPERIMENTS: dict[str, str] = {
-    "kv": "sqlstress.experiments.kv.face:KV",
-    "methods": "sqlstress.experiments.methods.face:METHODS",
-    "keys": "sqlstress.experiments.keys.face:KEYS",
-    "cycles": "sqlstress.experiments.cycles.face:CYCLES",
-    "crash": "sqlstress.experiments.crash.face:CRASH",
-    "power-loss": "sqlstress.experiments.power_loss.face:POWER_LOSS",
+    "kv": "sqlstress.experiments.kv.experiment:KV",
+    "methods": "sqlstress.experiments.methods.experiment:METHODS",
+    "keys": "sqlstress.experiments.keys.experiment:KEYS",
+    "cycles": "sqlstress.experiments.cycles.experiment:CYCLES",
+    "crash": "sqlstress.experiments.crash.experiment:CRASH",
+    "power-loss": "sqlstress.experiments.power_loss.experiment:POWER_LOSS",
     "sql": "sqlstress.experiments.sql.face:SQL",
-    "classic": "sqlstress.experiments.kv.face:CLASSIC",
-    "exec": "sqlstress.experiments.exec.face:EXEC",
-    "app": "sqlstress.experiments.app.face:APP",
-    "presets": "sqlstress.experiments.presets.face:PRESETS",
-    "tune": "sqlstress.experiments.tune.face:TUNE",
+    "classic": "sqlstress.experiments.kv.experiment:CLASSIC",
+    "exec": "sqlstress.experiments.exec.experiment:EXEC",
+    "app": "sqlstress.experiments.app.experiment:APP",
+    "presets": "sqlstress.experiments.tune.presets:PRESETS",
+    "tune": "sqlstress.experiments.tune.experiment:TUNE",
 }
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 
@@ -154,7 +153,7 @@ class Experiment:
     """What such a measurement is called, with its article."""
     needless: str = ""
     """Import string of (case, its own runs so far) → why it need not be measured, or None."""
-    shown: str = "sqlstress.display.shown:Shown"
+    shown: str = "sqlstress.show.shown:Shown"
     """Import string of what shows it: a class without arguments."""
 
     @property
@@ -206,8 +205,8 @@ def _made(target: str) -> Any:
 def face(name: str) -> Experiment:
     """Return the experiment of a name; of one that is not known, a face that shows what all have."""
     if name not in EXPERIMENTS:
-        shown = "sqlstress.display.unknown:ShownUnknown"
-        layout = named("sqlstress.report.traits:layout")
+        shown = "sqlstress.show.shown:ShownUnknown"
+        layout = named("sqlstress.report.case:layout")
         return Experiment(name, shown=shown, work_of=layout, sweeps=True, in_plans=False)
     return cast(Experiment, named(EXPERIMENTS[name]))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.experiments.app.spec import App, Weighted
+from sqlstress.experiments.app.experiment import App, Weighted
 from sqlstress.experiments.app.topics import CONNECTION, DECLARED, EXCEPTION, HERE, UNSEEN
-from sqlstress.own.data import Data, Invariant
 from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
 from sqlstress.report.case import KEPT, Case, Settings
-from sqlstress.report.sighting import Sighting
+from sqlstress.report.results import Sighting
 from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.user_work.options import Data, Invariant
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

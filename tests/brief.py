@@ -13,9 +13,9 @@ def changes() -> list[tuple[dict[str, Any], str, object]]:
     And no trial is run again since the tests beside it took the processors.
     """
     from sqlstress.engine import trial
-    from sqlstress.environment import synccost
+    from sqlstress.machine import sync_cost
 
-    return [(vars(synccost), "MOST", SYNCS), (vars(trial), "PATIENCE", 0)]
+    return [(vars(sync_cost), "MOST", SYNCS), (vars(trial), "PATIENCE", 0)]
 
 
 def make_brief() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlstress.experiments.presets.catalogue import DEFAULT, catalogue
-from sqlstress.experiments.presets.result import MeasuredPreset, PresetComparison
-from sqlstress.experiments.tune.result import TunedLevel, TunedRow, Tuning
+from sqlstress.experiments.tune.presets import DEFAULT, catalogue
+from sqlstress.experiments.tune.results import MeasuredPreset, PresetComparison, TunedLevel, TunedRow, Tuning
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case, Settings
-from sqlstress.report.gain import Gain
+from sqlstress.report.study_results import Gain
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlstress.experiment import commands, faces
 from sqlstress.options.option import Option
 from sqlstress.plan import options_of_command
-from sqlstress.studies.ab_options import ab_options
-from sqlstress.studies.limit_options import limit_options
+from sqlstress.studies.ab import ab_options
+from sqlstress.studies.limit import limit_options
 
 PLANNED = tuple(one.name for one in faces() if one.in_plans)
 """The experiments that a plan can name."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.experiments.crash.result import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
-from sqlstress.experiments.crash.spec import Transactions
+from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills, Transactions
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.case import Case, Settings
 from tests.example_report import example_report

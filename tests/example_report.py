@@ -27,7 +27,7 @@ from sqlstress.report import (
 )
 from sqlstress.report.case import Case
 from sqlstress.statistics.histogram import Recorder, merge
-from sqlstress.statistics.shares import half_ratio, jain, min_max_share
+from sqlstress.statistics.series import half_ratio, jain, min_max_share
 
 GOLDEN = Path(__file__).with_name("golden")
 WINDOW_S = 2.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.experiments.power_loss.result import PowerCuts, PowerLoss
+from sqlstress.experiments.power_loss.experiment import PowerCuts, PowerLoss
 from sqlstress.report import Report
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
 from tests.example_report import example_report

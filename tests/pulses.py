@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import count
 
 from sqlstress.errors import Interrupted
-from sqlstress.system.pulse import Pulse
+from sqlstress.system.interrupt import Pulse
 
 
 def nothing() -> None:

@@ -10,8 +10,7 @@ from dataclasses import replace
 from random import Random
 
 from sqlstress.report import Arrived, Latency, Report, Run, Trial
-from sqlstress.report.arrivals import Arrivals
-from sqlstress.report.case import Case
+from sqlstress.report.case import Arrivals, Case
 from tests.example_report import example_report, histogram_around
 
 EXAMPLE = example_report()

@@ -20,7 +20,7 @@ KEPT: set[int] = set()
 def needs_server() -> None:
     """Skip a test where no server can be started."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
-    from sqlstress.targets.postgres.binaries import programs, unprivileged
+    from sqlstress.targets.postgres.installed import programs, unprivileged
 
     try:
         programs()
@@ -36,7 +36,7 @@ def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str
     Yields its connection string.
     """
     needs_server()
-    from sqlstress.targets.postgres import embedded
+    from sqlstress.targets.postgres import server as embedded
 
     with ExitStack() as stack:
         # Other servers are started while this one runs, and are none of somebody's.

@@ -13,12 +13,12 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 
 from sqlstress.experiment import Experiment, face, faces, with_results
-from sqlstress.experiments.crash.result import Kills
+from sqlstress.experiments.crash.spec import Kills
 from sqlstress.experiments.cycles import moves
-from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import constraint
-from sqlstress.report import ab, case, document, environment, latency, results, space, verdict
+from sqlstress.report import case, document, environment, results, space, study_results
 from sqlstress.report.case_json import unknown_keys
 from sqlstress.statistics import gate, histogram, series
 
@@ -140,11 +140,11 @@ builds = instances(environment.SqliteBuild)
 sync_costs = instances(environment.SyncCost)
 environments = instances(environment.Environment)
 
-latencies = st.builds(latency.Latency.from_buckets, histograms, latencies_ns)
-_BY_TYPE[latency.Latency] = latencies
+latencies = st.builds(results.Latency.from_buckets, histograms, latencies_ns)
+_BY_TYPE[results.Latency] = latencies
 worker_results = instances(results.WorkerResult, harness_share=shares, proof_share=shares)
-checks = instances(verdict.Check, status=st.sampled_from(verdict.CHECK_STATUSES))
-verdicts = instances(verdict.Verdict)
+checks = instances(results.Check, status=st.sampled_from(results.CHECK_STATUSES))
+verdicts = instances(results.Verdict)
 tree_spaces = instances(space.TreeSpace)
 spaces = instances(space.Space)
 trials = instances(
@@ -153,14 +153,14 @@ trials = instances(
     min_max_share=st.none() | shares,
     latency=st.dictionaries(st.sampled_from(("get", "replace", "update")), latencies),
 )
-runs = instances(results.Run, arm=st.none() | st.sampled_from(ab.ARMS))
-arms = instances(ab.Arm, name=st.sampled_from(ab.ARMS))
-looks = instances(ab.Look, verdict=st.sampled_from(gate.VERDICTS))
+runs = instances(results.Run, arm=st.none() | st.sampled_from(study_results.ARMS))
+arms = instances(study_results.Arm, name=st.sampled_from(study_results.ARMS))
+looks = instances(study_results.Look, verdict=st.sampled_from(gate.VERDICTS))
 ab_tests = instances(
-    ab.AbTest,
+    study_results.AbTest,
     metric=st.sampled_from(gate.METRICS),
-    first=st.sampled_from(ab.ARMS),
-    order=st.sampled_from(ab.ORDERS),
+    first=st.sampled_from(study_results.ARMS),
+    order=st.sampled_from(study_results.ORDERS),
     verdict=st.sampled_from(gate.VERDICTS),
 )
 kills = instances(Kills, case=cases_of(face("crash")))

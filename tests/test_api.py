@@ -15,7 +15,7 @@ import pytest
 import sqlstress
 from sqlstress.api import Report, _command
 from sqlstress.report import Check, Verdict, read, write_atomically
-from sqlstress.studies.ab_asked import typed
+from sqlstress.studies.ab import typed
 from tests.crash_report import crash_report, lost_report
 from tests.example_report import example_report, failed_report
 from tests.pages import ROOT

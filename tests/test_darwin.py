@@ -14,10 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from sqlstress.engine.standstill import seconds_asleep
+from sqlstress.engine.trial import seconds_asleep
 from sqlstress.engine.worker import peak_memory_bytes
-from sqlstress.environment import host, synccost
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.machine import host, sync_cost
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is shown where macOS is not")
 
@@ -43,7 +43,7 @@ def fcntl_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_the_whole_flush_is_fcntls(tmp_path: Path, fcntl_calls: list[int]) -> None:
-    cost = synccost.measure(tmp_path, ("F_FULLFSYNC",))
+    cost = sync_cost.measure(tmp_path, ("F_FULLFSYNC",))
     assert cost.primitive == "F_FULLFSYNC"
     assert fcntl_calls and set(fcntl_calls) == {F_FULLFSYNC}
     assert list(tmp_path.iterdir()) == []
@@ -56,14 +56,14 @@ def test_a_file_system_without_the_whole_flush_is_synced_with_fsync(
         raise OSError(errno.ENOTSUP, "Operation not supported")  # fcntl(2), of what is no local disk
 
     monkeypatch.setattr("fcntl.fcntl", refuse)
-    assert synccost.measure(tmp_path, ("F_FULLFSYNC", "fsync")).primitive == "fsync"
+    assert sync_cost.measure(tmp_path, ("F_FULLFSYNC", "fsync")).primitive == "fsync"
     assert fcntl_calls == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_fdatasync_is_not_macos(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure):
-        synccost.measure(tmp_path, ("fdatasync",))
+        sync_cost.measure(tmp_path, ("fdatasync",))
 
 
 def test_sleep_is_what_one_clock_counts_and_the_other_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,14 +21,14 @@ from typing import Any
 import click
 import pytest
 
+from sqlstress.cli.common_options import GroupedCommand, HeadedOption
 from sqlstress.cli.group import cli, summaries
-from sqlstress.cli.options import GroupedCommand, HeadedOption
 from sqlstress.cli.run_command import run as run_here
 from sqlstress.experiment import face
-from sqlstress.experiments.kv.shown.table import FIGURES
+from sqlstress.experiments.kv.show import FIGURES
 from sqlstress.plan import cases_of, from_toml
-from sqlstress.render.csvfile import report_csv
 from sqlstress.report import to_json
+from sqlstress.show.csv_file import report_csv
 from tests.example_report import example_report
 from tests.pages import (
     PAGES,

@@ -1,20 +1,53 @@
-"""The house: every package is registered, and every module can be read at once."""
+"""The house: every package is registered, a function can be read at once, and a file is found by its name."""
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import sqlstress
 from sqlstress.experiment import EXPERIMENTS
 
 PACKAGE = Path(sqlstress.__file__).parent
+LONGEST_FUNCTION = 60
+"""Lines."""
+SAME_NAMES = 50
+"""Modules that share their name with another one: those of experiments and of targets, which are read alike."""
+ALIKE = {"experiment.py", "show.py", "work.py", "worker.py", "spec.py", "study.py"}
+"""Names that mean the same in every experiment."""
+
+
+def modules() -> list[Path]:
+    return [path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"]
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the name of each function of a module, and its lines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def test_every_package_of_an_experiment_is_registered() -> None:
-    packages = {path.name for path in (PACKAGE / "experiments").iterdir() if (path / "face.py").exists()}
+    packages = {path.parent.name for path in (PACKAGE / "experiments").glob("*/__init__.py")}
     assert packages == {target.split(".")[2] for target in EXPERIMENTS.values()}
 
 
-def test_modules_are_short_enough_to_be_read_at_once() -> None:
-    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py")}
-    assert [path.relative_to(PACKAGE).as_posix() for path, count in lines.items() if count > 250] == []
+def test_a_function_fits_on_a_screen() -> None:
+    long = [
+        f"{path.relative_to(PACKAGE).as_posix()}: {name}"
+        for path in modules()
+        for name, lines in functions(path)
+        if lines > LONGEST_FUNCTION
+    ]
+    assert long == []
+
+
+def test_a_file_is_found_by_its_name() -> None:
+    names = Counter(path.name for path in modules())
+    shared = {name: count for name, count in names.items() if count > 1}
+    assert sum(count for name, count in shared.items() if name not in ALIKE) <= SAME_NAMES
+    rooms = [path.name for path in modules() if not {"experiments", "targets"} & set(path.parts)]
+    assert [name for name, count in Counter(rooms).items() if count > 2] == []

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from sqlstress.experiment import face_of, faces
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.keys.spec import Picks
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.plain import plain
 from tests.halves import open_work
@@ -31,7 +31,7 @@ import sys
 from pathlib import Path
 from multiprocessing.sharedctypes import RawArray
 from sqlstress.engine import worker
-from sqlstress.engine.tally import FOREVER_NS, Window
+from sqlstress.engine.loop import FOREVER_NS, Window
 
 class Parent:
     def send_bytes(self, piece):
@@ -54,8 +54,8 @@ print(*sorted(sys.modules))
 UNWANTED = (
     "apsw", "click", "tabulate", "tqdm", "psutil", "jsonschema", "tomllib", "json", "unittest", "asyncio",
     "dataclasses", "inspect", "platform", "sqlstress.report.case",
-    "sqlstress.analysis", "sqlstress.cli", "sqlstress.environment", "sqlstress.options", "sqlstress.plan",
-    "sqlstress.render", "sqlstress.report", "sqlstress.engine.pool", "sqlstress.engine.session",
+    "sqlstress.analysis", "sqlstress.cli", "sqlstress.machine", "sqlstress.options", "sqlstress.plan",
+    "sqlstress.show.formats", "sqlstress.report", "sqlstress.engine.pool", "sqlstress.engine.session",
 )  # fmt: skip
 
 
@@ -163,14 +163,14 @@ def test_help_and_errors_wait_for_nothing_that_they_do_not_need(arguments: list[
 
 
 def test_a_report_is_rendered_without_sqlite() -> None:
-    rooms = "sqlstress.render.text, sqlstress.render.markdown, sqlstress.render.csvfile"
+    rooms = "sqlstress.show.text, sqlstress.show.markdown, sqlstress.show.csv_file"
     found = modules("-c", f"import sys, {rooms}; print(*sys.modules)")
     unwanted = (
         "sqlite3",
         "apsw",
         "sqlstress.targets.sqlite.drivers",
         "sqlstress.engine",
-        "sqlstress.environment",
+        "sqlstress.machine",
         "psutil",
     )
     assert within(found, unwanted) == set()

@@ -14,14 +14,14 @@ from benchmarks.publications.__main__ import FOLDER, REPORTS
 from benchmarks.publications.methods import PRINTED
 from sqlstress.analysis.advice import advise
 from sqlstress.analysis.comparison import compare
-from sqlstress.display.figures import MISSING
-from sqlstress.experiments.methods.face import tricks_of
-from sqlstress.render import FORMATS
-from sqlstress.render.csvfile import report_csv
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.text import WIDTH, comparison_text, report_text
+from sqlstress.experiments.methods.experiment import tricks_of
 from sqlstress.report import Report, from_json, read, to_json
 from sqlstress.report.schema import schema_text
+from sqlstress.show.blocks import MISSING
+from sqlstress.show.csv_file import report_csv
+from sqlstress.show.formats import FORMATS
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.text import WIDTH, comparison_text, report_text
 from tests.example_report import assert_golden
 
 MACOS = REPORTS["003-macos-1-file"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case
-from sqlstress.report.where import (
+from sqlstress.report.results import (
     BINDING,
     CHECKPOINT,
     COMMIT,

@@ -117,7 +117,7 @@ class LocalCluster:
         found = []
         for process in psutil.process_iter(["cmdline"]):
             with suppress(psutil.Error):
-                if "sqlstress.cluster.guard" in (process.info["cmdline"] or ()) and self._is_ours(process):
+                if "sqlstress.cluster.job" in (process.info["cmdline"] or ()) and self._is_ours(process):
                     found.append(process)
         return found
 

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import Any
 
-from sqlstress.cluster import machine
+from sqlstress.cluster import job
 
 
 def _name() -> str:
@@ -27,5 +27,5 @@ async def _serve(address: str, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    machine.host_name = machine.machine = _name
+    job.host_name = job.machine = _name
     asyncio.run(_serve(sys.argv[1], sys.argv[2:]))

@@ -15,7 +15,7 @@ from benchmarks.gate.experiments import SEEDS, Asked, Results, Setting, experime
 from benchmarks.gate.table import markdown, table, targets
 from benchmarks.options import duration, folder, positive
 from benchmarks.surroundings import build_lines, host_lines, revision
-from sqlstress.engine.observer import NOBODY
+from sqlstress.engine.study import NOBODY
 from sqlstress.errors import Interrupted, SqlstressError
 from sqlstress.report import write_atomically
 from sqlstress.report.case import SYNCHRONOUS

@@ -12,14 +12,14 @@ from typing import Any
 from benchmarks.gate.slowed import Slowed
 from sqlstress.analysis.ab import differences
 from sqlstress.errors import UsageError
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report import AbTest, Arm, write_atomically
-from sqlstress.report.ab import DRAWN
 from sqlstress.report.case import Case, Settings
+from sqlstress.report.study_results import DRAWN
 from sqlstress.statistics.gate import looks
 from sqlstress.studies.ab import AbStudy, first_arm
-from sqlstress.studies.carry_out import follow
 from sqlstress.studies.slices import SliceBench
+from sqlstress.studies.sweep import follow
 
 Asked = tuple[float, float]
 """A kind of test: by which share B is slowed, and which share is allowed."""

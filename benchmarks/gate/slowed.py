@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress import target
+from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import DRIVERS, Row, sqlite3_driver
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import (
     HANDLES_BUSY,
@@ -20,7 +21,6 @@ from sqlstress.targets.sqlite.drivers.sqlite3_driver import (
     result_code,
     versions,
 )
-from sqlstress.targets.sqlite.waiting import Waiting
 
 NAME = "slowed"
 

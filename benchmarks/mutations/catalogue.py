@@ -14,10 +14,10 @@ from benchmarks.mutations.flips import flip
 from benchmarks.mutations.sites import ENTRY, PAGE_HEADER, POINTER, ROW, TRUNK
 from benchmarks.mutations.trial import Trial, measure, measure_killed
 from sqlstress.experiments.crash.spec import Transactions
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report.case import Case, Settings
 
 WAL = Settings(synchronous="off", page_size=512, wal_autocheckpoint=16)

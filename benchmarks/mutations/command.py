@@ -18,9 +18,9 @@ from benchmarks.mutations.results import Results, kept
 from benchmarks.mutations.table import markdown, summary
 from benchmarks.options import folder, positive
 from benchmarks.surroundings import revision
-from sqlstress.environment import host
+from sqlstress.machine import host
 from sqlstress.report import write_atomically
-from sqlstress.targets.sqlite.build import describe
+from sqlstress.targets.sqlite.library import describe
 
 
 def main(arguments: list[str]) -> int:

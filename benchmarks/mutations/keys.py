@@ -8,8 +8,8 @@ from typing import Any
 from benchmarks.mutations.change import Change, changed
 from benchmarks.mutations.trial import Trial
 from sqlstress.experiments.keys import ids
-from sqlstress.experiments.keys.choices import picked_by, picks_in
-from sqlstress.experiments.keys.proof import shown
+from sqlstress.experiments.keys.ids import picked_by, picks_in
+from sqlstress.experiments.keys.work import shown
 from sqlstress.experiments.keys.worker import ITEMS, USERS
 
 WHERE = "WHERE user = ? AND item = ?"

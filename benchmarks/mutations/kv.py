@@ -9,7 +9,7 @@ from benchmarks.mutations.change import Change, NothingToChange, changed
 from benchmarks.mutations.trial import Trial
 from sqlstress.engine.values import Stamp, Value, Values
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.classic import LARGEST_KEY, modulo
+from sqlstress.experiments.kv.classic_worker import LARGEST_KEY, modulo
 from sqlstress.experiments.kv.keys import encoder, number_of
 
 UPDATE = "UPDATE kv SET value = ? WHERE key = ?"

@@ -13,10 +13,8 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from sqlstress.targets.sqlite import btree
-from sqlstress.targets.sqlite.pagefile import HEADER, PageFile
-from sqlstress.targets.sqlite.pages import INTERNAL, OVERFLOW, Page, Tree
-from sqlstress.targets.sqlite.records import varint
+from sqlstress.targets.sqlite import pages
+from sqlstress.targets.sqlite.pages import HEADER, INTERNAL, OVERFLOW, Page, PageFile, Tree, varint
 
 ROW, ENTRY, POINTER, PAGE_HEADER, TRUNK = "row", "index entry", "pointer", "page header", "free-list trunk"
 """What a byte is part of: a cell of a table or of an index, a pointer to a cell or to a page, …"""
@@ -45,7 +43,7 @@ def sites(image: bytes, trees: Sequence[Tree], numbered: Collection[str]) -> Ite
     file = PageFile(io.BytesIO(image))
     for tree in trees:
         holder = tree.root
-        for page in btree.pages(file, tree):
+        for page in pages.pages(file, tree):
             holder = (
                 holder if page.kind == OVERFLOW else page.number
             )  # a cell's overflow comes after its page
@@ -101,7 +99,7 @@ class _Parts:
         size, payload = varint(self._image, at)
         if not self._tree.keyed:
             _, payload = varint(self._image, payload)
-        here = btree.stored_here(size, self._usable, self._tree.keyed)
+        here = pages.stored_here(size, self._usable, self._tree.keyed)
         end = payload + here
         if self._numbered:  # the first column's type is the first byte after the header's length
             yield self._content, at, payload + 1, 0

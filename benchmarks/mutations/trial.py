@@ -18,8 +18,7 @@ from sqlstress.engine.summary import outcomes
 from sqlstress.engine.victims import Victims
 from sqlstress.engine.window import plan_window
 from sqlstress.experiment import face_of
-from sqlstress.experiments.crash.database import Database
-from sqlstress.experiments.crash.proof import Told
+from sqlstress.experiments.crash.database import Database, Told
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.publications.surroundings import UNVERIFIED, machine
-from sqlstress.experiments.cycles.face import setting_of
+from sqlstress.experiments.cycles.experiment import setting_of
 from sqlstress.plan import cases_of
 from sqlstress.report import Report, Run, Trial, Warning
 from sqlstress.report.case import UNKNOWN_DRIVER, Case

@@ -1,6 +1,6 @@
 """The text that `sqlstress keys` repeats: time and size of tables whose rows ULIDs or UUIDs identify.
 
-The figures are those of `sqlstress.experiments.keys.shown.published`. Here stand the cases of which a time
+The figures are those of `sqlstress.experiments.keys.key_findings`. Here stand the cases of which a time
 was printed, or told to be the same as one that was. What the text tells as a rough share of another figure
 ("nearly 20% longer"), and shares and fan-outs of indices whose pages were not printed, fit no report.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from benchmarks.publications.surroundings import UNVERIFIED, machine
-from sqlstress.experiments.keys.shown.published import FOUR_TIMES, ONCE, PUBLISHED, ROWS, SOURCE
+from sqlstress.experiments.keys.key_findings import FOUR_TIMES, ONCE, PUBLISHED, ROWS, SOURCE
 from sqlstress.plan import cases_of
 from sqlstress.report import Report, Run, Space, Trial, Warning
 from sqlstress.report.case import UNKNOWN_DRIVER, Case

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.publications.surroundings import UNVERIFIED, machine
-from sqlstress.experiments.methods.face import tricks_of
+from sqlstress.experiments.methods.experiment import tricks_of
 from sqlstress.plan import cases_of
 from sqlstress.report import Report, Run, Trial, Warning
 from sqlstress.report.case import Case

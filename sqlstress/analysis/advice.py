@@ -11,11 +11,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from statistics import median
 
-from sqlstress.analysis.answers import answer
+from sqlstress.analysis.answers import answer, who_leads
 from sqlstress.analysis.finding import Finding, interruption
-from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.joined import joined
-from sqlstress.analysis.sides import who_leads
+from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Check, Report, Run

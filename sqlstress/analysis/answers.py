@@ -1,25 +1,272 @@
-"""Answers: which value of the option in which the parts of a group differ does better, and by how much.
-
-Each value is set against the first one, pass by pass. Over several places (processes, files) a pass counts
-with the geometric mean of its figures, so that each place weighs the same.
-"""
+"""What the passes say of some cases: which leads, by how much, and what can't be told."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
-from sqlstress.analysis.comparing import TOO_FEW
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import EQUAL, ERROR, Group, too_noisy
-from sqlstress.analysis.sides import sides_of
-from sqlstress.analysis.wording import between, listing, place, places, times
+from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise, too_noisy
+from sqlstress.analysis.wording import between, listing, place, places, rounded, times
+from sqlstress.experiment import face_of
+from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.statistics.ratios import Passes, Ratio
+from sqlstress.statistics.ratios import FEWEST, Passes, Ratio
+from sqlstress.target import target_name, worth
+
+UNTOLD = "can't be told"
+"""In every sentence that leaves something open."""
+HEADS = 10
+"""So many of the highest are looked at: each pair of many hundred cases would take half a minute."""
+TOO_FEW = "So few trials tell no difference from noise: measure with --repeat 5."
+
+
+@dataclass(frozen=True)
+class Leaders:
+    """The run with the highest figure, and those that can't be told from it."""
+
+    best: Run
+    runs: tuple[Run, ...]
+    """The best one among them."""
+    equal: bool
+    """Whether they differ by less than EQUAL, beyond doubt."""
+
+    @property
+    def how(self) -> str:
+        """How they compare, to be said after their names; nothing of one alone."""
+        if len(self.runs) == 1:
+            return ""
+        return ", which are about equal" if self.equal else f", which {UNTOLD} apart"
+
+
+def leaders(tested: Tested, runs: Sequence[Run]) -> Leaders:
+    """Return the highest of one or more runs, with all that none of the highest leads beyond doubt."""
+    heads = sorted(runs, key=tested.middle)[-HEADS:]
+    near = (run for run in runs if not any(tested.is_less(run, head) for head in heads))
+    return _near(tested, heads[-1], near)
+
+
+def laggards(tested: Tested, runs: Sequence[Run]) -> Leaders:
+    """Return the lowest of one or more runs, with all that lead none of the lowest beyond doubt."""
+    tails = sorted(runs, key=tested.middle)[:HEADS]
+    near = (run for run in runs if not any(tested.is_less(tail, run) for tail in tails))
+    return _near(tested, tails[0], near)
+
+
+def _near(tested: Tested, best: Run, runs: Iterable[Run]) -> Leaders:
+    near = tuple(runs)
+    return Leaders(best, near, all(tested.are_equal(best, run) for run in near))
+
+
+def as_much(ratio: Ratio | None, what: str) -> str | None:
+    """Say how one figure compares: "1.9 times (1.8 to 2.0) as fast"; None where that can't be told."""
+    if ratio is None:
+        return None
+    if ratio.is_within(EQUAL):
+        return f"about {what}"
+    return f"{times(ratio.estimate)} ({between(ratio)}) {what}" if ratio.is_above or ratio.is_below else None
+
+
+def untold(ratio: Ratio | None) -> str:
+    """Say that it can't be told: "can't be told (0.8 to 1.3 times)"."""
+    return UNTOLD if ratio is None else f"{UNTOLD} ({between(ratio)} times)"
+
+
+def doubts(tested: Tested | None, found: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield why something can't be told, and what would help, where something that was found can't.
+
+    `tested` is None where there were too few passes; then what was found are single figures.
+    """
+    if found and tested is None:
+        yield Finding("cannot-tell", TOO_FEW)
+    elif tested and any(UNTOLD in one.said for one in found):
+        yield Finding("cannot-tell", f"Why something {UNTOLD}: {noise(tested)}.")
+
+
+# Sides: the targets of a group whose cases differ in the driver only, and which of them leads where.
+#
+# Only those are set against each other whose commits are worth the same: one that waits for no sync is no
+# faster than one that does, it does less.
+
 
 Place = tuple[int, int]
+"""Files and processes."""
+
+TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "can't tell", "too few passes"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A target, and what was measured of it."""
+
+    name: str
+    """The target's; the driver's where that stands for several sides."""
+    runs: tuple[Run, ...]
+    worth: str
+    """What a commit is worth, on the scale that all targets share; "" where it is not known, or differs."""
+
+    @property
+    def bare_call_ns(self) -> float | None:
+        """What the cheapest call through its binding costs, in nanoseconds; None where nobody measured it."""
+        found = [one for run in self.runs for trial in run.valid if (one := trial.bare_call_ns) is not None]
+        return median(found) if found else None
+
+    @property
+    def driver(self) -> str:
+        """What its processes speak through."""
+        return self.runs[0].case.driver
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Which of some sides leads at a place."""
+
+    case: Case
+    """One of the cases at that place."""
+    names: tuple[str, ...]
+    """Of the sides that were set against each other."""
+    ahead: tuple[str, ...]
+    """Of those that lead, or can't be told from who does."""
+    verdict: str
+    """TOLD_APART: one leads; EQUAL: those ahead are about equal; UNTELLABLE or TOO_FEW_PASSES."""
+    ratio: Ratio | None = None
+    """The leader over the next one, where one leads."""
+    noise: str = ""
+    """Why it can't be told, and what would help."""
+
+
+def sides_of(group: Group) -> tuple[Side, ...]:
+    """Return the targets of a group; none where it has not got several."""
+    targets = [target_name(part.case.driver) for part in group.parts] if group.setting == "driver" else []
+    if len(set(targets)) < 2:
+        return ()
+    return tuple(
+        Side(target if targets.count(target) == 1 else part.case.driver, part.runs, _worth(part.runs))
+        for target, part in zip(targets, group.parts, strict=True)
+    )
+
+
+def _worth(runs: Sequence[Run]) -> str:
+    found = {worth(trial.durability) for run in runs for trial in run.valid}
+    return found.pop() if len(found) == 1 else ""
+
+
+def at(case: Case) -> Place:
+    """Return where a case stands among those of its side."""
+    return case.buckets, case.concurrency
+
+
+def by_worth(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
+    """Return the sides that can be set against each other, together; of which it is not known, each alone."""
+    found: dict[str, list[Side]] = {}
+    for side in sides:
+        found.setdefault(side.worth or f"unknown of {side.name}", []).append(side)
+    return [tuple(own) for own in found.values()]
+
+
+def leads(group: Group) -> list[Lead]:
+    """Return who leads at each place that comparable sides have in common.
+
+    Of a load at a rate it is none: what is done a second says only that it kept up.
+    """
+    if group.case.arrivals:
+        return []
+    several = [own for own in by_worth(sides_of(group)) if len(own) > 1]
+    return [one for own in several for one in _leads(group, own, ERROR / group.groups / len(several))]
+
+
+def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
+    runs = [{at(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
+    common = [layout for layout in sorted(runs[0]) if all(layout in own for own in runs)]
+    everyone = [own[layout] for layout in common for own in runs]
+    names = tuple(side.name for side in sides)
+    tested = Tested(everyone, [run.rates() for run in everyone], error) if everyone else None
+    for layout in common:
+        case, here = runs[0][layout].case, {name: own[layout] for name, own in zip(names, runs, strict=True)}
+        if tested is None or tested.passes < FEWEST:
+            yield Lead(case, names, names, TOO_FEW_PASSES)
+        else:
+            yield _lead(case, here, tested)
+
+
+def _lead(case: Case, here: dict[str, Run], tested: Tested) -> Lead:
+    found, names = leaders(tested, list(here.values())), tuple(here)
+    ahead = tuple(name for name, run in here.items() if run in found.runs)
+    if len(ahead) == 1:
+        others = [run for run in here.values() if run is not found.best]
+        return Lead(case, names, ahead, TOLD_APART, tested.ratio(tested.best(others), found.best))
+    if found.equal:
+        return Lead(case, names, ahead, NO_DIFFERENCE)
+    return Lead(case, names, ahead, UNTELLABLE, noise=noise(tested))
+
+
+def who_leads(group: Group) -> Iterator[Finding]:
+    """Yield at which places which target leads, and which can't be compared."""
+    sides = sides_of(group)
+    classes = by_worth(sides)
+    if len(classes) > 1 and not any(side.worth for side in sides):
+        every = listing([side.name for side in sides])
+        yield Finding("not-comparable", f"Not comparable: what a commit of {every} is worth is not known.")
+    elif len(classes) > 1:
+        # Where the connections are the user's own there is no such option.
+        advice = " Where --synchronous gives them the same, measure so." * face_of(group.case).sets
+        told = [f"{listing([side.name for side in own])}: {own[0].worth or 'not known'}" for own in classes]
+        yield Finding(
+            "not-comparable",
+            f"Not comparable, since a commit is not worth the same: {'; '.join(told)}.{advice}",
+        )
+    found = leads(group)
+    for names in dict.fromkeys(one.names for one in found):
+        yield _said([one for one in found if one.names == names], group)
+
+
+def _said(found: Sequence[Lead], group: Group) -> Finding:
+    """Return who leads among some sides, as a sentence."""
+    names = found[0].names
+    if all(one.verdict == TOO_FEW_PASSES for one in found):
+        return Finding("leads", f"Which of {listing(names)} leads {UNTOLD}. {TOO_FEW}")
+    together: dict[tuple[str, tuple[str, ...]], list[Lead]] = {}
+    for one in found:
+        together.setdefault((one.verdict, one.ahead), []).append(one)
+    clauses = "; ".join(_lead_clause(own) for own in together.values())
+    # The first side's worth is that of all of them.
+    side = next(one for one in sides_of(group) if one.name == names[0])
+    why = next((f" {one.noise[0].upper()}{one.noise[1:]}." for one in found if one.noise), "")
+    return Finding("leads", f"With {side.worth}: {clauses}.{why}")
+
+
+def _lead_clause(own: Sequence[Lead]) -> str:
+    """Return "lmdb leads with 1 to 4 processes on 1 file (2.1 to 2.5 times sqlite)"."""
+    first, where = own[0], places(one.case for one in own)
+    if first.verdict == TOLD_APART:
+        return f"{first.ahead[0]} leads with {where}{_by(own)}"
+    if first.verdict == NO_DIFFERENCE:
+        before = " and lead" if len(first.ahead) < len(first.names) else ""
+        return f"{listing(first.ahead)} are about equal{before} with {where}"
+    return f"which of {listing(first.ahead)} leads with {where} {UNTOLD}"
+
+
+def _by(own: Sequence[Lead]) -> str:
+    """Return by how much one leads: what the intervals of all places span."""
+    ratios = [one.ratio for one in own if one.ratio]
+    if not ratios:
+        return ""
+    next_one = [name for name in own[0].names if name not in own[0].ahead]
+    whom = next_one[0] if len(next_one) == 1 else "the next"
+    low, high = min(one.low for one in ratios), max(one.high for one in ratios)
+    return f" ({rounded(low, 2)} to {rounded(high, 2)} times {whom})"
+
+
+# Answers: which value of the option in which the parts of a group differ does better, and by how much.
+#
+# Each value is set against the first one, pass by pass. Over several places (processes, files) a pass
+# counts
+# with the geometric mean of its figures, so that each place weighs the same.
+
+
+Layout = tuple[int, int]
 """Files and processes."""
 Rates = Mapping[int, float]
 """Transactions a second by pass."""
@@ -33,7 +280,7 @@ class _Sides:
     """The first value, against which the others are set."""
     cases: tuple[Case, ...]
     """The places, as cases of the first value."""
-    rates: Mapping[str, Mapping[Place, Rates]]
+    rates: Mapping[str, Mapping[Layout, Rates]]
     """By value, the first one before the others."""
 
     @property
@@ -57,7 +304,7 @@ def answer(group: Group) -> Iterator[Finding]:
     passes = Passes({value: _mean(own) for value, own in sides.rates.items()}, error)
     ratios = {value: passes.ratio(sides.base, value) for value in sides.others}
     told = [
-        _clause(value, ratio, passes.middle(value) / passes.middle(sides.base), sides.base)
+        _value_clause(value, ratio, passes.middle(value) / passes.middle(sides.base), sides.base)
         for value, ratio in ratios.items()
     ]
     mean = f", as the mean over {places(sides.cases)}" if len(sides.cases) > 1 else ""
@@ -83,28 +330,28 @@ def _sides(group: Group) -> _Sides | None:
     return _Sides(base, tuple(cases[at] for at in common), kept)
 
 
-def _at(case: Case) -> Place:
+def _at(case: Case) -> Layout:
     return case.buckets, case.concurrency
 
 
-def _by_place(part: Group) -> dict[Place, Rates]:
+def _by_place(part: Group) -> dict[Layout, Rates]:
     """Return the figures of a part that can be believed, pass by pass."""
     found = {_at(run.case): run.rates() for run in part.runs if part.is_believed(run)}
     return {at: rates for at, rates in found.items() if rates}
 
 
-def _common(own: Mapping[Place, Rates], at: list[Place]) -> set[int]:
+def _common(own: Mapping[Layout, Rates], at: list[Layout]) -> set[int]:
     """Return the passes that all of these places have."""
     return set.intersection(*(set(own[one]) for one in at))
 
 
-def _mean(own: Mapping[Place, Rates]) -> Rates:
+def _mean(own: Mapping[Layout, Rates]) -> Rates:
     """Return the geometric mean over the places, of each pass that has them all."""
     logs = {number: [math.log(rates[number]) for rates in own.values()] for number in _common(own, [*own])}
     return {number: math.exp(fmean(each)) for number, each in logs.items()}
 
 
-def _clause(value: str, ratio: Ratio | None, estimate: float, base: str) -> str:
+def _value_clause(value: str, ratio: Ratio | None, estimate: float, base: str) -> str:
     """Return "normal: 15 times full (13 to 17)"."""
     if ratio is None:
         return f"{value}: {times(estimate)} {base}"

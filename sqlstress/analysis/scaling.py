@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean, stdev
 
-from sqlstress.analysis.comparing import TOO_FEW, UNTOLD, Leaders, as_much, leaders
+from sqlstress.analysis.answers import TOO_FEW, UNTOLD, Leaders, as_much, leaders
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, noise
+from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, longest_wait_ns, noise
 from sqlstress.analysis.wording import (
     between,
+    duration,
+    finite,
     laid_out,
     layouts,
     listing,
@@ -18,9 +22,13 @@ from sqlstress.analysis.wording import (
     places,
     processes,
     rounded,
+    times,
 )
 from sqlstress.experiment import face_of
-from sqlstress.report import Run
+from sqlstress.report import Environment, Run, Trial
+from sqlstress.report.case import Case
+from sqlstress.statistics.ratios import FEWEST, quantile
+from sqlstress.statistics.units import NS_PER_S, format_ms
 
 WORTH_SAYING = 1.0
 """A gain of so much, if it can't be ruled out, leaves everything open."""
@@ -195,3 +203,167 @@ def _against(tested: Tested, base: Curve, layout: int, curve: Curve) -> str | No
     if told:
         return f"{_laid_out(layout, curve)} gave {told} {at}"
     return f"what {_laid_out(layout, curve)} gave {at} {UNTOLD} from it ({between(ratio)} times)"
+
+
+# What waiting for a lock did, whatever the experiment: uneven shares, long waits, what was counted of it.
+
+
+UNFAIR_UNDER = 0.9
+"""Jain's index under which the shares are called uneven."""
+LONG_WAIT_NS = NS_PER_S
+"""A wait over this is called starvation,"""
+UNUSUAL = 10
+"""if it is so many times the median of operations: else they take that long."""
+
+
+def starvation(group: Group, remedy: Callable[[list[Case]], str]) -> Iterator[Finding]:
+    """Yield where the shares were uneven, or a wait long; `remedy` says what helps there, in a sentence.
+
+    Nothing of a rate: it is chance that gives a process more, and the queue that one waits in.
+    """
+    if group.case.arrivals:
+        return
+    uneven: list[tuple[Case, float]] = []
+    waited: list[tuple[Case, float]] = []
+    for run, trial in group.measured():
+        if run.case.concurrency == 1:
+            continue
+        if _is_uneven(run):
+            uneven.append((run.case, finite(trial.fairness) or 0.0))
+        if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL * _usual_ns(run)):
+            waited.append((run.case, longest_wait_ns(run)))
+    if not uneven and not waited:
+        return
+    what = []
+    if uneven:
+        lowest = rounded(min(jain for _, jain in uneven), 2)
+        what.append(f"the shares were uneven (Jain's index down to {lowest}; 1 is equal)")
+    if waited:
+        what.append(f"an operation waited up to {duration(max(wait for _, wait in waited))}")
+    cases = [case for case, _ in uneven + waited]
+    yield Finding("starvation", f"Starvation at {places(cases)}: {listing(what)}. {remedy(cases)}")
+
+
+def _usual_ns(run: Run) -> float:
+    """Return the median of the slowest kind of operation; 0 without any."""
+    medians = [finite(one.p50_ns) for trial in run.valid for one in trial.latency.values()]
+    return max(filter(None, medians), default=0.0)
+
+
+def fewer_processes(_cases: list[Case]) -> str:
+    """Return what helps at a server."""
+    return "Try fewer processes: rows, the processor or the disk are waited for."
+
+
+def _is_uneven(run: Run) -> bool:
+    """Return whether the shares of every pass were uneven: those of one alone may be an accident."""
+    found = [finite(trial.fairness) for trial in run.valid]
+    return bool(found) and all(jain is not None and jain < UNFAIR_UNDER for jain in found)
+
+
+def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
+    """Return how many of something all trials of a group counted, and in which cases."""
+    counted = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
+    found = [(case, number) for case, number in counted if number > 0]
+    return sum(number for _, number in found), [case for case, _ in found]
+
+
+# Whether what was due at a rate was done: how much of it, and beyond which doubt.
+
+
+ACHIEVED = 0.99
+"""Under this share of what was due, a case was saturated."""
+_DEVIATIONS = 3.0
+KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "can't be told"
+
+
+def achieved(trials: Sequence[Trial]) -> float | None:
+    """Return which share of what was due in the windows was done in them; None where nothing was due.
+
+    It is more than 1 where what was left from the warm-up was done too.
+    """
+    due = sum(trial.arrived.due for trial in trials if trial.arrived)
+    return sum(trial.transactions for trial in trials if trial.arrived) / due if due else None
+
+
+def saturation(trials: Sequence[Trial], error: float) -> str:
+    """Say whether a case kept up with its rate; `error`: with which probability it may be called saturated.
+
+    What is under way when the window opens, and when it closes, is chance: several windows say how much of it
+    (Student's t). Of fewer, the shortfall must lie far beyond that of independent arrivals.
+    """
+    share = achieved(trials)
+    if share is None or share >= ACHIEVED:
+        return KEPT_UP
+    shares = [one for trial in trials if (one := achieved([trial])) is not None]
+    if len(shares) >= FEWEST and min(shares) > 0:
+        logs = [math.log(one) for one in shares]
+        reach = quantile(1 - error, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
+        return SATURATED if fmean(logs) + reach < math.log(ACHIEVED) else RATE_UNKNOWN
+    due = sum(trial.arrived.due for trial in trials if trial.arrived)
+    return SATURATED if (ACHIEVED - share) * due > _DEVIATIONS * math.sqrt(due) else RATE_UNKNOWN
+
+
+# What others did to a measurement: how much of the processors they took, and what became of the disk.
+
+
+NOTED_OVER = 0.10
+"""Share of the processors that others may take: the system's own work for us is counted as theirs."""
+ALONE_OVER = 0.25
+"""The same in less than half of a case's trials: in three tenths of a second a few ticks are a tenth."""
+CHANGED_OVER = 2.0
+"""By so many times the cost of a sync may change while we measure."""
+
+
+def taken(trial: Trial) -> float:
+    """Return the share of the processors that others took during a trial; 0 where it was not observed."""
+    shares = (finite(trial.foreign_share), finite(trial.stolen_share))
+    return min(1.0, sum(share for share in shares if share))
+
+
+def disturbed(run: Run) -> bool:
+    """Return whether others took much of the processors in half of a run's trials or more."""
+    met = [taken(trial) > NOTED_OVER for trial in run.valid]
+    return bool(met) and 2 * sum(met) >= len(met)
+
+
+def _is_met(run: Run, trial: Trial) -> bool:
+    """Return whether others took much in a trial: in one of several, more than a short window may hide."""
+    share = taken(trial)
+    return share > (NOTED_OVER if disturbed(run) else ALONE_OVER)
+
+
+def _slowed(group: Group) -> Iterator[str]:
+    hot = [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]
+    if hot:
+        yield f"Processors were slowed down for heat at {group.places(hot)}: let them cool, then go on."
+
+
+def _sync_changed(environment: Environment) -> Iterator[str]:
+    before, after = environment.sync, environment.sync_after
+    if not before or not after:
+        return
+    ratio = max(1, after.overwrite_p50_ns) / max(1, before.overwrite_p50_ns)
+    if not 1 / CHANGED_OVER <= ratio <= CHANGED_OVER:
+        was, now = (format_ms(cost.overwrite_p50_ns) for cost in (before, after))
+        yield (
+            f"A sync took {was} ms before and {now} ms after the measurement: the disk became "
+            f"{times(max(ratio, 1 / ratio))} as {'slow' if ratio > 1 else 'fast'} meanwhile."
+        )
+
+
+def disturbances(group: Group, environment: Environment) -> Iterator[str]:
+    """Yield what a reader must know before any figure."""
+    met = [(run, trial) for run in group.runs for trial in run.valid if _is_met(run, trial)]
+    if met:
+        most = max((trial for _, trial in met), key=taken)
+        stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
+        who = "Other guests of the hypervisor" if stolen else "Other programs"
+        cases = dict.fromkeys(run.case for run, _ in met)
+        where = "throughout" if len(cases) == len(group.runs) > 1 else f"at {group.places(cases)}"
+        yield (
+            f"{who} took up to {percent(taken(most))} of the processors {where}: measure again where less "
+            "else is running, or read these figures as those of a shared machine."
+        )
+    yield from _slowed(group)
+    yield from _sync_changed(environment)

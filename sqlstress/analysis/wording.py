@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sqlstress.experiment import face_of, has_window
 from sqlstress.report.case import Case
+from sqlstress.report.study_results import Gain
 from sqlstress.statistics.ratios import Ratio
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
 from sqlstress.target import bucket
@@ -197,3 +198,63 @@ def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
     if len(values) > 2 and last - values[0] == len(others):
         return f"{whole(values[0])} to {named(last)}"
     return listing([*map(whole, others), named(last)])
+
+
+# Gains in words and in cells: what one setting does over another, no more than its noise leaves.
+
+
+EQUAL = 0.05
+"""Settings that differ by less are called as good as each other."""
+
+
+def interval(gain: Gain) -> str:
+    """Write what is possible: "1.5 to 2.3"."""
+    return f"{rounded(gain.low, 3)} to {rounded(gain.high, 3)}"
+
+
+def told(gain: Gain | None, base: str) -> str:
+    """Say how much more is done than with the base: "1.9 times the default (1.8 to 2.0)"."""
+    if gain is None:
+        return f"can't be told from {base}: too few rounds"
+    if gain.is_within(EQUAL):
+        return f"as good as {base} ({interval(gain)} times)"
+    if gain.is_above or gain.is_below:
+        return f"{times(gain.ratio)} {base} ({interval(gain)})"
+    return f"can't be told from {base} ({interval(gain)} times)"
+
+
+def cells(gain: Gain | None, missing: str) -> tuple[str, str, str]:
+    """Return a gain and the ends of its interval, as the cells of a table."""
+    if gain is None:
+        return missing, missing, missing
+    low, middle, high = (
+        missing if finite(value) is None else rounded(value, 3) for value in (gain.low, gain.ratio, gain.high)
+    )
+    return middle, low, high
+
+
+# What is shown of a drop, and what is left possible, in the same words wherever a gate judges.
+
+
+TOO_LITTLE = "too little to show anything"
+
+
+def noun(metric: str) -> str:
+    """Return what a change for the worse is called: TPS drops, p99 rises."""
+    return "rise" if metric == "p99" else "drop"
+
+
+def loss(ratio: float, metric: str) -> float:
+    """Return the share by which a figure is worse; below 0 where it is better."""
+    return ratio - 1 if metric == "p99" else 1 - ratio
+
+
+def what_is_possible(worst: float | None, best: float | None, metric: str) -> str:
+    """Return what two bounds of a ratio leave: "no drop shown, up to 69% possible"."""
+    if worst is None or best is None:
+        return TOO_LITTLE
+    least, most = loss(best, metric), loss(worst, metric)
+    shown = (
+        f"no {noun(metric)} shown" if least <= 0 else f"a {noun(metric)} of at least {percent(least)} shown"
+    )
+    return f"{shown}, up to {percent(most)} possible" if most > max(least, 0) else shown

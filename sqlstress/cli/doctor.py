@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sqlstress.cli.console import say
+from sqlstress.cli.outputs import say
 from sqlstress.errors import SqlstressError, UsageError
 from sqlstress.options.dsn import Dsn
 from sqlstress.report.case import COMMON
@@ -22,10 +22,10 @@ def _as_usual(name: str) -> str:
 
 def _address(dsn: str | None) -> Dsn | None:
     """Return a server's address as it was given. Raises UsageError."""
-    from sqlstress.options.dsn import dsn as read
+    from sqlstress.options.dsn import dsn as read_dsn
 
     try:
-        return None if dsn is None else read(dsn)
+        return None if dsn is None else read_dsn(dsn)
     except ValueError as error:
         raise UsageError(f"--dsn: {error}.") from error
 
@@ -48,10 +48,10 @@ def doctor(directory: Path, dsn: str | None, **given: Any) -> None:
     """Examine host, file system and SQLite build, time a sync here, and warn of what applies."""
     from sqlstress.engine.folder import RunFolder
     from sqlstress.engine.session import not_native
-    from sqlstress.environment import fingerprint
     from sqlstress.experiment import face_of
+    from sqlstress.machine import fingerprint
     from sqlstress.plan import cases_of
-    from sqlstress.render.doctor import doctor_text
+    from sqlstress.show.doctor_view import doctor_text
     from sqlstress.targets import target_of
 
     address = _address(dsn)

@@ -14,13 +14,11 @@ from typing import Any
 
 import click
 
-from sqlstress.cli.console import complain
-from sqlstress.cli.saver import Saver
-from sqlstress.display.endings import FAILURE, FINE, endings, exit_code
-from sqlstress.engine.observer import Nobody, Observer, Progress
-from sqlstress.engine.study import B, Opening, Study
+from sqlstress.cli.outputs import Saver, complain
+from sqlstress.engine.study import B, Nobody, Observer, Opening, Progress, Study
 from sqlstress.options.dsn import redacted
-from sqlstress.studies.carry_out import carry_out
+from sqlstress.show.endings import FAILURE, FINE, endings, exit_code
+from sqlstress.studies.sweep import carry_out
 
 
 def command_line() -> tuple[str, ...]:

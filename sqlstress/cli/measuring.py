@@ -2,23 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlstress.cli.asked import run_asked
-from sqlstress.cli.options import (
+from sqlstress.cli.common_options import (
     GroupedCommand,
     result_options,
     run_experiment,
     run_options,
     run_plan,
     slice_options,
+    typed,
     with_options,
 )
-from sqlstress.experiment import commands
+from sqlstress.cli.group import given_in
+from sqlstress.errors import UsageError
+from sqlstress.experiment import Experiment, commands
 from sqlstress.plan import options_of_command
+from sqlstress.system.importing import named
+
+if TYPE_CHECKING:
+    from sqlstress.show.blocks import Block
+
+
+# The commands that measure the cases of other experiments, or only show something.
+
+
+def run_asked(
+    experiment: Experiment,
+    directory: Path,
+    outputs: tuple[str, ...],
+    github: bool,
+    quiet: bool,
+    no_progress: bool,
+    **given: Any,
+) -> int:
+    """Do what the options of such an experiment ask for; return the exit code."""
+    # Imported when there is something to measure: what is wrong is told at once.
+    from sqlstress.engine.study import Asked
+
+    found: Asked | tuple[Block, ...] = named(experiment.asks)(typed(given), given_in)
+    if not isinstance(found, Asked):
+        return _shown(found, outputs)
+    from sqlstress.cli.measure import command_line, measure
+    from sqlstress.cli.outputs import Saver
+    from sqlstress.engine.session import Session
+
+    saver = Saver.of(outputs, github, quiet)
+    session = Session(found.cases, directory, False, command_line())
+    progress = not (quiet or no_progress)
+    return measure(found.study, session, saver, strict=found.strict, progress=progress)
+
+
+def _shown(blocks: Sequence[Block], outputs: Sequence[str]) -> int:
+    """Print what is shown without a measurement."""
+    from sqlstress.cli.outputs import say
+    from sqlstress.show.text import drawn
+
+    if outputs:
+        raise UsageError("-o is for what is measured, and this measures nothing: leave it out.")
+    say("\n\n".join(map(drawn, blocks)))
+    return 0
 
 
 def command(name: str) -> click.Command:
@@ -38,7 +85,7 @@ def command(name: str) -> click.Command:
 @click.command(epilog="Example: sqlstress run examples/durability.toml -o report.json")
 @click.argument("plan", type=click.Path(path_type=Path))
 @run_options
-def run(plan: Path, **running: Any) -> int:
+def measure_plan(plan: Path, **running: Any) -> int:
     """Measure the cases of a plan: a TOML file with a [[case]] for each, in the options' names.
 
     Every case names its workload; options at the top of the file are defaults for all cases.

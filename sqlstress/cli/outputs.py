@@ -3,17 +3,60 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
+from tempfile import gettempdir
 
-from sqlstress.cli.console import Tell, complain, say
-from sqlstress.errors import UsageError
-from sqlstress.render import BESIDE, FORMATS, NAMED
-from sqlstress.report import Report, write_atomically
+import click
+
+from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
+from sqlstress.report import Report, to_json, write_atomically
 from sqlstress.report.document import LARGEST
 from sqlstress.report.saving import STDOUT, check_length, is_stdout, is_stream, remove_unfinished
+from sqlstress.show.formats import BESIDE, FORMATS, NAMED
 from sqlstress.system.files import reason, told, too_long
+
+# What is said on the terminal, also when nobody reads it any more.
+
+
+Tell = Callable[[str], None]
+"""`say`, or `complain` where the standard output is taken by a report."""
+_PLAINER = str.maketrans("▁▂▃▄▅▆▇█–µ", "12345678-u")  # noqa: RUF001 - the dash of a missing figure
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Print on standard output, in the characters that it has. A reader that has had enough is no error.
+
+    Raises EnvironmentFailure when the text can't be written, such as into a file on a full disk.
+    """
+    try:
+        _write(text + end)
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        raise EnvironmentFailure(f"cannot write to the standard output: {error.strerror}.") from error
+
+
+def _write(text: str) -> None:
+    try:
+        click.echo(text, nl=False)
+    except UnicodeEncodeError:
+        # An old code page of Windows, say. Bars become the digits of their heights.
+        encoding = sys.stdout.encoding
+        plainer = text.translate(_PLAINER).encode(encoding, "replace").decode(encoding)
+        click.echo(plainer, nl=False)
+
+
+def complain(text: str) -> None:
+    """Print on standard error; there is nobody to tell if that can't be done."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +191,177 @@ def _written(path: Path) -> list[Path]:
         return [path]
     target = path.resolve()  # a symbolic link is followed
     return [target.parent, target] if target.exists() else [target.parent]
+
+
+# --github: the step's summary, and annotations.
+
+
+VARIABLE = "GITHUB_STEP_SUMMARY"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a job on GitHub Actions."""
+
+    summary: Path
+    """The file to which its summary is appended."""
+
+    tell: Tell = say
+    """Prints an annotation: GitHub reads them from either stream."""
+
+    @classmethod
+    def here(cls, tell: Tell = say) -> Step:
+        """Return the step that this process is part of. Raises UsageError outside of one."""
+        name = os.environ.get(VARIABLE)
+        if not name:
+            raise UsageError(f"--github works in GitHub Actions only: {VARIABLE} is not set. Leave it out.")
+        return cls(Path(name), tell)
+
+    def save(self, *reports: Report) -> None:
+        """Show reports. Raises EnvironmentFailure."""
+        from sqlstress.show.github import summary, workflow_commands
+
+        self.show(workflow_commands(*reports), summary(*reports))
+
+    def show(self, annotations: Iterable[str], summary: str) -> None:
+        """Print the annotations, and append to the summary. Raises EnvironmentFailure."""
+        for line in annotations:
+            self.tell(line)
+        try:
+            with self.summary.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+                file.write(f"{summary}\n")
+        except OSError as error:
+            raise EnvironmentFailure(f"cannot write {VARIABLE}: {error.strerror}.") from error
+
+
+# Where the report goes: the terminal, what -o names, and what GitHub shows.
+
+
+class Terminal:
+    """Standard output, as one of the places where a report goes."""
+
+    def save(self, report: Report) -> None:
+        """Print a report. Raises EnvironmentFailure."""
+        from sqlstress.show.text import report_text
+
+        say(report_text(report))
+
+
+class Saver:
+    """Saves a report to every file after each step. A file that can't be written stops no measurement."""
+
+    def __init__(
+        self,
+        outputs: Sequence[Output],
+        terminal: Terminal | None = None,
+        step: Step | None = None,
+        note: Tell | None = None,
+    ) -> None:
+        """`note` says what a reader of no file would not know otherwise; None: nobody wants to."""
+        self._terminal = [terminal] if terminal else []
+        self._step = [step] if step else []
+        self._note = note
+        self._written: dict[str, None] = {}  # a set that keeps its order
+        self._lost: set[Output] = set()
+        self._files = [output for output in outputs if not is_stream(output.path)]
+        self._streams = [output for output in outputs if is_stream(output.path)]
+        self.problem: SqlstressError | None = None
+        """Why the report as it was last could not be saved."""
+
+    @classmethod
+    def of(
+        cls, outputs: Sequence[str], github: bool, quiet: bool, formats: Collection[str] = FORMATS
+    ) -> Saver:
+        """Return what saves as -o, --github and --quiet say.
+
+        Raises UsageError before anything has been measured.
+        """
+        found = parse_outputs(outputs, formats)
+        tell = beside(found)
+        terminal = None if quiet or take_stdout(found) else Terminal()
+        step = Step.here(tell) if github else None
+        return cls(found, terminal, step, None if quiet else tell)
+
+    def after_step(self, report: Report) -> None:
+        """Save what there is by now."""
+        self.problem = None
+        self._save(self._files, report)
+
+    def at_end(self, report: Report, kept_folder: Path | None = None) -> None:
+        """Write what can be written once only: the terminal, pipes and devices, and what GitHub shows.
+
+        `kept_folder` is where the databases are, if they are kept.
+        """
+        if report.holds_something:
+            self._save([*self._terminal, *self._streams], report)
+        if kept_folder and self._note:
+            self._tell(self._note, f"The databases are kept in {kept_folder}.")
+        self._save(self._step, report)
+        # Whatever else was asked for can be made of JSON.
+        kept = any(output.format == "json" for output in self._files if output not in self._lost)
+        if self._lost and not kept:
+            self._rescue(report)
+        for output in self._files:
+            if output.is_too_large:
+                complain(
+                    f"Warning: {output.path} is larger than {LARGEST >> 20} MiB, the most that is read. "
+                    "Split the plan, or save what it shows too: -o report.html -o report.csv."
+                )
+
+    @property
+    def prints(self) -> bool:
+        """Whether whoever looks on is shown the report."""
+        return bool(self._terminal)
+
+    def saved(self) -> list[str]:
+        """Return the names of the files that have been written by now."""
+        return list(self._written)
+
+    def kept(self) -> str:
+        """Return the end of a sentence that says where the report is by now; "" when it is nowhere."""
+        return f"; what was measured is in {', '.join(self._written)}" if self._written else ""
+
+    @contextmanager
+    def told_when_stopped(self) -> Iterator[None]:
+        """Raise Interrupted, which says what is kept, in the place of KeyboardInterrupt.
+
+        Whoever stops us afterwards finds everything done but to say how it ended, and is not heard.
+        """
+        # Here, since who only shows reports has no engine.
+        from sqlstress.system.interrupt import stop_no_more
+
+        try:
+            yield
+            stop_no_more()
+        except KeyboardInterrupt as stop:
+            raise Interrupted(f"stopped{self.kept()}.") from stop
+
+    def _save(self, outputs: Sequence[Output | Terminal | Step], report: Report) -> None:
+        for output in outputs:
+            try:
+                output.save(report)
+            except SqlstressError as error:
+                self.problem = error
+                if isinstance(output, Output):
+                    self._lost.add(output)
+                continue
+            if isinstance(output, Output):
+                self._written[output.name] = None
+                self._lost.discard(output)
+
+    def _tell(self, note: Tell, text: str) -> None:
+        try:
+            note(text)
+        except SqlstressError as error:
+            self.problem = error
+
+    def _rescue(self, report: Report) -> None:
+        """Keep a report that could not be saved where it was to be, as JSON, in the temporary folder."""
+        try:
+            name = Path(gettempdir()) / f"sqlstress-report-{token_hex(4)}.json"
+            write_atomically(name, to_json(report))
+        except (OSError, SqlstressError):
+            rescued = "no copy could be kept in the temporary folder either"
+        else:
+            rescued = f"the report is kept in {name}"
+        self.problem = EnvironmentFailure(f"{self.problem}; {rescued}.")

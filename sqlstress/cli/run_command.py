@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import click
 
-from sqlstress.cli.console import complain
 from sqlstress.cli.group import cli
-from sqlstress.display.clean import shortened
+from sqlstress.cli.outputs import complain
 from sqlstress.errors import Interrupted, SqlstressError
+from sqlstress.show.blocks import shortened
 
 UNEXPECTED = 4
 LONGEST = 400

@@ -2,15 +2,132 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
+import socket
+import ssl
+import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from sqlstress.cluster.address import Cluster
-from sqlstress.cluster.probe import probe
-from sqlstress.errors import EnvironmentFailure
+from sqlstress.errors import EnvironmentFailure, UsageError
+
+# Where a cluster's scheduler is, and how we prove who we are to it: TLS, or this machine only.
+#
+# Whoever reaches a scheduler runs code on all its hosts, and reads what they send.
+
+
+_ADDRESS = re.compile(r"(tls|tcp)://(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253}):([0-9]{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A scheduler, and the certificates for it."""
+
+    address: str
+    """tls://host:port, or tcp://loopback:port."""
+    ca: Path | None = None
+    """The authority that signed the cluster's certificates, a PEM file; None without TLS."""
+    cert: Path | None = None
+    """Our own certificate, a PEM file."""
+    key: Path | None = None
+    """Its key, a PEM file."""
+
+    @classmethod
+    def of(cls, address: str, ca: Path | None, cert: Path | None, key: Path | None) -> Cluster:
+        """Return the cluster that options name. Raises UsageError for one that anybody could listen to."""
+        found = _ADDRESS.fullmatch(address)
+        if not found or not 0 < int(found[3]) < 65536:
+            raise UsageError(f"--scheduler {address!r:.100}: write tls://HOST:PORT, or tcp://127.0.0.1:PORT.")
+        files = {"--tls-ca": ca, "--tls-cert": cert, "--tls-key": key}
+        if found[1] == "tls":
+            _check_files(files)
+            return cls(address, ca, cert, key)
+        if given := [name for name, file in files.items() if file]:
+            raise UsageError(f"{given[0]} is for tls://, and {address} is not encrypted.")
+        if not _is_loopback(found[2].strip("[]")):
+            raise UsageError(
+                f"--scheduler {address}: without TLS anybody on the way can run code on all hosts. Use "
+                "tls:// with --tls-ca, --tls-cert and --tls-key; tcp:// is for this machine (127.0.0.1)."
+            )
+        return cls(address)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check_files(files: dict[str, Path | None]) -> None:
+    for name, file in files.items():
+        if file is None:
+            raise UsageError(f"tls:// needs --tls-ca, --tls-cert and --tls-key: {name} is missing.")
+        try:
+            text = file.read_bytes()[: 1 << 20]
+        except OSError as error:
+            raise UsageError(f"{name} {str(file)!r:.200}: {error.strerror}.") from error
+        if b"-----BEGIN " not in text:
+            raise UsageError(f"{name} {str(file)!r:.200} is no PEM file: it has no BEGIN line.")
+
+
+# A first look at an address: whether what answers there speaks as Dask does.
+#
+# Dask's client waits for ever for the greeting of a server that has none, such as a web server.
+
+
+PROBE_S = 10.0
+_LENGTH = struct.Struct("<Q")
+_LONGEST_ANSWER = 1 << 20
+"""Bytes of a greeting: a few hundred, in fact."""
+
+
+def probe(cluster: Cluster) -> None:
+    """Connect, and wait for a greeting. Raises EnvironmentFailure when none of Dask's comes."""
+    try:
+        greeting = _greeting(cluster)
+    except (OSError, ValueError) as error:  # TLS's errors are OSErrors, too
+        reason = "no answer" if isinstance(error, TimeoutError) else " ".join(str(error).split())
+        raise EnvironmentFailure(
+            f"no scheduler of Dask's answers at {cluster.address} ({reason:.120}). Is it there, does it use "
+            "TLS, and are the certificates of its authority?"
+        ) from error
+    if len(greeting) < _LENGTH.size or _LENGTH.unpack(greeting)[0] > _LONGEST_ANSWER:
+        raise EnvironmentFailure(
+            f"what answers at {cluster.address} is no scheduler of Dask's: look at its log for its address."
+        )
+
+
+def _greeting(cluster: Cluster) -> bytes:
+    """Return the first bytes of what a server says by itself: the length of its greeting."""
+    place = urlsplit(cluster.address)
+    with socket.create_connection((place.hostname or "", place.port or 0), PROBE_S) as plain:
+        if cluster.ca is None:
+            return _first(plain)
+        context = ssl.create_default_context(cafile=str(cluster.ca))
+        # The hosts of a cluster are known by their authority, as to Dask itself: not by their names.
+        context.check_hostname = False
+        context.load_cert_chain(str(cluster.cert), str(cluster.key))
+        with context.wrap_socket(plain) as encrypted:
+            return _first(encrypted)
+
+
+def _first(connection: socket.socket) -> bytes:
+    found = b""
+    while len(found) < _LENGTH.size and (piece := connection.recv(_LENGTH.size - len(found))):
+        found += piece
+    return found
+
 
 CONNECT_S = 10.0
 ANSWER_S = 30.0
@@ -113,3 +230,61 @@ def _client(distributed: Any, cluster: Cluster) -> Any:
             f"no scheduler of Dask's answers at {cluster.address} ({type(error).__name__}: {reason:.120}). "
             "Is it there, does it use TLS, and are the certificates of its authority?"
         ) from error
+
+
+# A worker of the cluster, and how far we have come with it.
+
+
+@dataclass(slots=True)
+class Member:
+    """One worker: first it is asked which machine it is on, then it measures, if nobody does there."""
+
+    address: str
+    future: Any
+    """What it is doing for us."""
+    since: float
+    """When that was asked for."""
+    name: str
+    """What it is called: its address until it has told its host's name."""
+    measuring: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a worker tells of itself."""
+
+    host: str
+    machine: str
+    sqlstress: str
+    python: str
+
+    @classmethod
+    def of(cls, text: object) -> Identity:
+        """Read an answer. Raises ValueError for anything else."""
+        plain = json.loads(text) if isinstance(text, str) and len(text) < 10_000 else None
+        if not isinstance(plain, dict):
+            raise ValueError("it does not say which host it is")
+        told = [plain.get(name) for name in ("host", "machine", "sqlstress", "python")]
+        host, machine, sqlstress, python = (str(value)[:200] for value in told)
+        return cls(host, machine, sqlstress, python)
+
+
+# Names of hosts as names of files: whatever a host calls itself, its report stays in the folder.
+
+
+_OTHER = re.compile(r"[^A-Za-z0-9._-]+")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+_LONGEST_NAME = 64
+
+
+def file_name(host: str, taken: Collection[str]) -> str:
+    """Return a name that every system takes for a file, and that no host has yet, whatever its case."""
+    name = _OTHER.sub("_", host).strip("._")[:_LONGEST_NAME] or "host"
+    if _RESERVED.fullmatch(name):
+        name = f"_{name}"
+    used = {one.lower() for one in taken}
+    if name.lower() not in used:
+        return name
+    return next(
+        numbered for number in range(2, len(used) + 3) if (numbered := f"{name}-{number}").lower() not in used
+    )

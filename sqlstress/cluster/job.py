@@ -7,22 +7,184 @@ a ticket that is there once, and ended when whoever asked says so, or is no long
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
+import platform
+import runpy
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
 from typing import IO, Any
 
 import psutil
 
-from sqlstress.cluster import machine
-from sqlstress.cluster.guard import GRACE_S
+from sqlstress import __version__
+from sqlstress.errors import plainly
+from sqlstress.show.blocks import shortened
+from sqlstress.system.files import lock
+from sqlstress.targets.meeting import INVITATION
+
+# A turn on a machine: of all that would measure there for a fleet, one at a time.
+#
+# A lock on a file in the temporary folder, which ends with its process; the file is removed with the turn.
+
+
+class Turn:
+    """Waits for its turn; over when it is left."""
+
+    def __init__(self, machine: str, folder: Path | None = None) -> None:
+        known = sha256(machine.encode()).hexdigest()[:16]
+        self.path = (folder or Path(tempfile.gettempdir())) / f"sqlstress-fleet-{known}.lock"
+        self._held: IO[bytes] | None = None
+
+    def __enter__(self) -> Turn:
+        return self
+
+    def is_ours(self) -> bool:
+        """Try to take the turn; say whether it is ours. Never waits."""
+        if self._held is not None:
+            return True
+        try:
+            file = os.fdopen(os.open(self.path, _FLAGS, 0o666), "rb")
+        except OSError:
+            return False  # another user's, which we may not open
+        try:
+            lock(file)
+            if self._is_there(file):
+                self._held = file
+                return True
+        except OSError:
+            pass
+        file.close()
+        return False
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._held is None:
+            return
+        # Removed while it is held, or another one's would be removed; Windows removes no open file.
+        if sys.platform != "win32":
+            with suppress(OSError):
+                self.path.unlink()
+        self._held.close()
+        if sys.platform == "win32":
+            with suppress(OSError):
+                self.path.unlink()
+        self._held = None
+
+    def _is_there(self, file: IO[bytes]) -> bool:
+        """Say whether what is locked is still the file of that name: who had it may have removed it."""
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+        except OSError:
+            return False
+
+
+_FLAGS = os.O_RDONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+# Runs sqlstress on a host for as long as whoever started it lives, and wants it.
+#
+# The first line of its standard input is what to do, as JSON; the input ends when the measurement is to
+# end,
+# also because the process that holds the other end was killed. The report goes to the standard output. The
+# turn
+# on this machine is taken here, so that it lasts as long as the measurement, whoever dies before.
+
+
+GRACE_S = 15.0
+"""So long a measurement may take to stop and clean up."""
+TURN_S = 0.5
+"""How often it is tried to get the turn on this machine."""
+PREFIX = "sqlstress-plan-"
+
+
+def main() -> None:
+    """Measure what the first line asks for, when it is our turn."""
+    order = json.loads(_line())
+    end = _End()
+    threading.Thread(target=end.wait, daemon=True).start()
+    with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as own, Turn(order["machine"]) as turn:
+        while not (turn.is_ours() or end.is_here.is_set()):
+            end.is_here.wait(TURN_S)
+        with suppress(KeyboardInterrupt):
+            if end.stops_us():
+                _measure(order, Path(own))
+
+
+def _measure(order: dict[str, str], own: Path) -> None:
+    plan = own / "plan.toml"
+    plan.write_text(order["plan"], encoding="utf-8")
+    sys.argv = [
+        *("sqlstress", "run", str(plan), "--dir", order["directory"]),
+        *("--quiet", "--no-progress", "-o", "json:-"),
+    ]
+    if order.get("together"):
+        os.environ[INVITATION] = order["together"]
+    runpy.run_module("sqlstress", run_name="__main__")
+
+
+def _line() -> bytes:
+    """Read up to the first line's end and no further: what comes next is the end."""
+    found = bytearray()
+    while (piece := os.read(0, 1)) not in (b"", b"\n"):
+        found += piece
+    return bytes(found)
+
+
+class _End:
+    """The end of the input. It breaks off the measurement, nothing before: what is half made would stay."""
+
+    def __init__(self) -> None:
+        self.is_here = threading.Event()
+        self._lock, self._stops = threading.Lock(), False
+
+    def stops_us(self) -> bool:
+        """From now on the end stops this thread as Ctrl-C does; say whether it is still to come."""
+        with self._lock:
+            self._stops = not self.is_here.is_set()
+            return self._stops
+
+    def wait(self) -> None:
+        """Wait for it, and see to it that this process ends."""
+        with suppress(OSError):
+            while os.read(0, 1):
+                pass
+        with self._lock:
+            self.is_here.set()
+            if self._stops:
+                _interrupt()
+        time.sleep(GRACE_S)
+        os._exit(1)
+
+
+def _interrupt() -> None:
+    """Stop the main thread as Ctrl-C does."""
+    if sys.platform == "win32":
+        _thread.interrupt_main()
+    else:
+        # To this thread of all: only so a call in which it waits is broken off.
+        ident = threading.main_thread().ident
+        assert ident
+        signal.pthread_kill(ident, signal.SIGINT)
+
+
+if __name__ == "__main__":
+    main()
+
 
 POLL_S = 2.0
 """How often it is asked whether to go on."""
@@ -64,7 +226,7 @@ def measure(ticket: str) -> Answer:
     variable = Variable(asked["pulse"])
     wanted = Wanted(lambda: int(variable.get(timeout=POLL_S)), asked["limit_s"])
     own = {name: asked[name] for name in ("plan", "directory", "together")}
-    return carry_out({**own, "machine": machine.machine()}, wanted)
+    return carry_out({**own, "machine": machine()}, wanted)
 
 
 def carry_out(order: dict[str, Any], wanted: Wanted) -> Answer:
@@ -130,7 +292,7 @@ def _start(out: IO[bytes], complaints: IO[bytes]) -> subprocess.Popen[bytes]:
     if sys.platform == "win32":
         own_group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return subprocess.Popen(
-        [sys.executable, "-m", "sqlstress.cluster.guard"],
+        [sys.executable, "-m", "sqlstress.cluster.job"],
         stdin=subprocess.PIPE, stdout=out, stderr=complaints, env=clean_environment(dict(os.environ)),
         **own_group,
     )  # fmt: skip
@@ -184,3 +346,90 @@ def order(asked: Any, pulse: str, together: str = "") -> str:
             "together": together,
         }
     )
+
+
+# Which machine this is: what a worker of the cluster tells of itself.
+
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_SYSCTL = ("/usr/sbin/sysctl", "-n", "kern.bootsessionuuid")
+
+
+def who() -> str:
+    """Return, as JSON, what this host is called, which machine it is, and what it runs."""
+    return json.dumps(
+        {
+            "host": host_name(),
+            "machine": machine(),
+            "sqlstress": __version__,
+            "python": platform.python_version(),
+        }
+    )
+
+
+def host_name() -> str:
+    """Return what this host calls itself."""
+    return socket.gethostname()
+
+
+def machine() -> str:
+    """Return what is the same for all containers of a physical machine, and for no two machines.
+
+    A container has a name of its own, and shares the boot with others. Where a system names no boots,
+    the host's name and the second of its start have to do.
+    """
+    try:
+        if sys.platform == "linux":
+            return _BOOT_ID.read_text(encoding="ascii").strip()
+        if sys.platform == "darwin":
+            done = subprocess.run(_SYSCTL, capture_output=True, timeout=2.0, check=True)
+            return done.stdout.decode("ascii").strip()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        pass
+    return f"{host_name()} {psutil.boot_time():.0f}"
+
+
+# Why there is no report of a host, in a clause.
+
+
+_LONGEST_REASON = 200
+_ENDINGS = {
+    STOPPED: "it was told to stop",
+    TWICE: "it was asked again what it had done already, and did not do it twice",
+    LARGE: f"its report is larger than {MOST_BYTES >> 20} MiB",
+}
+
+
+def parsed(answer: object) -> Answer | None:
+    """Return a host's answer; None of what is none."""
+    match answer:
+        case (str(ending), int(code), str(said), bytes(report)):
+            return ending, code, said, report
+    return None
+
+
+def why_no_report(answer: Answer, limit_s: float) -> str:
+    """Return why a host's answer holds no report; "" where it holds one."""
+    ending, code, said, report = answer
+    if ending == DONE and report.strip():
+        return ""
+    if ending == DONE:
+        spoken = said or "it said nothing"
+        return shortened(f"it ended with exit code {code} and no report: {spoken}", _LONGEST_REASON)
+    if ending == SLOW:
+        return (
+            f"it took more than {limit_s:g} s and was stopped (--limit); while another fleet measures on its "
+            "machine, it waits"
+        )
+    return _ENDINGS.get(ending, "it ended in a way that is not known here")
+
+
+def problem(error: BaseException, is_there: bool) -> str:
+    """Return what an exception from a host means."""
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("sqlstress"):
+        if error.name == "sqlstress":
+            return "sqlstress is not installed there: python -m pip install sqlstress"
+        return "its sqlstress is too old for a fleet: install the one that is here"
+    if not is_there:
+        return "it disappeared"
+    return shortened(plainly(error), _LONGEST_REASON)

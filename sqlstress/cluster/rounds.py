@@ -5,20 +5,123 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from secrets import token_hex
+from typing import TYPE_CHECKING
 
 from sqlstress import __version__
 from sqlstress.analysis.fleet import LeftOut
 from sqlstress.cluster import job
-from sqlstress.cluster.asked import Asked
-from sqlstress.cluster.connection import Connection, SchedulerLost
-from sqlstress.cluster.guard import GRACE_S
-from sqlstress.cluster.member import Identity, Member
-from sqlstress.cluster.names import file_name
-from sqlstress.cluster.why import parsed, problem, why_no_report
-from sqlstress.errors import SqlstressError
+from sqlstress.cluster.connection import (
+    Cluster,
+    Connection,
+    Identity,
+    Member,
+    SchedulerLost,
+    connected,
+    file_name,
+)
+from sqlstress.cluster.job import GRACE_S, SILENT_S, parsed, problem, why_no_report
+from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
+from sqlstress.experiment import has_window
+from sqlstress.options.parsing import duration
+from sqlstress.plan import LARGEST, from_toml
 from sqlstress.report import write_atomically
+from sqlstress.system.files import read_text
+from sqlstress.system.interrupt import StopSignals
+from sqlstress.targets.meeting import Invitation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlstress.report.case import Case
+
+
+# What is asked of the hosts of a cluster: a plan, for how long, and where its reports go.
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A plan for every host, checked here: what is wrong with it is wrong on all of them."""
+
+    plan: str
+    """Its text, with a seed that all hosts share."""
+    folder: Path
+    """Where the reports are saved: an empty folder, or one that is not there yet."""
+    directory: str
+    """Where the databases go on each host."""
+    limit_s: float
+    """How long a host may take."""
+    hosts: int | None
+    """Until so many have come it is waited for more; None: those that are there, and who joins meanwhile."""
+    together: bool = False
+    """Whether all load one server, from a common start."""
+
+    @classmethod
+    def of(
+        cls, plan: Path, folder: Path, directory: str, limit: str, hosts: int | None, together: bool = False
+    ) -> Asked:
+        """Read what options ask for. Raises UsageError."""
+        cases = from_toml(plan)
+        if together:
+            check_one_server(cases)
+        try:
+            limit_s = duration(1.0)(limit)
+        except ValueError as error:
+            raise UsageError(f"--limit: {error}.") from error
+        # The plan's own seed stands in all its cases; one that was drawn is the same for all hosts now.
+        text = read_text(plan, LARGEST)
+        own = f"seed = {cases[0].seed}\n" if not _has_seed(text) else ""
+        return cls(f"{own}{text}", _empty(folder), directory, limit_s, hosts, together)
+
+    def make_folder(self) -> bool:
+        """Make the folder before anything is measured; say whether it is new. Raises EnvironmentFailure."""
+        try:
+            if self.folder.is_dir():
+                return False
+            self.folder.mkdir(parents=True)
+            return True
+        except OSError as error:
+            raise EnvironmentFailure(
+                f"cannot make the folder {str(self.folder)!r:.200}: {error.strerror}."
+            ) from error
+
+
+def check_one_server(cases: Sequence[Case]) -> None:
+    """Raise UsageError unless all cases load one server that is named, each in a window."""
+    addresses = {case.server.address if case.server else None for case in cases}
+    if None in addresses:
+        raise UsageError(
+            '--together loads one server: every case needs target = "postgres" and a dsn that hosts share.'
+        )
+    if len(addresses) > 1:
+        shown = " and ".join(sorted(str(one) for one in addresses)[:2])
+        raise UsageError(f"--together loads one server, and the plan names {shown}: make a plan of each.")
+    if not all(map(has_window, cases)):
+        raise UsageError("--together needs windows that hosts have in common: give duration, and no ops.")
+    if not all(case.warmup_s for case in cases):
+        raise UsageError("--together needs a warmup, so that every host loads when the windows open.")
+
+
+def _has_seed(text: str) -> bool:
+    import tomllib
+
+    return "seed" in tomllib.loads(text)
+
+
+def _empty(folder: Path) -> Path:
+    """Return a folder that holds nothing, or is not there yet: reports of another run stay apart."""
+    try:
+        if folder.exists() and next(folder.iterdir(), None) is not None:
+            raise UsageError(
+                f"--folder {str(folder)!r:.200} is not empty: name a new one for this run's reports."
+            )
+    except OSError as error:
+        raise UsageError(f"--folder {str(folder)!r:.200}: {error.strerror}.") from error
+    return folder
+
 
 TICK_S = 0.5
 PULSE_S = 5.0
@@ -118,7 +221,7 @@ class Rounds:
     def _greet(self, address: str) -> None:
         self._known.add(address)
         key = f"{self.run}-who-{len(self._known)}"
-        expression = "__import__('sqlstress.cluster.machine', fromlist=['who']).who()"
+        expression = "__import__('sqlstress.cluster.job', fromlist=['who']).who()"
         future = self.connection.submit(expression, address, key)
         self._members.append(Member(address, future, self.clock(), address))
 
@@ -220,3 +323,88 @@ def _other_versions(name: str, identity: Identity) -> Iterator[str]:
         yield f"{name} runs sqlstress {identity.sqlstress}, here it is {__version__}."
     if identity.python.split(".")[:2] != platform.python_version().split(".")[:2]:
         yield f"{name} runs Python {identity.python}, here it is {platform.python_version()}."
+
+
+# Rounds in which all hosts load one server together: nobody begins before all are there.
+
+
+@dataclass
+class CommonRounds(Rounds):
+    """Goes round the hosts until all that are there have said who they are; then invites them."""
+
+    def _begin(self, present: set[str], waited_s: float) -> None:
+        if self._tickets:
+            self._leave_out("it came when the others had begun together")
+        elif not self._members and not self._is_awaited(waited_s):
+            self._invite(present)
+
+    def _is_awaited(self, waited_s: float) -> bool:
+        wanted = self.asked.hosts or 0
+        return len(self._introduced) < wanted and waited_s <= self.asked.limit_s
+
+    def _invite(self, present: set[str]) -> None:
+        invited = [member for member in self._introduced if member.address in present]
+        self._introduced = [member for member in self._introduced if member not in invited]
+        self._leave_out("it disappeared")
+        names = tuple(sorted(member.name for member in invited))
+        for member in invited:
+            self._measure(member, Invitation(self.run, member.name, names).text())
+
+    def _leave_out(self, why: str) -> None:
+        for member in self._introduced:
+            self._lose(member, why)
+        self._introduced.clear()
+
+
+# A fleet that is measured: connected, carried through, and what came of it.
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFleet:
+    """What came of it, beside the reports in the folder."""
+
+    left_out: tuple[LeftOut, ...]
+    """Hosts without a report, and why."""
+    remarks: tuple[str, ...]
+    """What else is to be known, a sentence each."""
+
+
+def measure_fleet(cluster: Cluster, asked: Asked, tell: Tell) -> MeasuredFleet:
+    """Measure a plan on every host of a cluster; each report is saved as soon as it is there.
+
+    Raises EnvironmentFailure when there is no scheduler, or no report of any host; Interrupted when we are
+    told to stop: then nothing is left running on any host.
+    """
+    with connected(cluster) as connection, StopSignals() as signals:
+        is_new = asked.make_folder()
+        rounds = (CommonRounds if asked.together else Rounds)(connection, asked, tell)
+        try:
+            rounds.go(signals.check)
+        except Interrupted as stop:
+            still = rounds.stop()
+            raise Interrupted(f"{stop}; {rounds.kept()}{_still(still)}.") from stop
+        finally:
+            rounds.forget()
+            if is_new and not rounds.saved:
+                with suppress(OSError):
+                    asked.folder.rmdir()
+    if not rounds.saved:
+        raise EnvironmentFailure(_nothing(cluster, rounds))
+    return MeasuredFleet(tuple(rounds.left_out), tuple(rounds.remarks))
+
+
+def _still(names: list[str]) -> str:
+    if not names:
+        return "; nothing runs on any host"
+    return f"; {', '.join(names[:5])} did not answer: what runs there ends by itself within {SILENT_S:.0f} s"
+
+
+def _nothing(cluster: Cluster, rounds: Rounds) -> str:
+    if not rounds.left_out:
+        return (
+            f"no host has joined the scheduler at {cluster.address} within {JOIN_S:.0f} s: start dask worker "
+            "there."
+        )
+    first, more = rounds.left_out[0], len(rounds.left_out) - 1
+    others = f" (and {more:,} more hosts)" if more else ""
+    return f"no host has sent a report: {first.name}: {first.why.removesuffix('.')}{others}."

@@ -14,8 +14,8 @@ from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.engine.loop import Totals, Window
 from sqlstress.engine.protocols import FAILED, Chunk, Source, Stamps
-from sqlstress.engine.tally import Totals, Window
 from sqlstress.statistics.histogram import Recorder
 from sqlstress.statistics.units import NS_PER_S
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import Pipe as open_pipe
 from multiprocessing.process import BaseProcess
@@ -12,18 +12,21 @@ from typing import Any, Self
 from sqlstress.engine import companion, worker
 from sqlstress.engine.companion import Errand, Observed
 from sqlstress.engine.failure import HUNG, clause
-from sqlstress.engine.tally import Window
+from sqlstress.engine.loop import Window
 from sqlstress.engine.worker import CALL, DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import face_of
+from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, ChangingFamily, Family
+from sqlstress.options.dsn import Dsn
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system import processes
 from sqlstress.system.child import Pipe
+from sqlstress.system.interrupt import Pulse
 from sqlstress.system.plain import plain
 from sqlstress.system.processes import SPAWNING, Inbox, Starter, wait_some
-from sqlstress.system.pulse import Pulse
 from sqlstress.system.sharing import shared_array
+from sqlstress.targets import target_of
 from sqlstress.targets.place import Place
 
 TICK_S = 0.1
@@ -247,3 +250,47 @@ class Pool:
         for process in self._processes:
             if process.exitcode is None:
                 act(process)
+
+
+# What the processes of a measurement import: whoever forks them has done it before.
+
+
+COMMON = (
+    "sqlstress.engine.worker",
+    "sqlstress.engine.companion",
+    "sqlstress.system.sharing",
+    "sqlstress.targets.seal",
+)
+
+
+def modules(cases: Iterable[Case]) -> list[str]:
+    """Return the names of modules; one that is not installed may be among them.
+
+    There are none where all processes are spawned: those of the published script, whose start is in its time.
+    """
+    forked = (case for case in cases if not face_of(case).whole_script)
+    return list(dict.fromkeys(name for case in forked for name in _of(case)))
+
+
+def _of(case: Case) -> Iterator[str]:
+    experiment = face_of(case)
+    yield from COMMON
+    yield from target_of(case.driver).preload(case.driver)
+    yield from experiment.imports(case)
+    for target in (experiment.worker, *experiment.companions.values()):
+        yield target.partition(":")[0]
+
+
+# Which processes are ours, so that what they take of the processors is not said to be others'.
+
+
+def ours(case: Case) -> Family | None:
+    """Return ourselves, and all that was started for a case; None where that can't be told.
+
+    A user's server works for us on this machine too, and nothing says which of it is for us.
+    """
+    if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
+        return None
+    if not face_of(case).starts_programs:
+        return Family()
+    return ChangingFamily() if KEEPS_ACCOUNT else None

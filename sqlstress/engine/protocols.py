@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # a worker process need not know what a report is
-    from sqlstress.engine.tally import Totals, Window
+    from sqlstress.engine.loop import Totals, Window
     from sqlstress.report import Trial, Verdict
     from sqlstress.statistics.series import Series
-    from sqlstress.system.pulse import Pulse
-    from sqlstress.targets.keyvalue import Operation
+    from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.views import Operation
 
 FAILED = 255
 """The kind of an operation that was given up."""

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlstress.engine import limits, preload
+from sqlstress.engine import pool
 from sqlstress.engine.folder import RunFolder
-from sqlstress.engine.observer import Observer
+from sqlstress.engine.study import Observer
 from sqlstress.engine.trial import TrialRunner
-from sqlstress.environment import fingerprint
-from sqlstress.errors import UsageError
+from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiment import face_of
+from sqlstress.machine import fingerprint
 from sqlstress.report import Environment, Report
 from sqlstress.report.case import Case
-from sqlstress.system import starting
+from sqlstress.system import forkserver
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.target import takes
 from sqlstress.targets import joining, serving, target_of
@@ -52,7 +53,7 @@ class Session:
         if self.keep and any(case.server for case in self.cases):
             raise UsageError("--keep keeps files: what we made on a server is always removed. Leave it out.")
         with StopSignals() as signals:
-            limits.provide(max(map(limits.needed, self.cases)))
+            provide(max(map(needed, self.cases)))
             with (
                 RunFolder(self.directory, self.keep) as folder,
                 serving(self.cases, folder.path),
@@ -64,7 +65,7 @@ class Session:
                     command=self.command,
                     environment=self._environment(folder.path),
                 )
-                with starting.opened(preload.modules(self.cases)) as starter:
+                with forkserver.opened(pool.modules(self.cases)) as starter:
                     runner = TrialRunner(
                         folder.path, self.keep, signals, observer, self.cases[0].seed, starter, met
                     )
@@ -87,3 +88,42 @@ def not_native(case: Case) -> str | None:
     if face_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
+
+
+# File descriptors: every process holds some for its data, and the parent some for each worker.
+
+
+PER_WORKER = 3
+"""Our pipe, and the two that multiprocessing keeps: its sentinel, and what it sent the job through.
+
+A process beside the workers needs as many.
+"""
+SPARE = 64
+
+
+def needed(case: Case) -> int:
+    """Return how many descriptors the parent or a worker of this case needs, at most."""
+    data = target_of(case.driver).DESCRIPTORS * case.buckets
+    return data + PER_WORKER * (case.concurrency + len(face_of(case).companions)) + SPARE
+
+
+def provide(count: int) -> None:
+    """Raise this process's soft limit, which its children inherit. Raises EnvironmentFailure if not."""
+    if sys.platform == "win32":
+        return  # handles are not limited there
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= count:
+        return
+    if hard != resource.RLIM_INFINITY and hard < count:
+        raise EnvironmentFailure(
+            f"{count} open files are needed for each process and {hard} are allowed here: "
+            f"use fewer --buckets or processes, or raise the limit (ulimit -Hn {count})."
+        )
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+    except (OSError, ValueError) as error:
+        raise EnvironmentFailure(
+            f"{count} open files are needed for each process; the limit of {soft} can't be raised: {error}."
+        ) from error

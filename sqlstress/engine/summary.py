@@ -8,16 +8,16 @@ from itertools import zip_longest
 from typing import Any
 
 from sqlstress.engine.failure import clause
+from sqlstress.engine.loop import FOREVER_NS, Totals, Window
 from sqlstress.engine.pool import Ended
 from sqlstress.engine.protocols import DONE, OUTCOMES, Outcome
-from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiment import face_of
 from sqlstress.report import Arrived, Latency, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case
-from sqlstress.report.sighting import MOST as MOST_SIGHTINGS
-from sqlstress.report.sighting import Sighting
+from sqlstress.report.results import MOST as MOST_SIGHTINGS
+from sqlstress.report.results import Sighting
 from sqlstress.statistics import histogram
-from sqlstress.statistics import shares as statistics
+from sqlstress.statistics import series as statistics
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import target_of

@@ -3,36 +3,149 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlstress.engine.failure import as_failure
-from sqlstress.engine.flaw import Flaw, flaw_of
 from sqlstress.engine.folder import further
-from sqlstress.engine.guard import Guard, unread
-from sqlstress.engine.observer import Observer
-from sqlstress.engine.ours import ours
-from sqlstress.engine.pool import Ended, Pool, WorkerFailure
+from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.engine.pool import Ended, Pool, WorkerFailure, ours
 from sqlstress.engine.protocols import Work
-from sqlstress.engine.standstill import Standstill
+from sqlstress.engine.study import Observer
 from sqlstress.engine.summary import outcomes, summarise
-from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.engine.window import lateness_s, lead_s, plan_window, window_at
-from sqlstress.environment.foreign import Watch
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of
+from sqlstress.machine.foreign_load import Watch
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.system.interrupt import StopSignals
+from sqlstress.system.interrupt import Pulse, StopSignals
 from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
 from sqlstress.targets.meeting import Meeting
-from sqlstress.targets.place import Place
+from sqlstress.targets.place import MEANWHILE, Disturbance, Place
+
+# Whether somebody else had a hand in a trial's data, so that its figures are not those of its case.
+
+
+class Guard:
+    """The data of a trial as it was when it had been prepared."""
+
+    def __init__(self, place: Place, pulse: Pulse, *, redefines: bool = False) -> None:
+        """`redefines`: the workers may change what is defined, so that nobody else can be told from them."""
+        self._place, self._pulse, self._redefines = place, pulse, redefines
+        self._before = place.snapshot(pulse)
+
+    def disturbance(self, ended: Sequence[Ended]) -> Disturbance | None:
+        """Say what somebody else did by now; None when nothing is to be seen of it.
+
+        No process of ours may be connected any more.
+        """
+        if self._before and (broken := self._before.exchanged()):
+            return Disturbance(f"{broken} {MEANWHILE}", "failed")
+        told = [one.done.findings for one in ended if one.done]
+        for findings in told:
+            if findings.broken_seal:
+                return Disturbance(f"{findings.broken_seal} {MEANWHILE}")
+        changes_alone = face_of(self._place.case).connects and not self._redefines
+        if changes_alone and self._before and (changed := self._before.changed(self._pulse)):
+            return changed
+        for findings in told if face_of(self._place.case).sets else ():
+            for name, asked, answer in self._place.differences(findings.effective):
+                return Disturbance(f"{name} was {asked} and became {answer} {MEANWHILE}")
+        return None
+
+
+def unread(disturbance: Disturbance) -> Verdict | None:
+    """Return the verdict where a disturbance has left nothing to read; None where the proof can be made."""
+    if disturbance.unread is None:
+        return None
+    if disturbance.unread == "failed":
+        return Verdict((Check("database files", "failed", 0, 1, (disturbance.text,)),))
+    return Verdict((Check("database files", disturbance.unread, note=disturbance.text),))
+
+
+# Whether a measurement stood still: a machine that slept, a virtual one that was frozen, a stopped program.
+#
+# The clock that latencies are taken with goes on meanwhile, or it does not, as the system has it; either
+# way the figures are not those of a machine that was awake. Seen from two sides: the parent looks about
+# ten times a second, and a look that comes late says that nothing ran; and of a system's clocks one counts
+# sleep and another does not.
+
+
+NOTICED_S = 1.0
+"""A machine that is only busy lets a process that sleeps run within a fraction of this."""
+
+
+class Standstill:
+    """Looks at the clocks, from when it is made."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.perf_counter,
+        asleep: Callable[[], float] | None = None,
+    ) -> None:
+        """`asleep` returns the seconds that the machine has slept, from any beginning."""
+        self._clock, self._asleep = clock, asleep or seconds_asleep
+        self._slept_before = self._asleep()
+        self._last, self._longest = clock(), 0.0
+
+    def look(self) -> None:
+        """Look at the clock: to be called several times a second."""
+        now = self._clock()
+        self._last, self._longest = now, max(self._longest, now - self._last)
+
+    def seconds(self) -> float:
+        """Return how long nothing ran, at most; 0 for what a busy machine does, too."""
+        longest = max(self._longest, self._asleep() - self._slept_before)
+        return longest if longest > NOTICED_S else 0.0
+
+
+def seconds_asleep() -> float:
+    """Return how far the clock that counts sleep is ahead of the one that does not.
+
+    On Windows 0.0: what we look at there counts sleep, so that a look comes late.
+    """
+    if sys.platform == "linux":
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
+    if sys.platform == "darwin":
+        # Both of them raw: CLOCK_MONOTONIC is slewed there, by a second in some hours at worst.
+        return time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - time.clock_gettime(time.CLOCK_UPTIME_RAW)
+    return 0.0
+
+
+# What makes a trial not valid although nothing failed: a worker that came late, a machine that slept.
+
+
+class Flaw(NamedTuple):
+    """Why a trial is not valid although nothing failed."""
+
+    late_s: float
+    """How long the window was open when the last worker reached its loop; 0: all were in time."""
+    still_s: float
+    """How long nothing ran; 0: everything did."""
+
+    def told(self, attempts: int) -> str:
+        """Say what happened in the last of so many attempts, and what to do."""
+        times = f" {attempts} times" if attempts > 1 else ""
+        if self.still_s:
+            return (
+                f"the machine slept, or this program was stopped, while it measured{times} "
+                f"(for {self.still_s:.1f} s): let it run undisturbed"
+            )
+        return f"a worker came late to the window{times}: give a longer --warmup"
+
+
+def flaw_of(late_s: float, still_s: float) -> Flaw | None:
+    """Return the flaw of a trial, if it has one."""
+    return Flaw(late_s, still_s) if late_s or still_s else None
+
 
 ATTEMPTS = 3
 READY_S = 30.0

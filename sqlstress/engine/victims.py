@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Collection
 from multiprocessing.process import BaseProcess
 
-from sqlstress.engine.ledger import Ledger, shared_words
+from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.pool import TICK_S, Ended, Pool
-from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case
 from sqlstress.system.child import Pipe
+from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import SPAWNING, Starter, wait_some
-from sqlstress.system.pulse import Pulse
 from sqlstress.targets.place import Place
 
 LOOK_S = 0.001

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.pool import Ended
-from sqlstress.engine.tally import FOREVER_NS, Window
 from sqlstress.experiment import has_window
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S

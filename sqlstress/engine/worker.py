@@ -13,9 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from sqlstress.engine.loop import timed_loop, work_through
+from sqlstress.engine.loop import Totals, Window, timed_loop, work_through
 from sqlstress.engine.protocols import Findings, Hears, SelfDriven, Source
-from sqlstress.engine.tally import Totals, Window
 from sqlstress.errors import plainly
 from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named

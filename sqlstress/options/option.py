@@ -6,6 +6,7 @@ in JSON, its description in the schema, and the reference.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
@@ -113,3 +114,18 @@ def either(names: Sequence[str]) -> str:
     """Write the values of an option into its help: "int, text or blob"."""
     *others, last = names
     return f"{', '.join(others)} or {last}"
+
+
+# What stands for the options of an experiment that is not known.
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What a case says that belongs to an experiment of another version: kept, and not understood."""
+
+    keys: str = "{}"
+    """The keys of the case that none of ours has, as JSON."""
+
+    def said(self) -> dict[str, str]:
+        """Return what each key says, as JSON."""
+        return {name: json.dumps(value) for name, value in json.loads(self.keys).items()}

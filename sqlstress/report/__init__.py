@@ -7,28 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sqlstress.report.ab import AbTest, Arm, Look
-    from sqlstress.report.arrived import Arrived
     from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json
     from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
-    from sqlstress.report.latency import Latency
-    from sqlstress.report.limit import LimitSearch, Promise
-    from sqlstress.report.results import Run, Trial, WorkerResult
+    from sqlstress.report.results import Arrived, Check, Latency, Run, Trial, Verdict, WorkerResult
     from sqlstress.report.saving import write_atomically
     from sqlstress.report.space import Portion, Space, TreeSpace
-    from sqlstress.report.verdict import Check, Verdict
+    from sqlstress.report.study_results import AbTest, Arm, LimitSearch, Look, Promise
 
 _PLACES = {
-    "ab": ("AbTest", "Arm", "Look"),
-    "arrived": ("Arrived",),
     "document": ("FORMAT_VERSION", "Report", "from_json", "read", "to_json"),
     "environment": ("Environment", "FileSystem", "Host", "SqliteBuild", "SyncCost", "Warning"),
-    "latency": ("Latency",),
-    "limit": ("LimitSearch", "Promise"),
-    "results": ("Run", "Trial", "WorkerResult"),
+    "results": ("Arrived", "Check", "Latency", "Run", "Trial", "Verdict", "WorkerResult"),
     "saving": ("write_atomically",),
     "space": ("Portion", "Space", "TreeSpace"),
-    "verdict": ("Check", "Verdict"),
+    "study_results": ("AbTest", "Arm", "LimitSearch", "Look", "Promise"),
 }
 """Module → the names that it gives to the room."""
 

@@ -5,27 +5,82 @@ What every case has stands here. What only cases of its experiment have is its `
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from sqlstress import target
 from sqlstress.experiment import DEFAULT, face, label
 from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, either, option, options_of
 from sqlstress.options.parsing import (
+    MOST_RATE,
     choice,
     duration,
+    duration_with_unit,
     milliseconds,
     percentage,
     power_of_two,
     pragmas,
     ranges,
+    rates,
     switch,
     whole,
 )
-from sqlstress.report.arrivals import Arrivals
 from sqlstress.report.server import Server
-from sqlstress.target import told, usual
+from sqlstress.statistics.units import format_duration
+from sqlstress.target import bucket, told, usual
+
+# When the operations of a case are due, where they arrive at a rate: an open loop.
+
+
+SPACINGS = ("poisson", "even")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """When operations are due: from the common start on, whether or not those before them are done."""
+
+    rate: int = option(
+        rates,
+        None,
+        SWEEP,
+        "Operations due in a second, all processes together: 2000, 500,1000 or 500-2000/500. "
+        "Without it each process asks again when it has been answered.",
+        metavar="LIST",
+        varies=True,
+        required=True,
+        meaning=f"Operations due in a second, all processes together; 1 to {MOST_RATE:,}.",
+    )
+    spacing: str = option(
+        choice(*SPACINGS),
+        "poisson",
+        SWEEP,
+        f"When they are due: {either(SPACINGS)}. Poisson: as independent users arrive.",
+        name="arrival",
+        metavar="HOW",
+        meaning="When they are due: poisson (as independent users arrive) or even (at equal distances).",
+    )
+    latency_limit_s: float | None = option(
+        duration_with_unit(0.0001),
+        None,
+        SWEEP,
+        "What is later than this when its turn comes is skipped, and counted.",
+        name="latency-limit",
+        metavar="TIME",
+        meaning="How late an operation may be when its turn comes, in seconds; one that is later is skipped. "
+        "None: nothing is skipped.",
+    )
+
+    @property
+    def label(self) -> str:
+        """The rate in words: "2,000/s"."""
+        return f"{self.rate:,}/s"
+
+    def at(self, rate: int) -> Arrivals:
+        """Return the same at another rate."""
+        return replace(self, rate=rate)
+
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 KEPT = "kept"
@@ -247,3 +302,38 @@ def common(*names: str) -> tuple[Option, ...]:
 def otherwise(name: str, **changes: Any) -> Option:
     """Return a common option, with what an experiment has otherwise."""
     return replace(COMMON[name], **changes)
+
+
+# Traits: what a case is, setting by setting, in the words of the options. By them cases are told apart.
+
+
+UNSET = "default"
+"""A setting that is left to the library."""
+
+
+def traits(case: Case) -> dict[str, str]:
+    """Return driver, settings, and the options of what only cases of its experiment have, by option."""
+    told = {"driver": case.driver, **_of(case.settings), **_of(case.spec)}
+    return {**told, "busy-timeout": format_duration(case.settings.busy_timeout_ms / 1000)}
+
+
+def layout(case: Case) -> str:
+    """Return over how many files, or tables, a case spreads its data."""
+    return f"{case.buckets} {bucket(case.driver)}{'s' * (case.buckets != 1)}"
+
+
+def _of(part: Any) -> dict[str, str]:
+    return {one.name: words(getattr(part, field)) for field, one in options_of(cast(Any, type(part))).items()}
+
+
+def words(value: Any) -> str:
+    """Return a value as it is given: on, 0.5, full, foreign_keys=on."""
+    if value is None or value == ():
+        return UNSET
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        if isinstance(value[0], str):
+            return shlex.join(value)
+        return ", ".join("=".join(map(str, one)) for one in value)
+    return str(value)

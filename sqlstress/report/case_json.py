@@ -8,9 +8,9 @@ from dataclasses import fields
 from typing import Any, get_type_hints
 
 from sqlstress.experiment import DEFAULT, EXPERIMENTS, Experiment, face
-from sqlstress.options.unknown import Unknown
+from sqlstress.options.option import Unknown
 from sqlstress.report.case import Case
-from sqlstress.report.misfit import Misfit, member
+from sqlstress.report.jsonable import Misfit, member
 
 Reader = Callable[[Any], Any]
 ReaderOf = Callable[[Any], Reader]

@@ -10,7 +10,7 @@ from sqlstress.experiment import with_results
 from sqlstress.options.option import has_default
 from sqlstress.report.case_json import Reader, ReaderOf
 from sqlstress.report.document import Report
-from sqlstress.report.misfit import Misfit, member
+from sqlstress.report.jsonable import Misfit, member
 
 _COMMON = tuple(one for one in fields(Report) if one.name != "results")
 

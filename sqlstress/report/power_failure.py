@@ -8,7 +8,10 @@ https://www.sqlite.org/wal.html; for TRUNCATE and PERSIST with NORMAL, what powe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 
 GOOD, LOST, TORN, CORRUPT = KINDS = ("good", "lost", "torn", "corrupt")
 """What a power failure leaves of a database, from good to worst.
@@ -84,3 +87,29 @@ _RISKS = {
         cure="full",
     ),
 }
+
+
+# What a server's commits wait for, in words, by the settings that were read back.
+#
+# Source: PostgreSQL's documentation, "Reliability and the Write-Ahead Log".
+
+
+_SYNCED_BY_SERVER = ("on", "local", "remote_write", "remote_apply")
+
+
+def at_server(effective: Mapping[str, str]) -> str | None:
+    """Return what a commit waits for, and what may be lost; None where no server has answered."""
+    commit, fsync = effective.get("synchronous_commit"), effective.get("fsync")
+    if commit is None or fsync is None:
+        return None
+    by = f"fsync {fsync}, synchronous_commit {commit}"
+    if " / " in by:
+        return f"what a commit waits for depends on the connection: {by}"
+    if fsync != "on":
+        return f"{UNSAFE}: nothing is synced, {by}"
+    if commit not in _SYNCED_BY_SERVER:
+        return f"{LAST_LOST}: {by}"
+    if effective.get("full_page_writes") != "on":
+        return f"{UNSAFE}: {by}, full_page_writes off"
+    method = effective.get("wal_sync_method")
+    return f"{SYNCED}: {by}{f', by {method}' if method else ''}"

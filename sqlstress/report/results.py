@@ -3,21 +3,340 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from sqlstress.report.arrived import Arrived
 from sqlstress.report.case import Case
 from sqlstress.report.environment import Warning
-from sqlstress.report.latency import Latency, merged
-from sqlstress.report.sighting import Sighting
 from sqlstress.report.space import Space
-from sqlstress.report.together import Together
-from sqlstress.report.verdict import Verdict
-from sqlstress.report.where import Where
+from sqlstress.statistics import histogram
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.statistics.series import Series
+
+# Latencies of many operations: percentiles, and the histogram that they come from.
+
+
+NO_P999_UNDER = 10_000
+"""Fewer samples than this say nothing about the 99.9th percentile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Service times of one kind of operation, in nanoseconds (closed loop: not corrected for waiting)."""
+
+    count: int
+    """Completed operations."""
+    p50_ns: float | None
+    """Median; None without operations, as the other percentiles."""
+    p90_ns: float | None
+    """90th percentile."""
+    p99_ns: float | None
+    """99th percentile."""
+    p999_ns: float | None
+    """99.9th percentile; None under 10,000 operations."""
+    max_ns: int
+    """The slowest of them."""
+    buckets: tuple[tuple[int, int], ...] = ()
+    """Sparse histogram: (index, count), the index being the upper 16 bits of the float32 of the latency."""
+
+    def __post_init__(self) -> None:
+        if self.buckets and not _is_histogram(self.buckets):
+            raise ValueError("its buckets are not those of a histogram")
+
+    @classmethod
+    def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
+        """Summarise a histogram as `histogram.Recorder` makes it, and the slowest latency in it."""
+        count = sum(buckets.values())
+
+        def percentile(share: float) -> float | None:
+            # The middle of the last bucket can lie above the slowest operation.
+            middle = histogram.percentile(buckets, share)
+            return None if middle is None else min(middle, float(max_ns))
+
+        p50, p90, p99 = (percentile(share) for share in (0.5, 0.9, 0.99))
+        p999 = percentile(0.999) if count >= NO_P999_UNDER else None
+        return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
+
+
+def _is_histogram(buckets: tuple[tuple[int, int], ...]) -> bool:
+    """Say whether pairs, one or more, can be a histogram: by the least and the largest, as they are many."""
+    indices, counts = zip(*buckets, strict=True)
+    return min(counts) >= 0 and histogram.is_bucket(min(indices)) and histogram.is_bucket(max(indices))
+
+
+def merged(found: Sequence[Latency]) -> Latency | None:
+    """Return latencies as those of one lot; the first of them where a histogram is missing, None of none."""
+    if len(found) < 2 or not all(own.buckets for own in found):
+        return next(iter(found), None)
+    buckets = histogram.merge([dict(own.buckets) for own in found])
+    return Latency.from_buckets(buckets, max(own.max_ns for own in found))
+
+
+# What became of the operations that were due at a rate.
+
+
+QUEUED = "queued"
+"""Beside the kinds of operations: what was still waiting, or under way, when the window closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What became of the operations that were due inside the window."""
+
+    due: int
+    """Operations due inside the window."""
+    skipped: int
+    """Those of them that were too late when their turn came, under a latency limit: never begun."""
+    queued: int
+    """Those of them that were still waiting, or under way, when the window closed."""
+    latency: dict[str, Latency] = field(default_factory=dict)
+    """From the moment each was due to its end, by kind of operation. "queued": what was still waiting or
+    under way, with the time it had waited by then; those given up and those skipped are in none."""
+    lateness: Latency | None = None
+    """How much later each was begun than it could have been, by the harness's own doing; None without any."""
+    polled_share: float = 0.0
+    """Share of the window in which an average process polled the clock before an operation was due."""
+
+    def __post_init__(self) -> None:
+        if len(self.latency) > MOST_KINDS + 1:
+            raise ValueError(f"it has more than {MOST_KINDS + 1} kinds of operations")
+
+    @property
+    def whole(self) -> Latency | None:
+        """The latencies of all kinds together, what was still queued included; None without any."""
+        return merged([one for one in self.latency.values() if one.count])
+
+
+# Whether the data is what the workers were told it is: Check, Verdict.
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was proved, or was not."""
+
+    name: str
+    """What was checked, such as "last write"."""
+    status: str
+    """ok, failed, unknown or skipped."""
+    checked: int = 0
+    """How many things were looked at: keys, files, pairs, counters."""
+    problems: int = 0
+    """How many of them were wrong."""
+    counterexamples: tuple[str, ...] = ()
+    """The first wrong ones, in words."""
+    note: str = ""
+    """What limits the check, such as the share of keys covered."""
+
+
+BY_THE_STORE = ("quick_check", "integrity_check", "bt_index_check", "lmdb.verify")
+"""Names of the checks by which a store looks at its own data: SQLite's two, PostgreSQL's, LMDB's."""
+CHECK_STATUSES = ("failed", "unknown", "ok", "skipped")
+"""What a check can say, the worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Is the data what the workers were told it is?"""
+
+    checks: tuple[Check, ...] = ()
+    """What was proved, or was not."""
+    seconds: float = 0.0
+    """How long the verification took, after the window."""
+
+    @property
+    def status(self) -> str:
+        """The worst of its checks: failed, unknown, ok, or skipped when nothing was checked."""
+        found = {check.status for check in self.checks}
+        return next((status for status in CHECK_STATUSES if status in found), "skipped")
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the store has looked at its own data, each time, and found nothing wrong."""
+        said = [check.status for check in self.checks if check.name in BY_THE_STORE]
+        return bool(said) and set(said) == {"ok"}
+
+    @property
+    def counterexamples(self) -> tuple[str, ...]:
+        """The counter-examples of all checks."""
+        return tuple(text for check in self.checks for text in check.counterexamples)
+
+
+# Something that the workers of a trial have met, told once however often it was.
+
+
+MOST = 200
+"""Sightings that a trial keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """Something that the workers of a trial have met: a kind of connection, a kind of exception."""
+
+    topic: str
+    """What it is, such as "connection" or "exception"."""
+    what: str
+    """Its kind, such as the name that SQLite has for an exception."""
+    count: int
+    """How often it was met, by all workers together."""
+    example: str = ""
+    """What the first one said; empty: nothing."""
+    traits: dict[str, str] = field(default_factory=dict)
+    """What else tells it from others of its topic."""
+
+
+# What a check has looked at, and what was wrong with it.
+
+
+EXAMPLES = 5
+"""Counter-examples that a check keeps."""
+
+
+def added(one: Check, other: Check) -> Check:
+    """Return two checks of the same name as one."""
+    statuses = {one.status, other.status}
+    return Check(
+        one.name,
+        next(status for status in CHECK_STATUSES if status in statuses),
+        one.checked + other.checked,
+        one.problems + other.problems,
+        (*one.counterexamples, *other.counterexamples)[:EXAMPLES],
+        one.note or other.note,
+    )
+
+
+class Tally:
+    """Collects one check's problems and its first counter-examples."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.checked = 0
+        self.problems = 0
+        self.counterexamples: list[str] = []
+
+    def problem(self, text: str) -> None:
+        """Count a problem."""
+        self.problems += 1
+        if len(self.counterexamples) < EXAMPLES:
+            self.counterexamples.append(text)
+
+    def check(self, note: str = "") -> Check:
+        """Return the check, failed when there was a problem, skipped when nothing was looked at."""
+        status = "failed" if self.problems else "ok" if self.checked else "skipped"
+        return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
+
+
+# When and where a trial was a part of a load that several hosts put on one server together.
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What one host says of its part of a common trial. All times are of the server's clock."""
+
+    meeting: str
+    """Which common measurement it was: the same of all its hosts."""
+    step: int
+    """Which of its trials, from 0."""
+    host: str
+    """What this host is called in it."""
+    asked: tuple[str, ...]
+    """The hosts that were to take part, this one included."""
+    began: tuple[str, ...]
+    """Those that were ready, and began this trial together."""
+    opens_ns: int
+    """When this host's window opened, in ns since 1970 by the server's clock."""
+    closes_ns: int
+    """When it closed."""
+    error_ns: int
+    """By how much each of the two may be off at most: half of the shortest round trip to the server."""
+    clock_ns: int
+    """By how much this host's clock was ahead of the server's."""
+    clock_error_ns: int
+    """By how much that may be off at most."""
+
+
+# Where the time of a trial's operations went, and who held the lock while the slowest of them waited.
+
+
+HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = PARTS = (
+    *("held", "free", "checkpoint", "sync", "write", "processor", "sqlite", "binding", "harness"),
+)
+"""Parts of the time: waiting for a lock that another process held; waiting for one that was free meanwhile,
+that is, asleep; in checkpoints of one's own; in syncs and in writes outside of them; waiting for a processor;
+SQLite's own work, reads included; the driver's binding; and what draws keys, counts and proves.
+"""
+COMMIT, READ, OWN = "commit", "read", "own"
+"""What a lock was held for beside `sync` and `checkpoint`; what of an operation was one's own work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How long the slowest operations waited for one process, and for what it did."""
+
+    process: int
+    """Who held the lock: a worker's number, or above the concurrency that of a process beside them."""
+    what: str
+    """What it did: commit, sync, checkpoint or read."""
+    ns: int
+    """How long they waited for that, all together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slowest:
+    """The slowest 1% of the operations that took a lock to write, or waited for one to read."""
+
+    operations: int
+    """How many they are."""
+    of: int
+    """Of how many."""
+    fastest_ns: int
+    """How long the fastest of them took."""
+    total_ns: int
+    """How long they took together."""
+    parts: dict[str, int] = field(default_factory=dict)
+    """What of that went into what, in ns: held, free, checkpoint, sync, and own for the rest."""
+    behind: dict[str, int] = field(default_factory=dict)
+    """What others did while they held what was waited for, in ns: commit, sync, checkpoint, read."""
+    held_by: tuple[Held, ...] = ()
+    """Whose locks they waited for, longest first; a few of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The slowest of them, and what the processes did meanwhile."""
+
+    process: int
+    """Whose operation it was: a worker's number."""
+    at_ns: int
+    """When it began, after the window had opened; less than 0: before."""
+    length_ns: int
+    """How long it took."""
+    spans: tuple[tuple[int, str, int, int], ...] = ()
+    """Process, what it did (wait, commit, sync, checkpoint or read), from when and until when, in ns after
+    its begin. Stretches that lie close beside each other are one.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where the time of all workers together went, within the window."""
+
+    time_ns: int
+    """The window's length times the workers that told."""
+    parts: dict[str, int] = field(default_factory=dict)
+    """What of it went into what, in ns: held, free, checkpoint, sync, write, processor, sqlite, binding and
+    harness.
+
+    The binding is what is left. Without processor the system does not say; it is in the others then.
+    """
+    told: float = 1.0
+    """Share of the window, at its end, of which is known who held the locks: held and free are told by it."""
+    pending_ns: int = 0
+    """The longest wait for a lock that had not ended when the window closed; 0: none was."""
+    slowest: Slowest | None = None
+    """The slowest operations; None where too few took or awaited a lock."""
+    moment: Moment | None = None
+    """The slowest of them; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from typing import Any, get_args, get_origin, get_type_hints
 from sqlstress.experiment import DEFAULT, Experiment, faces, with_results
 from sqlstress.options.option import Option, has_default, options_of
 from sqlstress.options.parsing import constraint
-from sqlstress.report.ab import ARMS, ORDERS
 from sqlstress.report.case import JOURNAL_MODES, KEPT, Case
 from sqlstress.report.document import FORMAT_VERSION, Report
+from sqlstress.report.results import CHECK_STATUSES
 from sqlstress.report.saving import write_atomically
-from sqlstress.report.verdict import CHECK_STATUSES
+from sqlstress.report.study_results import ARMS, ORDERS
 from sqlstress.statistics.gate import METRICS, VERDICTS
 
 FILE_NAME = "report.schema.json"

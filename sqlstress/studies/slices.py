@@ -2,20 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from sqlstress.engine.observer import Observer
+from sqlstress.engine.folder import SLICE, RunFolder
 from sqlstress.engine.session import Session
-from sqlstress.errors import EnvironmentFailure
-from sqlstress.report import AbTest, Arm, Report, Run, Trial
+from sqlstress.engine.study import Observer
+from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
+from sqlstress.experiment import DEFAULT, face, face_of
+from sqlstress.report import AbTest, Arm, Report, Run, Trial, from_json
 from sqlstress.report.case import Case
-from sqlstress.studies.python import Python
-from sqlstress.studies.same_loop import check_loops
 from sqlstress.system.interrupt import StopSignals
+
+# Another interpreter, whose sqlstress measures a slice for an A/B test.
+
+
+POLL_S = 0.1
+END_S = 10.0
+TASTE = ("--duration=50ms", "--warmup=0", "--verify=none")
+"""A slice that only shows whether an arm can be measured, and with what."""
+PROGRAM = """
+import os, signal, sys, threading, time, _thread
+
+held, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+os.dup2(nothing, 0)
+os.close(nothing)
+
+def end_with_parent():
+    os.read(held, 1)
+    while True:
+        _thread.interrupt_main(signal.SIGTERM)
+        time.sleep(0.05)
+
+threading.Thread(target=end_with_parent, daemon=True).start()
+from sqlstress.__main__ import main
+sys.exit(main())
+"""
+"""sqlstress that stops as if by SIGTERM once nobody holds the other end of its standard input.
+
+Until its command line is there, a SIGTERM of this kind does nothing. The workers' standard input is the null
+device: on Windows a process does not get through its start while another one reads from the same pipe.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """Another interpreter, with the options that it is given."""
+
+    name: str
+    options: Mapping[str, Any]
+    """Unparsed values by option name, as the plan has them."""
+    directory: Path
+    command: str = DEFAULT
+    """The experiment that it is to measure."""
+
+    def words(self, case: Case, pair: int) -> list[str]:
+        """Return the options of a slice."""
+        known = {one.name: one for one in face(self.command).options}
+        own = {
+            "repeat": 1,
+            "concurrency": case.concurrency,
+            "buckets": case.buckets,
+            "seed": (case.seed + pair) % (1 << 32),
+        }
+        given = {**self.options, **{name: value for name, value in own.items() if name in known}}
+        return [
+            word for name, value in given.items() if not known[name].argument for word in _words(name, value)
+        ]
+
+    @property
+    def standing(self) -> list[str]:
+        """The words that stand without a name: scripts, a file, a command."""
+        names = [one.name for one in face(self.command).options if one.argument]
+        found = [word for name in names for word in _several(self.options.get(name, ()))]
+        return ["--", *found] if found else []
+
+    def taste(self) -> tuple[str, ...]:
+        """Return the options that make a slice a short one."""
+        return () if "ops" in self.options else TASTE
+
+    def run(self, words: Sequence[str], check: Callable[[], None]) -> Report:
+        """Return the report of its sqlstress with these options; calls `check` often, which may raise."""
+        with RunFolder(self.directory, keep=False) as own:
+            file = own.path / SLICE
+            fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
+            # Without -P, a folder named sqlstress that we happen to stand in would be run for both arms.
+            given = [self.command, *words, *fixed, *self.standing]
+            code, said = self._call(["-P", "-c", PROGRAM, *given], check)
+            if code in (130, -2, -15):
+                raise Interrupted(f"{self.name} was stopped")
+            text = file.read_text(encoding="utf-8") if file.is_file() else None
+        if text is None:
+            kind = UsageError if code == 2 else EnvironmentFailure
+            raise kind(f"{self.name} can't measure: {_reason(said)} Is sqlstress installed there?")
+        return from_json(text)
+
+    def _call(self, arguments: list[str], check: Callable[[], None]) -> tuple[int, str]:
+        """Return the exit code of the interpreter and what it complained of."""
+        theirs, ours = os.pipe()
+        with os.fdopen(ours, "wb") as hold, os.fdopen(theirs, "rb") as held:
+            try:
+                process = subprocess.Popen(
+                    [self.name, *arguments],
+                    stdin=held,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    encoding="utf-8",
+                    errors="replace",
+                )
+            except OSError as error:
+                told = f"cannot start {self.name}: {error.strerror}. Name an interpreter."
+                raise UsageError(told) from error
+            with process:
+                try:
+                    return _finished(process, check)
+                except BaseException:
+                    hold.close()
+                    _end(process)
+                    raise
+
+
+def _finished(process: subprocess.Popen[str], check: Callable[[], None]) -> tuple[int, str]:
+    while True:
+        try:
+            _, said = process.communicate(timeout=POLL_S)
+            return process.returncode, said
+        except subprocess.TimeoutExpired:
+            check()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a measurement that nobody holds any more: it removes its databases itself if it is let.
+
+    Windows' way to terminate a process would not let it.
+    """
+    try:
+        process.communicate(timeout=END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _words(name: str, value: Any) -> list[str]:
+    if value is True:
+        return [f"--{name}"]
+    return [f"--{name}={each}" for each in _several(value)]
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _reason(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("Error: ")]
+    return (errors or lines[-1:] or ["it said nothing."])[0].removeprefix("Error: ")
+
+
+# The arms of an A/B test are driven by the same loop, unless somebody asks for another one.
+
+
+def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
+    """Raise UsageError where another loop drives the load of each arm, and nobody has asked for that.
+
+    `options` are those of each arm, by name.
+    """
+    a, b = (face_of(case).loop_of(case) for case in cases)
+    if a != b and not any("loop" in own for own in options):
+        raise UsageError(
+            f"the {a} loop would drive the load of A, and the {b} loop that of B, which says nothing of the "
+            f'rest: give --{"a" if a == "native" else "b"} "--loop python".'
+        )
+
 
 SALTS = 16
 """Numbers between the salts of two pairs: more than a trial is begun again."""

@@ -2,25 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
+from random import Random
+from typing import NamedTuple
 
-from sqlstress.engine.ceiling import harness_ns
 from sqlstress.engine.failure import HUNG, kept_reason
+from sqlstress.engine.harness_cost import harness_ns
 from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.session import Bench, Session
-from sqlstress.engine.study import Steps, Study
+from sqlstress.engine.study import NOBODY, B, Observer, Opening, Progress, Steps, Study
 from sqlstress.engine.trial import TrialRunner
-from sqlstress.environment.synccost import measure
-from sqlstress.errors import EnvironmentFailure
+from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of
+from sqlstress.machine.sync_cost import measure
 from sqlstress.plan import Planned
 from sqlstress.report import Report, Run, SyncCost
 from sqlstress.report.case import Case
-from sqlstress.studies.pace import Pace
-from sqlstress.studies.passes import Turn, turns
+
+# In which order cases are measured: in passes over all of them, so that drift meets all alike.
+#
+# What changes while we measure (heat, a neighbour, the disk's mood) would else be taken for what differs
+# between the cases: the trials of one case would meet it, and those of another one not. Two trials of the
+# same
+# pass lie near each other in time, and are a pair.
+
+
+class Turn(NamedTuple):
+    """One trial of a sweep."""
+
+    case: int
+    """Which case."""
+    number: int
+    """Which of its trials, from 0: the number of the pass."""
+
+
+def turns(cases: Sequence[Case]) -> Iterator[Turn]:
+    """Yield the trials of a sweep in their order.
+
+    The first pass goes as the cases were asked for, the second one backwards; each further two go in an
+    order that is drawn from the seed, and in its reverse. The published script's files serve all of its
+    cases, one after the other: they are measured so.
+    """
+    if any(face_of(case).whole_script for case in cases):
+        yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
+        return
+    draw, order = Random(f"{cases[0].seed}:passes"), list(range(len(cases)))
+    for number in range(max(case.repeat for case in cases)):
+        if number % 2:
+            order.reverse()
+        elif number:
+            draw.shuffle(order)
+        yield from (Turn(index, number) for index in order if number < cases[index].repeat)
+
+
+# How far a sweep has come: which case of which pass, the TPS of the moment, and the time that is left.
+
+
+TRIAL_S = 0.7
+WORKER_S = 0.05
+"""What a trial takes around its work, and more for each worker."""
+RECENT = 10
+"""Ticks over which the TPS of the moment is taken: about a second."""
+NOTE_WIDTH = len("1,234,567 TPS")
+
+
+def expected_s(case: Case) -> float:
+    """Return a guess of how long a trial takes, in seconds; a Pace corrects it as trials end."""
+    return TRIAL_S + WORKER_S * case.concurrency + face_of(case).guess_s(case)
+
+
+def _labels(cases: Sequence[Case], order: Sequence[Turn]) -> list[str]:
+    """Return what each trial is called: by its case, and where there are several by its pass."""
+    passes = max(turn.number for turn in order) + 1
+    if passes == 1:
+        return [f"[{turn.case + 1}/{len(cases)}] {cases[turn.case].label}" for turn in order]
+    return [f"[pass {turn.number + 1}/{passes}] {cases[turn.case].label}" for turn in order]
+
+
+class Pace:
+    """An Observer of trials: hands on what it hears, and adds how far the sweep has come.
+
+    That is measured in the seconds that the trials are expected to take, corrected as they end.
+    """
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        order: Sequence[Turn],
+        observer: Observer,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._observer, self._clock = observer, clock
+        self._labels = _labels(cases, order)
+        self._width = max(map(len, self._labels))
+        self._operations_each = [face_of(cases[turn.case]).operations_each for turn in order]
+        self._until = [0.0, *accumulate(expected_s(cases[turn.case]) for turn in order)]
+        """Expected seconds of the trials before each, and of all."""
+        self._index, self._done, self._note = 0, 0.0, ""
+        self._started = self._begun = clock()
+        self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
+
+    def begin(self, index: int) -> None:
+        """Go on to the trial of this number."""
+        self._index, self._begun, self._note = index, self._clock(), ""
+
+    def phase(self, name: str) -> None:
+        self._note = name
+        self._recent.clear()
+        self._tell()
+        self._observer.phase(name)
+
+    def waiting(self) -> None:
+        self._tell()
+        self._observer.waiting()
+
+    def tick(self, operations: int) -> None:
+        now = self._clock()
+        self._recent.append((now, operations))
+        then, before = self._recent[0]
+        if operations > before and now > then:
+            rate = (operations - before) / (now - then) / self._operations_each[self._index]
+            self._note = f"{rate:,.0f} TPS"
+        self._tell()
+        self._observer.tick(operations)
+
+    def progress(self, progress: Progress) -> None:
+        self._observer.progress(progress)
+
+    def left_s(self) -> float:
+        """Return the seconds that are left, as far as the finished trials teach it."""
+        before, after = self._until[self._index], self._until[self._index + 1]
+        pace = (self._begun - self._started) / before if before else 1.0
+        current = pace * (after - before) - (self._clock() - self._begun)
+        return max(current, 0.0) + pace * (self._until[-1] - after)
+
+    def _tell(self) -> None:
+        left, elapsed = self.left_s(), self._clock() - self._started
+        # What has once been said to be done stays so when a trial takes longer than expected.
+        self._done = max(self._done, elapsed / ((elapsed + left) or 1.0))
+        label = self._labels[self._index]
+        self.progress(Progress(label, self._done, 1.0, self._note, left, self._width, NOTE_WIDTH))
 
 
 class Sweep:
@@ -110,3 +238,45 @@ def asked_study(
     own = plan.experiment
     study = own.open_study(plan.cases, plan.extra) if own and own.study else Sweep(plan.cases)
     return study, Session(plan.cases, directory, keep, command)
+
+
+# The one way in which a study is carried out: measured step by step, saved after each, ended.
+
+
+Save = Callable[[Report], None]
+"""Called with the report as it is by then; must not raise."""
+
+
+def nowhere(_: Report) -> None:
+    """Save nothing."""
+
+
+def carry_out(
+    study: Study[B], opening: Opening[B], save: Save = nowhere, observer: Observer = NOBODY
+) -> Report:
+    """Return what a study found; the report says whether it was interrupted.
+
+    Raises SqlstressError when nothing could be measured at all.
+    """
+    with opening.opened(observer) as bench:
+        return follow(study, bench, save)
+
+
+def follow(
+    study: Study[B], bench: B, save: Save = nowhere, clock: Callable[[], float] = time.monotonic
+) -> Report:
+    """Do the same with a bench that is open already."""
+    saved, saved_at, interrupted = None, -math.inf, False
+    try:
+        with closing(study.steps(bench)) as steps:
+            for _ in steps:
+                if clock() - saved_at >= study.save_every_s:
+                    saved = study.report(bench.report)
+                    save(saved)
+                    saved_at = clock()
+    except Interrupted:
+        interrupted = True
+    report = replace(study.report(bench.report), interrupted=interrupted)
+    if report.holds_something and report != saved:
+        save(report)
+    return report

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from types import FrameType, TracebackType
+from typing import TypeVar
 
 from sqlstress.errors import Interrupted
 
@@ -81,3 +84,24 @@ class StopSignals:
         if self.caught is not None:
             self._heeded = True
             raise Interrupted(f"stopped by {signal.Signals(self.caught).name}")
+
+
+# Pulses: whoever works long calls one often, so that the user's word to stop is soon heard.
+
+
+T = TypeVar("T")
+
+Pulse = Callable[[], None]
+"""Says that the work goes on; raises Interrupted when it must not."""
+
+PACE = 256
+"""Items that are worked through between two pulses."""
+
+
+def paced(items: Iterable[T], pulse: Pulse) -> Iterator[T]:
+    """Yield items, with a pulse before the first one and then every so often."""
+    left = iter(items)
+    for first in left:
+        pulse()
+        yield first
+        yield from islice(left, PACE - 1)

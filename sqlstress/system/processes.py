@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.system.child import LAST, Pipe, begin_child, send
-from sqlstress.system.pulse import Pulse
+from sqlstress.system.interrupt import Pulse
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sqlstress.report.case import Case
-    from sqlstress.report.together import Together
-    from sqlstress.system.pulse import Pulse
+    from sqlstress.report.results import Together
+    from sqlstress.system.interrupt import Pulse
+
 
 INVITATION = "SQLSTRESS_TOGETHER"
 """The environment variable that tells a measurement of a fleet whom it is to meet."""

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple, Protocol
 from sqlstress.options.dsn import Dsn
 from sqlstress.report import Check, Space, SqliteBuild, WorkerResult
 from sqlstress.report.case import Case
+from sqlstress.report.results import Where
 from sqlstress.report.server import Server
-from sqlstress.report.where import Where
-from sqlstress.system.pulse import Pulse
+from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.directions import Directions
-from sqlstress.targets.keyvalue import NativeStore, Store, Table
-from sqlstress.targets.sql import Client, Maker, Reader
+from sqlstress.targets.views import Client, Maker, NativeStore, Reader, Store, Table
 
 MEANWHILE = "while it was measured"
 SERVER_FOLDER = "server"

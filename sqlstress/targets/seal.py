@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from sqlstress.system.pulse import Pulse
+    from sqlstress.system.interrupt import Pulse
 
 
 class Seal:

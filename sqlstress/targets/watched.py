@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from sqlstress.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
-    from sqlstress.system.pulse import Pulse
+    from sqlstress.system.interrupt import Pulse
 
 T = TypeVar("T")
 _TICK_S = 0.05

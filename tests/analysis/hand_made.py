@@ -10,9 +10,9 @@ from typing import Any
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.display.phrases import phrase
 from sqlstress.report import Check, Run, Trial, Verdict
 from sqlstress.report.case import Case
+from sqlstress.show.phrases import phrase
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

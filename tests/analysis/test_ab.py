@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.ab import differences, estimate, figure, signed
-from sqlstress.analysis.ab_verdict import conclusion
+from sqlstress.analysis.ab import conclusion, differences, estimate, figure, signed
 from sqlstress.report import Latency, Report
 from tests.ab_report import TEST, TRIAL, ab_report, around, trial
 from tests.rate_report import rate_trial

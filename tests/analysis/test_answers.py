@@ -9,11 +9,10 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.answers import answer
-from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.joined import joined
-from sqlstress.display.phrases import phrase
+from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case
+from sqlstress.show.phrases import phrase
 from tests.analysis.hand_made import run, trial
 
 NOISE = (0.98, 1.01, 1.0, 1.02, 0.99)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.analysis.arms import arm_differences
+from sqlstress.analysis.ab import arm_differences
 from sqlstress.experiments.sql.spec import Scripted, Scripts
-from sqlstress.own.data import Data
 from sqlstress.report import Arm, Report, SqliteBuild
 from sqlstress.report.case import Case, Settings
+from sqlstress.user_work.options import Data
 from tests.ab_report import CASE, TEST, ab_report
 
 APSW = replace(CASE, driver="apsw")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from sqlstress.analysis import group as groups
-from sqlstress.analysis.comparing import as_much, doubts, laggards, leaders, untold
+from sqlstress.analysis.answers import as_much, doubts, laggards, leaders, untold
 from sqlstress.analysis.finding import Finding
-from sqlstress.display.phrases import phrase
 from sqlstress.report import Run
+from sqlstress.show.phrases import phrase
 from sqlstress.statistics.ratios import Ratio
 from tests.analysis.hand_made import group, passes
 

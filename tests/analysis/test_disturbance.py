@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.disturbance import disturbances, disturbed, taken
 from sqlstress.analysis.group import group_runs
+from sqlstress.analysis.scaling import disturbances, disturbed, taken
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment
 from tests.analysis.hand_made import EXAMPLE, group, run, trial

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.display.endings import Ending, endings, exit_code
 from sqlstress.report import Check, Report, Run, Verdict
+from sqlstress.show.endings import Ending, endings, exit_code
 from tests.ab_report import ab_report, around
 from tests.crash_report import KILLS, crash_report, empty_report, lost_report
 from tests.example_report import example_report

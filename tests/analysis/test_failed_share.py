@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.display.endings import endings
-from sqlstress.display.figures import NOT_ALL, verified_cell
-from sqlstress.render.ci.github import workflow_commands
-from sqlstress.render.ci.junit import report_junit
-from sqlstress.render.page.document import report_html
 from sqlstress.report import Run
 from sqlstress.report.case import Case
+from sqlstress.show.blocks import NOT_ALL, verified_cell
+from sqlstress.show.endings import endings
+from sqlstress.show.github import workflow_commands
+from sqlstress.show.junit import report_junit
+from sqlstress.show.page.document import report_html
 from tests.analysis.hand_made import EXAMPLE, run, trial
 
 LOCKED = "the database was locked for longer than --busy-timeout"

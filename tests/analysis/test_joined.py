@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.joined import joined
-from sqlstress.experiments.kv.spec import Checkpointing
+from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.experiments.kv.experiment import Checkpointing
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from tests.analysis.hand_made import run

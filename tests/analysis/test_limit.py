@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.limit import answered, broken, conclusion, is_whole, promised
-from sqlstress.display.endings import endings, exit_code
+from sqlstress.analysis.highest_rate import answered, broken, conclusion, is_whole, promised
 from sqlstress.report import Check, Promise, Verdict
-from sqlstress.statistics.search import Answer
+from sqlstress.show.endings import endings, exit_code
+from sqlstress.statistics.rate_search import Answer
 from tests.limit_report import FAST, PROMISE, SEARCH, limit_report
 from tests.rate_report import rate_trial
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.analysis.advice import advise, advise_group
-from sqlstress.display.phrases import phrase
 from sqlstress.report import Check, Run, Verdict
+from sqlstress.show.phrases import phrase
 from tests.analysis.hand_made import EXAMPLE, findings, group, run, trial
 
 

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from sqlstress.analysis.saturation import KEPT_UP, SATURATED, UNTOLD, achieved, saturation
+from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved, saturation
 from sqlstress.report import Trial
 from tests.rate_report import rate_trial
 
@@ -27,10 +27,10 @@ def trials(*shares: float, due: int = 1000) -> Sequence[Trial]:
         ([0.99], KEPT_UP),
         ([1.3, 0.8], KEPT_UP),  # what the first one did more was left from its warm-up
         ([0.5], SATURATED),
-        ([0.97], UNTOLD),  # of 1,000 independent arrivals 30 more or less are chance
+        ([0.97], RATE_UNKNOWN),  # of 1,000 independent arrivals 30 more or less are chance
         ([0.5, 0.52, 0.48], SATURATED),
         ([0.96, 0.961, 0.959], SATURATED),
-        ([0.99, 0.7, 1.0], UNTOLD),
+        ([0.99, 0.7, 1.0], RATE_UNKNOWN),
         ([0.0, 0.0, 0.0], SATURATED),
     ],
 )

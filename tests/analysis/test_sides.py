@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.advice import advise_group
-from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.joined import joined
-from sqlstress.analysis.sides import leads, sides_of
-from sqlstress.display.phrases import phrase
+from sqlstress.analysis.answers import leads, sides_of
+from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.report import Check, Run, Verdict
-from sqlstress.report.arrivals import Arrivals
-from sqlstress.report.case import Case
+from sqlstress.report.case import Arrivals, Case
+from sqlstress.show.phrases import phrase
 from sqlstress.target import DRIVERS, LAST_LOST, SYNCED, Known
 from tests.analysis.hand_made import run, trial
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.report import Trial
-from sqlstress.report.arrivals import Arrivals
-from sqlstress.report.case import Case
+from sqlstress.report.case import Arrivals, Case
 from tests.analysis.hand_made import CALM, findings, run, trial
 
 TWO = tuple(replace(CALM.workers[0], worker=number) for number in (1, 2))

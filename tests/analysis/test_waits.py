@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.analysis.waits import fewer_processes, starvation
+from sqlstress.analysis.scaling import fewer_processes, starvation
 from sqlstress.report import Latency
 from sqlstress.statistics.histogram import bucket_of
 from tests.example_report import example_report

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis import wording
-from sqlstress.report.arrivals import Arrivals
-from sqlstress.report.case import Case
+from sqlstress.report.case import Arrivals, Case
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from sqlstress.cli.run_command import run
-from sqlstress.engine.observer import Observer
+from sqlstress.engine.study import Observer
 from sqlstress.report import Report
 from sqlstress.report.case import Case
-from sqlstress.studies.carry_out import Save, carry_out
-from sqlstress.studies.sweep import Sweep
+from sqlstress.studies.sweep import Save, Sweep, carry_out
 from tests.brief import changes
 from tests.example_report import example_report
 

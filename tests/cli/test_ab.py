@@ -14,7 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from sqlstress.engine.observer import Observer
+from sqlstress.engine.study import Observer
 from sqlstress.errors import Interrupted
 from sqlstress.report import AbTest, Check, Report, Trial, Verdict, from_json, to_json
 from sqlstress.report.case import Case
@@ -59,7 +59,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Slices:
             blank = replace(EXAMPLE, runs=(), command=self._session.command)
             yield SliceBench(blank, observer, measure)
 
-    monkeypatch.setattr("sqlstress.studies.ab_asked.OwnPython", OwnPython)
+    monkeypatch.setattr("sqlstress.studies.ab.OwnPython", OwnPython)
     return fake
 
 
@@ -210,7 +210,7 @@ def _looking_once(
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look once, after six pairs: real slices take their time."""
-    monkeypatch.setattr("sqlstress.studies.ab_asked.AbStudy", _looking_once)
+    monkeypatch.setattr("sqlstress.studies.ab.AbStudy", _looking_once)
 
 
 @pytest.mark.thorough

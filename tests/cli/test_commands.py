@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 
 from sqlstress import __version__
-from sqlstress.cli.console import say
 from sqlstress.cli.group import main_options, summaries
+from sqlstress.cli.outputs import say
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import face
 from sqlstress.report import from_json
@@ -212,7 +212,7 @@ def test_a_reader_that_has_gone_does_not_change_the_exit_code(
     def gone(*_: object, **__: object) -> None:
         raise BrokenPipeError(32, "Broken pipe")
 
-    monkeypatch.setattr("sqlstress.cli.console.click.echo", gone)
+    monkeypatch.setattr("sqlstress.cli.outputs.click.echo", gone)
     assert cli() == (code, "", "")
 
 
@@ -234,7 +234,7 @@ def test_what_the_terminal_cannot_show_is_shown_in_plainer_characters(
 ) -> None:
     text = "– ▁▅█ µs ✓"  # noqa: RUF001
     done = subprocess.run(
-        [sys.executable, "-c", f"from sqlstress.cli.console import say; say({text!r})"],
+        [sys.executable, "-c", f"from sqlstress.cli.outputs import say; say({text!r})"],
         cwd=tmp_path, env={**environment(), "PYTHONIOENCODING": encoding}, capture_output=True, check=True,
     )  # fmt: skip
     assert done.stdout.decode(encoding).rstrip() == shown

@@ -8,8 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from sqlstress.experiments.crash.result import Kills
-from sqlstress.experiments.crash.round import Strike
+from sqlstress.experiments.crash.spec import Kills
+from sqlstress.experiments.crash.study import Strike
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli

@@ -9,11 +9,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from sqlstress.experiments.power_loss.result import PowerLoss
+from sqlstress.experiments.power_loss.experiment import PowerLoss
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.schema import report_schema
-from sqlstress.targets.sqlite.disk.model import Disk
-from sqlstress.targets.sqlite.disk.operations import Operation, WriteBack
+from sqlstress.targets.sqlite.disk_model import Disk, Operation, WriteBack
 from tests.cli.conftest import Cli
 from tests.rows import thorough
 
@@ -58,7 +57,7 @@ def test_power_is_cut_and_what_was_acknowledged_is_there_or_not(
 def test_the_matrix_has_a_row_for_every_configuration(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlstress.experiments.power_loss.face.JOURNAL_MODES", ("wal", "memory"))
+    monkeypatch.setattr("sqlstress.experiments.power_loss.experiment.JOURNAL_MODES", ("wal", "memory"))
     said = cli("crash", "--matrix", *SHORT, "-o", "matrix.json", "-o", "matrix.md")
     _, loss = saved(tmp_path / "matrix.json")
     assert (said.code, said.err) == (0, "")
@@ -89,7 +88,7 @@ def test_a_test_whose_control_does_not_fail_is_failed_itself(
 
 
 def test_without_apsw_one_is_told_to_install_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sqlstress.targets.sqlite.disk.recording_vfs", None)
+    monkeypatch.setitem(sys.modules, "sqlstress.targets.sqlite.disk_vfs", None)
     said = cli("crash", "--power", *SHORT)
     assert (said.code, len(said.lines)) == (2, 1)
     assert "python -m pip install apsw." in said.err

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sqlstress.experiments.cycles.face import setting_of
+from sqlstress.experiments.cycles.experiment import setting_of
 from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.report import Report, from_json
 from sqlstress.report.schema import schema_text

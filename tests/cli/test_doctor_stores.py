@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.targets.postgres.binaries import FOLDER
+from sqlstress.targets.postgres.installed import FOLDER
 from tests.cli.conftest import Cli
 from tests.servers import server
 

@@ -19,10 +19,10 @@ import pytest
 
 from sqlstress.engine.folder import remove_abandoned
 from sqlstress.experiments.exec.worker import TRIAL
-from sqlstress.render import FORMATS
 from sqlstress.report import Report, Run, from_json
+from sqlstress.report.results import Sighting
 from sqlstress.report.schema import schema_text
-from sqlstress.report.sighting import Sighting
+from sqlstress.show.formats import FORMATS
 from tests.cli.conftest import Cli, Said
 from tests.pages import ROOT
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS
+from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS
 from sqlstress.report import Report, from_json
 from sqlstress.targets.sqlite import dbstat
 from tests.cli.conftest import Cli

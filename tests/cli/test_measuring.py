@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sqlstress.engine.observer import Nobody, Progress
+from sqlstress.engine.study import Nobody, Progress
 from sqlstress.report import from_json
 from sqlstress.report.schema import report_schema
 from tests.cli.conftest import Cli

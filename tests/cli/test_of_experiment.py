@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sqlstress.cli.ab import made as ab
-from sqlstress.cli.limit import made as limit
-from sqlstress.cli.of_experiment import named
+from sqlstress.cli.group import named_experiment
+from sqlstress.cli.studies import ab_command as ab
+from sqlstress.cli.studies import limit_command as limit
 from tests.cli.conftest import Cli
 
 
@@ -27,12 +27,12 @@ from tests.cli.conftest import Cli
     ],
 )
 def test_the_first_word_that_is_no_option_names_it(words: str, experiment: str, others: str) -> None:
-    assert named(words.split(), limit) == (experiment, others.split())
+    assert named_experiment(words.split(), limit) == (experiment, others.split())
 
 
 def test_options_of_either_command_may_stand_before_it() -> None:
     words = ["--a", "-b bank", "--strict", "--github", "--max-pairs", "10", "sql"]
-    assert named(words, ab) == ("sql", words[:-1])
+    assert named_experiment(words, ab) == ("sql", words[:-1])
 
 
 def test_each_has_help_of_its_own(cli: Cli) -> None:

@@ -309,8 +309,8 @@ def test_a_server_that_starts_anew_in_the_window_loses_nothing_that_was_acknowle
 def test_a_server_that_stops_in_the_window_is_told_and_what_was_measured_is_kept(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sqlstress.targets.postgres import sessions
-    from sqlstress.targets.postgres.watcher import ask_to_end
+    from sqlstress.targets.postgres import schema as sessions
+    from sqlstress.targets.postgres.server import ask_to_end
 
     monkeypatch.setattr(sessions, "RECOVERY_S", 1.0)
 

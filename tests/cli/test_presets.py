@@ -14,7 +14,7 @@ import pytest
 
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.presets.catalogue import catalogue
+from sqlstress.experiments.tune.presets import catalogue
 from sqlstress.report import Report, Trial, from_json
 from sqlstress.report.case import Case
 from sqlstress.report.schema import report_schema

@@ -10,7 +10,7 @@ import pytest
 
 from sqlstress.experiments.app.work import NAME
 from sqlstress.report import Trial
-from sqlstress.report.problems import EXAMPLES
+from sqlstress.report.results import EXAMPLES
 from tests.cli.conftest import Cli, Said
 from tests.cli.test_sql_postgres import OUTPUTS, left, measured, url
 from tests.pages import ROOT
@@ -254,7 +254,7 @@ def test_two_commands_take_the_same_number_unless_they_are_kept_apart(
 def test_what_a_command_left_running_on_the_server_is_ended_there(
     cli: Cli, server: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlstress.targets.postgres.sessions.GRACE_S", 0.2)
+    monkeypatch.setattr("sqlstress.targets.postgres.schema.GRACE_S", 0.2)
     Path("own.py").write_text("import psycopg\npsycopg.connect('').execute('SELECT pg_sleep(600)')\n")
     options = ("--target=postgres", f"--dsn={url}", "-c2", "--ops=1", "--timeout=2s", "--alone")
     said, report = measured(cli, *options, "--", sys.executable, "own.py", command="exec", code=1)

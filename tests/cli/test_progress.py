@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sqlstress.cli.measure import Bar, clock_text, watcher
-from sqlstress.engine.observer import Nobody, Progress
+from sqlstress.engine.study import Nobody, Progress
 from sqlstress.experiments.crash.study import how_far as rounds_done
 from sqlstress.experiments.power_loss.study import how_far as images_done
 from sqlstress.statistics.gate import looks

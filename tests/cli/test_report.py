@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.render import FORMATS
-from sqlstress.render.ci.github import workflow_commands
-from sqlstress.render.ci.trackers import latency_json, throughput_json
-from sqlstress.render.text import report_text
 from sqlstress.report import to_json
+from sqlstress.show.formats import FORMATS
+from sqlstress.show.github import workflow_commands
+from sqlstress.show.text import report_text
+from sqlstress.show.trackers import latency_json, throughput_json
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession
 from tests.engine.processes import environment
 from tests.example_report import failed_report

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.cli.outputs import Output, parse_output
-from sqlstress.cli.saver import Saver
+from sqlstress.cli.outputs import Output, Saver, parse_output
 from sqlstress.errors import Interrupted, UsageError
-from sqlstress.render import FORMATS
 from sqlstress.report import from_json
+from sqlstress.show.formats import FORMATS
 from sqlstress.system.interrupt import stop_once
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession
 from tests.faults.surroundings import is_root, read_only

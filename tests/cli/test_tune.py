@@ -13,7 +13,7 @@ import pytest
 
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.tune.result import Tuning
+from sqlstress.experiments.tune.results import Tuning
 from sqlstress.experiments.tune.study import TuneStudy
 from sqlstress.report import Report, Trial, from_json
 from sqlstress.report.case import Case

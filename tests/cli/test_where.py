@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.environment.host import usable_cores
-from sqlstress.experiments.kv.shown.where import shares
-from sqlstress.experiments.kv.spec import LOOPS
+from sqlstress.experiments.kv.experiment import LOOPS
+from sqlstress.experiments.kv.show_where import shares
+from sqlstress.machine.host import usable_cores
 from sqlstress.report import Run, from_json
-from sqlstress.report.where import BINDING, CHECKPOINT, FREE, HELD, PROCESSOR, SYNC, Where
+from sqlstress.report.results import BINDING, CHECKPOINT, FREE, HELD, PROCESSOR, SYNC, Where
 from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.native.extension import extension
-from sqlstress.targets.sqlite.reach import lacks
-from sqlstress.targets.sqlite.waiting import PAUSE_S
+from sqlstress.targets.native import extension
+from sqlstress.targets.sqlite.busy import PAUSE_S
+from sqlstress.targets.sqlite.connections import lacks
 from tests.cli.conftest import Cli
 from tests.rows import mostly_thorough, thorough
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlstress.cluster import machine
+from sqlstress.cluster import job
 
 
 def dask_setup(worker: Any) -> None:
     """Let the worker's host be called "anna" if the worker is called "anna-1"."""
     name = str(worker.name).rpartition("-")[0]
-    machine.host_name = lambda: name
-    machine.machine = lambda: name
+    job.host_name = lambda: name
+    job.machine = lambda: name

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sqlstress.cluster import machine
+from sqlstress.cluster import job
 
 SKEW_NS = 5_000_000_000
 
@@ -14,9 +14,9 @@ SKEW_NS = 5_000_000_000
 def dask_setup(worker: Any) -> None:
     """Let what this worker starts be five seconds ahead."""
     name = str(worker.name).rpartition("-")[0]
-    machine.host_name = lambda: name
-    machine.machine = lambda: name
+    job.host_name = lambda: name
+    job.machine = lambda: name
     os.environ["TEST_SKEW_NS"] = str(SKEW_NS)
     # Dask runs a copy of this file, in a folder of its own.
-    skewed = Path(machine.__file__).parents[2] / "tests" / "cluster" / "skewed"
+    skewed = Path(job.__file__).parents[2] / "tests" / "cluster" / "skewed"
     os.environ["PYTHONPATH"] = f"{skewed}{os.pathsep}{os.environ['PYTHONPATH']}"

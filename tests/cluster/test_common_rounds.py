@@ -8,10 +8,8 @@ from typing import cast
 
 import pytest
 
-from sqlstress.cluster.asked import Asked
-from sqlstress.cluster.common_rounds import CommonRounds
-from sqlstress.cluster.connection import Connection
-from sqlstress.cluster.member import Member
+from sqlstress.cluster.connection import Connection, Member
+from sqlstress.cluster.rounds import Asked, CommonRounds
 from sqlstress.errors import UsageError
 
 SERVER = 'driver = "psycopg"\ndsn = "postgresql://me:geheim@127.0.0.1:1/mine"\n[[case]]\nworkload = "kv"\n'

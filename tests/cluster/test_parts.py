@@ -17,15 +17,19 @@ from hypothesis import strategies as st
 
 from benchmarks.fleet.cluster import LONG, PATIENCE_S, PLAN, environment
 from sqlstress.cluster import job
-from sqlstress.cluster.address import Cluster
-from sqlstress.cluster.asked import Asked
-from sqlstress.cluster.job import Wanted, Watch, clean_environment
-from sqlstress.cluster.machine import machine, who
-from sqlstress.cluster.member import Identity
-from sqlstress.cluster.names import file_name
-from sqlstress.cluster.probe import probe
-from sqlstress.cluster.turn import Turn
-from sqlstress.cluster.why import parsed, problem, why_no_report
+from sqlstress.cluster.connection import Cluster, Identity, file_name, probe
+from sqlstress.cluster.job import (
+    Turn,
+    Wanted,
+    Watch,
+    clean_environment,
+    machine,
+    parsed,
+    problem,
+    who,
+    why_no_report,
+)
+from sqlstress.cluster.rounds import Asked
 from sqlstress.errors import EnvironmentFailure, UsageError
 from tests.drawing import examples
 
@@ -231,7 +235,7 @@ def test_the_guard_is_stopped_by_the_end_of_its_input_and_leaves_nothing(
 ) -> None:
     order = json.dumps({"plan": LONG, "directory": ".", "machine": str(tmp_path)}).encode() + b"\n"
     with subprocess.Popen(
-        [sys.executable, "-m", "sqlstress.cluster.guard"],
+        [sys.executable, "-m", "sqlstress.cluster.job"],
         cwd=tmp_path, env={**environment(), "TMPDIR": str(tmp_path)}, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip

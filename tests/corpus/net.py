@@ -30,10 +30,10 @@ def reports() -> list[Path]:
 def formats() -> dict[str, Callable[..., str]]:
     """Return every way to show a report, by name."""
     from sqlstress.analysis.comparison import compare
-    from sqlstress.render import BESIDE, FORMATS
-    from sqlstress.render.ci.github import summary, workflow_commands
-    from sqlstress.render.page.document import script
-    from sqlstress.render.text import comparison_text, report_text
+    from sqlstress.show.formats import BESIDE, FORMATS
+    from sqlstress.show.github import summary, workflow_commands
+    from sqlstress.show.page.document import script
+    from sqlstress.show.text import comparison_text, report_text
 
     known: dict[str, Callable[..., str]] = {
         **FORMATS,
@@ -71,8 +71,8 @@ def written(path: Path) -> Iterator[tuple[str, str]]:
 def pairs() -> Iterator[tuple[str, str]]:
     """Yield what `compare` makes of neighbouring reports of the same kind."""
     from sqlstress.analysis.comparison import compare
-    from sqlstress.render.markdown import comparison_markdown
     from sqlstress.report import read
+    from sqlstress.show.markdown import comparison_markdown
 
     read_reports = [(path.stem, read(path)) for path in reports()]
     for one, other in pairwise((name, report) for name, report in read_reports if report.runs):

@@ -11,13 +11,13 @@ import pytest
 from sqlstress.analysis.advice import advise
 from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.group import group_runs
-from sqlstress.display.at_a_rate.plots import plots
-from sqlstress.display.phrases import phrase
-from sqlstress.render.csvfile import report_csv
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.page.document import report_html
-from sqlstress.render.text import comparison_text, report_text
 from sqlstress.report import Report, from_json, to_json
+from sqlstress.show.at_a_rate import plots
+from sqlstress.show.csv_file import report_csv
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.page.document import report_html
+from sqlstress.show.phrases import phrase
+from sqlstress.show.text import comparison_text, report_text
 from tests.example_report import assert_golden, example_report
 from tests.rate_report import rate_report, rate_run, rate_trial
 

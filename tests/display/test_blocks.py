@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sqlstress.display.blocks import Bullets, Column, Lines, Paragraph, Picture, Table
-from sqlstress.render import markdown, text
+from sqlstress.show import markdown, text
+from sqlstress.show.blocks import Bullets, Column, Lines, Paragraph, Picture, Table
 
 TABLE = Table(
     (Column("name", ("", "name"), "left"), Column("rows/s", ("rows", "per s"))),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.display.clean import brief, clean
+from sqlstress.show.blocks import brief, clean
 
 anything = st.text(st.characters() | st.sampled_from("\x1b[]m;0\x07\x9b\x9d\u202e\ud800 "))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.display import figures
+from sqlstress.show import blocks
 
 figures_of_reports = st.floats() | st.integers(-(2**64), 2**64) | st.none()
 
@@ -23,7 +23,7 @@ figures_of_reports = st.floats() | st.integers(-(2**64), 2**64) | st.none()
     ],
 )
 def test_counts(value: float | None, text: str | None) -> None:
-    assert figures.count_cell(value) == text
+    assert blocks.count_cell(value) == text
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_counts(value: float | None, text: str | None) -> None:
     ],
 )
 def test_milliseconds(ns: float | None, text: str | None) -> None:
-    assert figures.ms_cell(ns) == text
+    assert blocks.ms_cell(ns) == text
 
 
 @pytest.mark.parametrize(
@@ -50,17 +50,17 @@ def test_milliseconds(ns: float | None, text: str | None) -> None:
     [(0.65, "0.65"), (9.994, "9.99"), (9.996, "10.0"), (34.98, "35.0"), (3600.0, "3600"), (1e7, "1e+07")],
 )
 def test_seconds(seconds: float, text: str) -> None:
-    assert figures.seconds_cell(seconds) == text
+    assert blocks.seconds_cell(seconds) == text
 
 
 @given(figures_of_reports)
 def test_no_figure_is_wider_than_its_column_bears(value: float | None) -> None:
-    assert len(figures.count_cell(value) or "") <= 10
-    assert len(figures.ms_cell(value) or "") <= 10
-    assert len(figures.seconds_cell(value) or "") <= 10
-    assert len(figures.share_cell(value) or "") <= 8
+    assert len(blocks.count_cell(value) or "") <= 10
+    assert len(blocks.ms_cell(value) or "") <= 10
+    assert len(blocks.seconds_cell(value) or "") <= 10
+    assert len(blocks.share_cell(value) or "") <= 8
 
 
 @given(st.integers())
 def test_no_count_of_processes_is_wide(value: int) -> None:
-    assert len(figures.whole_cell(value)) <= 8
+    assert len(blocks.whole_cell(value)) <= 8

@@ -8,11 +8,11 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import group_runs
-from sqlstress.display import heading
-from sqlstress.experiments.kv.shown import KeyValueShown
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.show import KeyValueShown
 from sqlstress.report import Report, Warning
 from sqlstress.report.case import Case, Settings
+from sqlstress.show import heading
 from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case, with_one
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.render.page.document import report_html
-from sqlstress.render.text import report_text
 from sqlstress.report import Report
 from sqlstress.report.server import Server
+from sqlstress.show.page.document import report_html
+from sqlstress.show.text import report_text
 from tests.display.test_side_by_side import compared
 from tests.example_report import example_report
 from tests.experiments.sql.test_shown import HELD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.display.phrases import Phrase, phrase, phrases
+from sqlstress.show.phrases import Phrase, phrase, phrases
 
 
 @pytest.mark.parametrize("code", sorted(phrases()))

@@ -6,11 +6,11 @@ from csv import DictReader
 from dataclasses import replace
 from io import StringIO
 
-from sqlstress.render.csvfile import report_csv
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.page.document import report_html
-from sqlstress.render.text import report_text
 from sqlstress.report import Report, SqliteBuild, from_json, to_json
+from sqlstress.show.csv_file import report_csv
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.page.document import report_html
+from sqlstress.show.text import report_text
 from sqlstress.target import LAST_LOST
 from tests.analysis.test_sides import NOISE, measured
 from tests.example_report import assert_golden, example_report

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sqlstress.engine.observer import NOBODY, Observer
 from sqlstress.engine.session import Bench
+from sqlstress.engine.study import NOBODY, Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.system.interrupt import StopSignals
 from tests.example_report import example_report

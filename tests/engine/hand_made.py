@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlstress.engine.loop import FOREVER_NS, Totals, Window
 from sqlstress.engine.pool import Ended
 from sqlstress.engine.protocols import Findings
-from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.engine.worker import Done
 from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_S

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import click
 
-from sqlstress.engine.observer import Nobody, Progress
+from sqlstress.engine.study import Nobody, Progress
 
 
 class Teller(Nobody):

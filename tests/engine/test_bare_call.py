@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.bare_call import ROUND_NS, ROUNDS, bare_call_ns
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.engine.harness_cost import ROUND_NS, ROUNDS, bare_call_ns
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
-from sqlstress.targets.dry.place import DryPlace
+from sqlstress.targets.dry.store import DryPlace
 
 SLOW_S = 0.001
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sqlstress.engine import ceiling
-from sqlstress.engine.ceiling import harness_ns
+from sqlstress.engine import harness_cost
+from sqlstress.engine.harness_cost import harness_ns
 from sqlstress.errors import Interrupted
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case
 from tests.pulses import Pulses, nothing
 
@@ -28,7 +28,7 @@ def test_the_harness_costs_something_whatever_the_case(case: Case) -> None:
 
 def test_a_process_that_got_no_turn_in_the_window_measures_again(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = iter([None, None, 250.0])
-    monkeypatch.setattr(ceiling, "_cost_ns", lambda source: next(turns))
+    monkeypatch.setattr(harness_cost, "_cost_ns", lambda source: next(turns))
     assert harness_ns(Case(spec=Load(key_space=100)), nothing) == 250.0
 
 

@@ -6,11 +6,11 @@ import sqlite3
 
 import pytest
 
-from sqlstress.engine.examine import examined, reading_checks
+from sqlstress.engine.proofs import examined, reading_checks
 from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import Check
-from sqlstress.report.problems import EXAMPLES
+from sqlstress.report.results import EXAMPLES
 
 
 def outcome(worker: int, findings: Findings | None) -> Outcome:

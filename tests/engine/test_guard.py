@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.guard import Guard, unread
 from sqlstress.engine.pool import Ended
+from sqlstress.engine.trial import Guard, unread
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets import open_place
 from sqlstress.targets.place import Disturbance
@@ -151,7 +151,7 @@ def stranger(tmp_path: Path, case: Case) -> Iterator[sqlite3.Connection]:
 def test_a_lock_that_stays_is_told_and_leaves_the_proof_open(
     case: Case, tmp_path: Path, stranger: sqlite3.Connection, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlstress.targets.sqlite.snapshot.PATIENCE_MS", 0)
+    monkeypatch.setattr("sqlstress.targets.sqlite.files.PATIENCE_MS", 0)
     guard = Guard(open_place(case, tmp_path), nothing)
     stranger.execute(f"BEGIN {kind}")
     found = guard.disturbance([])

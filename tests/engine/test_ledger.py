@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.engine.ledger import CHUNK, Ledger, shared_words
+from sqlstress.engine.ordered import CHUNK, Ledger, shared_words
 
 chunks = st.lists(
     st.integers(1, CHUNK).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), max_size=8

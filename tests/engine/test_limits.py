@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine import limits
-from sqlstress.engine.observer import Nobody
+from sqlstress.engine import session as limits
+from sqlstress.engine.study import Nobody
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets import sqlite

@@ -11,9 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.engine.loop import FIRST_CHUNK, LONG_NS, SHORT_NS, closed_loop, next_size, timed_loop
+from sqlstress.engine.loop import (
+    FIRST_CHUNK,
+    FOREVER_NS,
+    LONG_NS,
+    SHORT_NS,
+    Totals,
+    Window,
+    closed_loop,
+    next_size,
+    timed_loop,
+)
 from sqlstress.engine.protocols import Stamps
-from sqlstress.engine.tally import FOREVER_NS, Totals, Window
 from sqlstress.experiments.kv.worker import GET, KINDS, REPLACE
 from tests.engine.fakes import LARGEST, Busy, FakeClock, FakeSource, gets, idling, raising
 

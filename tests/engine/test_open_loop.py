@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.engine.loop import closed_loop, timed_loop
+from sqlstress.engine.loop import Totals, Window, closed_loop, timed_loop
 from sqlstress.engine.open_loop import IDLE_NS, MOST_NS, OpenLoop, Waiting, due_times
-from sqlstress.engine.tally import Totals, Window
 from sqlstress.experiments.kv.worker import GET, REPLACE
-from sqlstress.report.arrivals import Arrivals
-from sqlstress.report.case import Case
+from sqlstress.report.case import Arrivals, Case
 from sqlstress.statistics.histogram import percentile
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 from tests.engine.fakes import Busy, FakeClock, FakeSource, gets, raising

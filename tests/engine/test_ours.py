@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.engine.ours import ours
-from sqlstress.environment.family import KEEPS_ACCOUNT, ChangingFamily, Family
+from sqlstress.engine.pool import ours
+from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, ChangingFamily, Family
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
 
@@ -32,7 +32,7 @@ def test_programs_that_come_and_go_are_looked_for_each_time() -> None:
 
 
 def test_where_no_account_is_kept_of_them_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlstress.engine.ours.KEEPS_ACCOUNT", False)
+    monkeypatch.setattr("sqlstress.engine.pool.KEEPS_ACCOUNT", False)
     assert ours(only("exec", command=[sys.executable], alone=True)) is None
 
 

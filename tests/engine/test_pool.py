@@ -13,9 +13,9 @@ import pytest
 
 from sqlstress.engine import pool as pools
 from sqlstress.engine.companion import Observed
+from sqlstress.engine.loop import Totals, Window
 from sqlstress.engine.pool import Ended, Pool, WorkerFailure
 from sqlstress.engine.protocols import Findings
-from sqlstress.engine.tally import Totals, Window
 from sqlstress.engine.window import plan_window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Ready
 from sqlstress.errors import Interrupted

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine import preload
+from sqlstress.engine import pool
 from sqlstress.experiment import face_of
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.keys.spec import Picks
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report.case import Case, Settings
-from sqlstress.system import starting
+from sqlstress.system import forkserver
 from sqlstress.system.plain import plain
 from tests.engine import preloaded
 from tests.engine.processes import ROOT
@@ -53,7 +53,7 @@ def imported(*names: str) -> tuple[set[str], int]:
 def test_what_is_imported_is_there_is_the_cases_own_and_begins_no_thread(name: str) -> None:
     pytest.importorskip("apsw")
     case = CASES[name]
-    modules = preload.modules([case])
+    modules = pool.modules([case])
     found, threads = imported(*modules)
     assert threads == 1
     assert {"sqlstress.engine.worker", "ctypes"} <= found
@@ -64,7 +64,7 @@ def test_what_is_imported_is_there_is_the_cases_own_and_begins_no_thread(name: s
 def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Path) -> None:
     pytest.importorskip("sqlstress.targets.native._native")
     opened = (
-        "from sqlstress.experiments.kv.spec import Load\n"
+        "from sqlstress.experiments.kv.experiment import Load\n"
         "from sqlstress.report.case import Case\n"
         "from tests.halves import open_source, open_work\n"
         "from pathlib import Path\n"
@@ -78,7 +78,7 @@ def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Pa
         "work.discard()\n"
         "print(*(set(sys.modules) - preloaded))"
     )
-    modules = preload.modules([CASES["native"]])
+    modules = pool.modules([CASES["native"]])
     command = [sys.executable, "-c", f"import sys, importlib\n{opened}", str(tmp_path), *modules]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert [name for name in done.stdout.split() if name.startswith("sqlstress")] == []
@@ -93,7 +93,7 @@ def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) ->
     work = open_work(case, tmp_path, 1, {})
     work.prepare(lambda: None)
     ours, theirs = Pipe()
-    with starting.opened(["tests.engine.preloaded", *preload.modules([case])]) as starter, ours, theirs:
+    with forkserver.opened(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
         task = (face_of(case).worker, plain(case), tmp_path, work.shared, theirs)
         process = starter.start(preloaded.begin, task)
         assert ours.poll(PATIENCE_S)
@@ -104,11 +104,11 @@ def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) ->
 
 
 def test_of_several_cases_all_that_they_need_is_imported_once() -> None:
-    modules = preload.modules([CASES["kv"], CASES["apsw"], CASES["kv"]])
+    modules = pool.modules([CASES["kv"], CASES["apsw"], CASES["kv"]])
     assert len(modules) == len(set(modules))
     for name in ("kv", "apsw"):
-        assert set(preload.modules([CASES[name]])) <= set(modules)
+        assert set(pool.modules([CASES[name]])) <= set(modules)
 
 
 def test_nothing_is_imported_for_the_published_script_whose_time_holds_that() -> None:
-    assert preload.modules([Case(workload="classic", ops=20)]) == []
+    assert pool.modules([Case(workload="classic", ops=20)]) == []

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.proofs import ProvenWork
 from sqlstress.engine.protocols import Outcome
-from sqlstress.engine.proven import ProvenWork
 from sqlstress.report import Check
 from sqlstress.report.case import Case
-from sqlstress.system.pulse import Pulse
-from sqlstress.targets.dry.place import DryPlace
+from sqlstress.system.interrupt import Pulse
+from sqlstress.targets.dry.store import DryPlace
 from sqlstress.targets.sqlite.place import SqlitePlace
 from tests.pulses import nothing
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine import session as sessions
-from sqlstress.engine.observer import NOBODY
 from sqlstress.engine.session import Session
+from sqlstress.engine.study import NOBODY
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.report.case import Case
 from tests.example_report import example_report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.engine.standstill import NOTICED_S, Standstill, seconds_asleep
+from sqlstress.engine.trial import NOTICED_S, Standstill, seconds_asleep
 
 
 class Clock:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sqlstress.engine.loop import Window
 from sqlstress.engine.pool import Ended
 from sqlstress.engine.summary import summarise
-from sqlstress.engine.tally import Window
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.histogram import bucket_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.engine.loop import BIN_NS, FOREVER_NS, MOST_BINS, Tally, Totals, Window
 from sqlstress.engine.protocols import FAILED, Stamps
-from sqlstress.engine.tally import BIN_NS, FOREVER_NS, MOST_BINS, Tally, Totals, Window
 from sqlstress.experiments.kv.worker import GET, KINDS, PAIR, REPLACE, UPDATE
 from sqlstress.statistics.histogram import Recorder, merge
 from sqlstress.statistics.units import NS_PER_S

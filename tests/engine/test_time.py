@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.standstill import NOTICED_S
+from sqlstress.engine.trial import NOTICED_S
 from tests.engine.processes import Command, saved_report, sqlstress
 
 TELLING = (sys.executable, str(Path(__file__).with_name("telling.py")))

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from sqlstress.engine.flaw import Flaw, flaw_of
-from sqlstress.engine.observer import Nobody
+from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.engine.study import Nobody
 from sqlstress.engine.summary import outcomes
-from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.engine.trial import ATTEMPTS, PATIENCE, TrialRunner
+from sqlstress.engine.trial import ATTEMPTS, PATIENCE, Flaw, TrialRunner, flaw_of
 from sqlstress.engine.window import ANSWERS, LEAD_S, lateness_s, plan_window
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case

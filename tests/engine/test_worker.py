@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sqlstress.engine import worker
-from sqlstress.engine.tally import FOREVER_NS, Window
+from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case

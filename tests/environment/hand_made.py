@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.environment.facts import Facts
-from sqlstress.environment.warnings import warn
+from sqlstress.machine.warnings import Facts, warn
 from sqlstress.report import FileSystem, Host, SqliteBuild, SyncCost
 from sqlstress.report.case import Settings
 

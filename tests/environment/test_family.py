@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from sqlstress.environment.family import KEEPS_ACCOUNT, ChangingFamily, Family
+from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, ChangingFamily, Family
 from tests.rows import thorough
 
 BURNS = "import time\nuntil = time.process_time() + {}\nwhile time.process_time() < until: pass\n"
@@ -78,8 +78,8 @@ def test_what_one_took_that_has_ended_stays_ours(family: type[Family]) -> None:
 def test_where_no_account_is_kept_one_that_has_ended_counts_as_it_was_seen_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sqlstress.environment.family.KEEPS_ACCOUNT", False)
-    monkeypatch.setattr("sqlstress.environment.family._spent", lambda one: sum(one.cpu_times()[:2]))
+    monkeypatch.setattr("sqlstress.machine.foreign_load.KEEPS_ACCOUNT", False)
+    monkeypatch.setattr("sqlstress.machine.foreign_load._spent", lambda one: sum(one.cpu_times()[:2]))
     child = starting(BURNS.format(0.4) + SAYS + "time.sleep(60)")
     with running(child + WAITS + "one.kill()\none.wait()\n" + SAYS + "input()") as process:
         heard(process)

@@ -8,7 +8,7 @@ from typing import NamedTuple, NoReturn
 
 import pytest
 
-from sqlstress.environment.filesystem import UNKNOWN, describe, find
+from sqlstress.machine.host import UNKNOWN, file_system_of, find
 from sqlstress.report import FileSystem
 
 
@@ -77,14 +77,14 @@ def test_drives_of_windows_are_found_by_their_letter(folder: str, expected: File
 
 
 def test_nothing_mounted_means_unknown(tmp_path: Path) -> None:
-    assert describe(tmp_path, lambda: ()) == UNKNOWN
+    assert file_system_of(tmp_path, lambda: ()) == UNKNOWN
 
 
 def test_mounts_that_cannot_be_listed_mean_unknown(tmp_path: Path) -> None:
     def refuse() -> NoReturn:
         raise PermissionError("no /proc here")
 
-    assert describe(tmp_path, refuse) == UNKNOWN
+    assert file_system_of(tmp_path, refuse) == UNKNOWN
 
 
 def test_symbolic_links_are_resolved(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_symbolic_links_are_resolved(tmp_path: Path) -> None:
         pytest.skip("no right to make symbolic links here")
     root = tmp_path.resolve()
     mounts = (Mounted(str(root / "link"), "wrong"), Mounted(str(root / "real"), "right"))
-    assert describe(link / "run", lambda: mounts).kind == "right"
+    assert file_system_of(link / "run", lambda: mounts).kind == "right"
 
 
 def test_a_folder_of_the_data_volume_of_macos_is_found_on_it(tmp_path: Path) -> None:
@@ -109,5 +109,5 @@ def test_a_folder_of_the_data_volume_of_macos_is_found_on_it(tmp_path: Path) -> 
     mounts: Iterable[Mounted] = (Mounted(tmp_path.anchor, "sealed"), Mounted(str(volume), "data"))
     run = tmp_path / "run"
     run.mkdir()
-    assert describe(run, lambda: mounts, volume).kind == "data"
-    assert describe(run, lambda: mounts, tmp_path / "absent").kind == "sealed"
+    assert file_system_of(run, lambda: mounts, volume).kind == "data"
+    assert file_system_of(run, lambda: mounts, tmp_path / "absent").kind == "sealed"

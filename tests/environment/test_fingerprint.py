@@ -13,8 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.environment import filesystem, fingerprint, synccost
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.machine import fingerprint, sync_cost
+from sqlstress.machine import host as filesystem
 from sqlstress.report import SqliteBuild
 from sqlstress.report.case import Settings
 from tests.environment.hand_made import BUILD
@@ -31,7 +32,11 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def memory() -> Iterator[Path]:
-    if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK) or filesystem.describe(MEMORY).kind != "tmpfs":
+    if (
+        not MEMORY.is_dir()
+        or not os.access(MEMORY, os.W_OK)
+        or filesystem.file_system_of(MEMORY).kind != "tmpfs"
+    ):
         pytest.skip("no file system in memory here")
     with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         yield Path(name)
@@ -66,7 +71,7 @@ def test_memory_is_recognised_as_not_durable(memory: Path) -> None:
 
 
 def test_the_mount_of_a_folder_is_the_one_that_psutil_measures(folder: Path) -> None:
-    found = filesystem.describe(folder)
+    found = filesystem.file_system_of(folder)
     points = [mount.mountpoint for mount in psutil.disk_partitions(all=True) if mount.device == found.device]
     assert any(psutil.disk_usage(point).total == psutil.disk_usage(str(folder)).total for point in points)
 
@@ -79,13 +84,13 @@ def test_a_fullfsync_of_any_case_decides_which_sync_is_timed(
     folder: Path, settings: list[Settings], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, bool]] = []
-    usual = synccost.primitives
+    usual = sync_cost.primitives
 
     def primitives(system: str, fullfsync: bool) -> tuple[str, ...]:
         asked.append((system, fullfsync))
         return usual(system, fullfsync)
 
-    monkeypatch.setattr(synccost, "primitives", primitives)
+    monkeypatch.setattr(sync_cost, "primitives", primitives)
     fingerprint(folder, [BUILD], settings, 1)
     assert asked == [(platform.system(), expected)]
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.environment.family import Family
-from sqlstress.environment.foreign import Look, Shares, Watch, look, shares, throttled
+from sqlstress.machine.foreign_load import Family, Look, Shares, Watch, look, shares, throttled
 
 S = 10**9
 PATIENCE_S = 30.0
@@ -101,7 +100,7 @@ def test_looks_that_cost_much_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.03)
         return look(own)
 
-    monkeypatch.setattr("sqlstress.environment.foreign.look", costly)
+    monkeypatch.setattr("sqlstress.machine.foreign_load.look", costly)
     watched(Family(), 0.6)
     assert 1 <= len(taken) <= 2
 

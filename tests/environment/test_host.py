@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.environment import host
+from sqlstress.machine import host
 
 X86 = "processor\t: 0\nmodel\t\t: 167\nmodel name\t: Example(R)  CPU @ 2.60GHz\n\nmodel name\t: Other\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 108.00\nCPU implementer\t: 0x41\n\nModel\t\t: Raspberry Pi 4 Model B\n"

@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-from sqlstress.environment.synccost import BLOCK, LEAST, MOST, Sync, call, measure, nearest_rank, primitives
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.machine.sync_cost import BLOCK, LEAST, MOST, Sync, call, measure, nearest_rank, primitives
 from sqlstress.report import SyncCost
 
 OURS = ("fake",)

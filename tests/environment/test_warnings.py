@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.environment.facts import Facts
-from sqlstress.environment.warnings import has_wal_reset_bug, warn
+from sqlstress.machine.warnings import Facts, has_wal_reset_bug, warn
 from sqlstress.report import FileSystem
 from sqlstress.report.case import KEPT, Settings
 from tests.environment.hand_made import (

@@ -8,7 +8,7 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-from sqlstress.engine.observer import Nobody
+from sqlstress.engine.study import Nobody
 from sqlstress.report import Latency, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.histogram import bucket_floor

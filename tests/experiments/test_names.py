@@ -56,10 +56,10 @@ def test_a_module_of_the_core_names_no_experiment() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "import sqlstress.experiments.kv.spec",
+        "import sqlstress.experiments.kv.experiment",
         "from sqlstress.experiments.keys import spec",
         "from sqlstress.experiments import kv",
-        'named("sqlstress.experiments.kv.face:KV")',
+        'named("sqlstress.experiments.kv.experiment:KV")',
         'if case.workload == "power-loss": pass',
         "run.case.load",
         "case.picks.users",

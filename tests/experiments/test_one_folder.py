@@ -12,10 +12,10 @@ from sqlstress.cli.run_command import run
 from sqlstress.engine.protocols import Outcome
 from sqlstress.experiment import EXPERIMENTS
 from sqlstress.plan import from_toml
-from sqlstress.render.text import report_text
 from sqlstress.report import from_json, to_json
 from sqlstress.report.case import Case
 from sqlstress.report.schema import report_schema
+from sqlstress.show.text import report_text
 from tests.experiments.appends.spec import Appending
 from tests.halves import open_source, open_work
 from tests.pulses import nothing

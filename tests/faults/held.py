@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.observer import Nobody
 from sqlstress.engine.pool import Ended
+from sqlstress.engine.study import Nobody
 
 MOMENTS = ("examining", "preparing", "starting", "measuring", "verifying", "saving", "showing")
 """In their order. Examining: the machine. Saving: the new report has been written beside the old one, and
@@ -48,9 +48,9 @@ class Hold:
 
 def install(hold: Hold) -> None:
     """Have every moment told to a hold."""
-    from sqlstress.cli import measure, saver
+    from sqlstress.cli import measure, outputs
     from sqlstress.engine import session
-    from sqlstress.engine.guard import Guard
+    from sqlstress.engine.trial import Guard
     from sqlstress.engine.victims import Victims
     from sqlstress.experiments.crash.database import Database
     from sqlstress.targets.place import Disturbance
@@ -73,7 +73,7 @@ def install(hold: Hold) -> None:
     setattr(Guard, "disturbance", looked)  # noqa: B010 - mypy minds an assignment
     vars(session)["fingerprint"] = hold.before("examining", vars(session)["fingerprint"])
     vars(measure)["watcher"] = watcher
-    vars(saver)["say"] = hold.before("showing", vars(saver)["say"])
+    vars(outputs)["say"] = hold.before("showing", vars(outputs)["say"])
     for kind, name, moment in (
         (Database, "create", "preparing"),
         (Victims, "wait_ready", "starting"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.observer import Nobody
+from sqlstress.engine.study import Nobody
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.plan import cases_of
 from sqlstress.system.interrupt import StopSignals

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.render import FORMATS
 from sqlstress.report.document import LARGEST, MOST_RUNS, MOST_TEXTS
+from sqlstress.show.formats import FORMATS
 from tests.hostile.conftest import Judge
 
 FOLDER = Path(__file__).parents[2] / "reports"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from sqlstress.render import COMPARISON_FORMATS, FORMATS
+from sqlstress.show.formats import COMPARISON_FORMATS, FORMATS
 from tests.hostile import formats
 from tests.hostile.conftest import Judge, amounts
 from tests.hostile.documents import all_saved, documents

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.options.dialects import POSTGRES, SQLITE, Dialect
+from sqlstress.options.sql_text import POSTGRES, SQLITE, Dialect
 
 TEXTS = st.text("'\"$;:-/*\\\n eEab[]`1", max_size=80)
 

@@ -30,8 +30,8 @@ from sqlstress.options.parsing import (
     switch,
     whole,
 )
-from sqlstress.studies.ab_options import ab_options
-from sqlstress.studies.limit_options import limit_options
+from sqlstress.studies.ab import ab_options
+from sqlstress.studies.limit import limit_options
 
 HUGE = 10**5000
 DEEP: list[Any] = []

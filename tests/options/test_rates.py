@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from sqlstress.options.rates import MOST_RATE, rates
+from sqlstress.options.parsing import MOST_RATE, rates
 from tests.options.test_options import anything
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sqlstress.own.board import Board, shared_words
-from sqlstress.own.checker import fewer
-from sqlstress.own.checking import Broken
+from sqlstress.user_work.checker import fewer
+from sqlstress.user_work.checks import Board, Broken, shared_words
 
 
 def test_what_is_broken_is_told_where_there_is_no_room_for_all_its_examples() -> None:

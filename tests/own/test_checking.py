@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.own.checking import Broken, Checks, Unchecked
-from sqlstress.own.data import Invariant
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from sqlstress.targets.sqlite.sql import SqliteReader
+from sqlstress.targets.sqlite.scripts_view import SqliteReader
+from sqlstress.user_work.checks import Broken, Checks, Unchecked
+from sqlstress.user_work.options import Invariant
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 

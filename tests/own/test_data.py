@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import UsageError
-from sqlstress.own.data import Data, DataOptions, Invariant, invariants, read
-from sqlstress.own.files import text_of, weighted
+from sqlstress.user_work.files import text_of, weighted
+from sqlstress.user_work.options import Data, DataOptions, Invariant, invariants, read
 
 CHECKS = """-- money
 SELECT id FROM account WHERE balance < 0;

@@ -15,9 +15,9 @@ from urllib.parse import unquote
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError
-from sqlstress.own import original
-from sqlstress.own.header import journal_mode, journal_mode_apart
-from sqlstress.own.original import copy
+from sqlstress.user_work import database
+from sqlstress.user_work.database import copy
+from sqlstress.user_work.options import journal_mode, journal_mode_apart
 
 PROGRAM = """
 import sqlite3, sys
@@ -111,7 +111,7 @@ if sys.platform == "win32":
 
 @pytest.mark.parametrize("name", [r"\\server\share\app 1%41.db", r"\\?\C:\app.db", r"C:\app.db", "/app?.db"])
 def test_no_name_of_a_file_becomes_a_host(name: str) -> None:
-    found = original.uri(PureWindowsPath(name) if "\\" in name else PurePosixPath(name))
+    found = database.uri(PureWindowsPath(name) if "\\" in name else PurePosixPath(name))
     assert not found.startswith("file://") and unquote(found) == f"file:{name}"
 
 
@@ -132,7 +132,7 @@ def test_one_whose_program_was_killed_is_copied_with_what_its_wal_holds(
 def test_one_that_is_locked_is_told_after_a_while(
     app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(original, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(database, "PATIENCE_S", 0.05)
     with used(app, "delete", "BEGIN EXCLUSIVE"):
         before = state(app)
         with pytest.raises(EnvironmentFailure, match=r"is locked by another program"):

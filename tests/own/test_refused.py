@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sqlstress.errors import UsageError
-from sqlstress.options.dialects import POSTGRES, SQLITE
-from sqlstress.own.refused import refuse
-from sqlstress.own.statements import split
+from sqlstress.options.sql_text import POSTGRES, SQLITE
+from sqlstress.user_work.statements import refuse, split
 
 REFUSED = [
     ("BEGIN IMMEDIATE", "BEGIN IMMEDIATE is SQLite's: write BEGIN, and SELECT ... FOR UPDATE"),

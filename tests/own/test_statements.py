@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
-from sqlstress.options.dialects import POSTGRES
-from sqlstress.own.statements import place_of, split
+from sqlstress.options.sql_text import POSTGRES
+from sqlstress.user_work.statements import place_of, split
 
 TRIGGER = """CREATE TRIGGER t AFTER INSERT ON a BEGIN
   INSERT INTO b SELECT CASE new.x WHEN 1 THEN 'end;' ELSE 'x' END;

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.render.csvfile import report_csv
 from sqlstress.report import Arm, Report, Run, SqliteBuild, Trial, WorkerResult, to_json
+from sqlstress.show.csv_file import report_csv
 from tests.ab_report import TEST, ab_report
 from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.render.doctor import doctor_text
 from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
+from sqlstress.show.doctor_view import doctor_text
 from tests.example_report import assert_golden, example_report
 from tests.render.variants import UNKNOWN
 

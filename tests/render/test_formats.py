@@ -5,14 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from sqlstress.render import FORMATS
-from sqlstress.render.ci.junit import report_junit
-from sqlstress.render.ci.trackers import bencher_json, throughput_json
-from sqlstress.render.csvfile import report_csv
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.page.document import report_html
-from sqlstress.render.text import report_text
 from sqlstress.report import to_json
+from sqlstress.show.csv_file import report_csv
+from sqlstress.show.formats import FORMATS
+from sqlstress.show.junit import report_junit
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.page.document import report_html
+from sqlstress.show.text import report_text
+from sqlstress.show.trackers import bencher_json, throughput_json
 from tests.example_report import example_report
 
 
@@ -39,12 +39,12 @@ def loaded_by(code: str, *names: str) -> list[str]:
 
 
 def test_nothing_heavy_is_loaded_before_a_format_is_used() -> None:
-    assert loaded_by("import sqlstress.render", "tabulate", "csv", "click", "sqlstress.report") == []
+    assert loaded_by("import sqlstress.show.formats", "tabulate", "csv", "click", "sqlstress.report") == []
 
 
 def test_rendering_needs_neither_the_engine_nor_a_driver() -> None:
-    rendered = ("text", "markdown", "csvfile", "ci.junit", "ci.trackers", "ci.github")
-    code = "import " + ", ".join(f"sqlstress.render.{name}" for name in rendered)
-    rooms = ("engine", "drivers", "stores", "workloads", "environment", "cli")
+    rendered = ("text", "markdown", "csv_file", "junit", "trackers", "github")
+    code = "import " + ", ".join(f"sqlstress.show.{name}" for name in rendered)
+    rooms = ("engine", "machine", "targets.sqlite", "targets.native", "targets.postgres", "cli")
     assert loaded_by(code, "sqlite3", "apsw", *(f"sqlstress.{room}" for room in rooms)) == []
     assert "tabulate" in loaded_by(code, "tabulate")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.render.markdown import report_markdown
 from sqlstress.report import read
+from sqlstress.show.markdown import report_markdown
 
 REPORTS = sorted((Path(__file__).parents[2] / "reports").glob("*.json"))
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.display.blocks import Column, Table
-from sqlstress.render.markdown import drawn, report_markdown
 from sqlstress.report import Report
+from sqlstress.show.blocks import Column, Table
+from sqlstress.show.markdown import drawn, report_markdown
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import (
     EXAMPLE,

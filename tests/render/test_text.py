@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.display.blocks import Column, Table
-from sqlstress.render.text import WIDTH, drawn, report_text
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case
+from sqlstress.show.blocks import Column, Table
+from sqlstress.show.text import WIDTH, drawn, report_text
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import (
     EXAMPLE,

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from sqlstress.analysis.comparison import Comparison, compare
 from sqlstress.errors import UsageError
 from sqlstress.experiment import EXPERIMENTS
-from sqlstress.render import FORMATS
-from sqlstress.render.ci.github import summary, workflow_commands
-from sqlstress.render.markdown import comparison_markdown
-from sqlstress.render.text import WIDTH, comparison_text, report_text
 from sqlstress.report import Report, from_json, to_json
+from sqlstress.show.formats import FORMATS
+from sqlstress.show.github import summary, workflow_commands
+from sqlstress.show.markdown import comparison_markdown
+from sqlstress.show.text import WIDTH, comparison_text, report_text
 from tests.hostile.formats import CHECKS
 from tests.hostile.texts import TEXTS
 from tests.unknown_report import SCRIPT, unknown_plain, unknown_report

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiment import face_of, has_window
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.keys.spec import Picks
-from sqlstress.experiments.methods.spec import PHASES, Method
+from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.methods.experiment import PHASES, Method
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.plain import plain
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.spec import Checkpointing, Load
-from sqlstress.report.case import Case, Settings
-from sqlstress.report.traits import traits, words
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.report.case import Case, Settings, traits, words
 
 CASE = Case()
 OTHER: dict[str, Any] = {

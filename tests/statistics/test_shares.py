@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.statistics.shares import half_ratio, jain, min_max_share
+from sqlstress.statistics.series import half_ratio, jain, min_max_share
 
 shares_of_workers = st.lists(st.integers(0, 10**9) | st.floats(0, 1e9), min_size=1, max_size=64).filter(
     lambda shares: max(shares) > 1e-6

@@ -10,21 +10,19 @@ from typing import Any
 
 import pytest
 
-from sqlstress.engine.observer import Observer
-from sqlstress.engine.study import Study
+from sqlstress.engine.study import Observer, Study
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.crash import study as crash
-from sqlstress.experiments.crash.result import ACKNOWLEDGED, Kills
+from sqlstress.experiments.crash.spec import ACKNOWLEDGED, Kills
 from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.experiments.power_loss import study as power_loss
-from sqlstress.experiments.power_loss.proof import Finding
-from sqlstress.experiments.power_loss.result import PowerLoss
+from sqlstress.experiments.power_loss.experiment import PowerLoss
+from sqlstress.experiments.power_loss.images import Finding
 from sqlstress.experiments.power_loss.study import PowerStudy, Recording
-from sqlstress.experiments.presets.result import MeasuredPreset, PresetComparison
-from sqlstress.experiments.presets.study import PresetStudy
 from sqlstress.experiments.tune import search as tune
-from sqlstress.experiments.tune.result import Tuning
-from sqlstress.experiments.tune.space import Factor, Space
+from sqlstress.experiments.tune.presets_study import PresetStudy
+from sqlstress.experiments.tune.results import MeasuredPreset, PresetComparison, Tuning
+from sqlstress.experiments.tune.search import Factor, Space
 from sqlstress.experiments.tune.study import TuneStudy
 from sqlstress.plan import cases_of
 from sqlstress.report import Check, LimitSearch, Promise, Report, Trial, Verdict
@@ -36,7 +34,7 @@ from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.limit import LimitStudy
 from sqlstress.studies.slices import SliceBench
 from sqlstress.studies.sweep import Sweep
-from sqlstress.targets.sqlite.disk.operations import Operation, SyncFolder
+from sqlstress.targets.sqlite.disk_model import Operation, SyncFolder
 from tests.ab_report import TEST, trial
 from tests.engine.benches import BLANK, bench
 from tests.example_report import example_report

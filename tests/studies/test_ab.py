@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.engine.observer import NOBODY
+from sqlstress.engine.study import NOBODY
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report import AbTest, Check, Report, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.gate import looks
 from sqlstress.studies.ab import AbStudy, first_arm, order
-from sqlstress.studies.carry_out import follow
 from sqlstress.studies.slices import SliceBench
+from sqlstress.studies.sweep import follow
 from tests.ab_report import CASE, EXAMPLE, TEST, around, trial
 
 Script = Callable[[int, Case, int], Trial]

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.observer import NOBODY, Nobody, Observer, Progress
-from sqlstress.engine.study import Steps
+from sqlstress.engine.study import NOBODY, Nobody, Observer, Progress, Steps
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report import Report
-from sqlstress.studies.carry_out import carry_out, follow
+from sqlstress.studies.sweep import carry_out, follow
 from tests.engine.benches import BLANK
 from tests.example_report import example_report
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.display.endings import endings, exit_code
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report import Report, from_json, to_json
-from sqlstress.studies.carry_out import follow
+from sqlstress.show.endings import endings, exit_code
+from sqlstress.studies.sweep import follow
 from tests.studies.made_up import STUDIES, Trouble
 from tests.studies.watching import Watching
 

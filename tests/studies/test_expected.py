@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.methods.experiment import Method
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
-from sqlstress.studies.pace import expected_s
+from sqlstress.studies.sweep import expected_s
 
 
 def test_a_journal_a_transaction_and_a_time_out_change_how_long_cycles_are_expected_to_take() -> None:

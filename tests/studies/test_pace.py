@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.engine.observer import Progress
+from sqlstress.engine.study import Progress
 from sqlstress.report.case import Case
-from sqlstress.studies.pace import Pace, expected_s
-from sqlstress.studies.passes import turns
+from sqlstress.studies.sweep import Pace, expected_s, turns
 from tests.studies.watching import Watching
 
 CASES = (Case(concurrency=1), Case(concurrency=16, buckets=20))

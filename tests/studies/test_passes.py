@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.report.case import Case
-from sqlstress.studies.passes import turns
+from sqlstress.studies.sweep import turns
 
 repeats = st.lists(st.integers(1, 6), min_size=1, max_size=12)
 

@@ -12,14 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.engine.observer import NOBODY
+from sqlstress.engine.study import NOBODY
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
-from sqlstress.studies.python import Python
-from sqlstress.studies.slices import OtherPythons, OwnPython
+from sqlstress.studies.slices import OtherPythons, OwnPython, Python
 from tests.ab_report import TEST, trial
 
 ROOT = Path(__file__).parents[2]

@@ -18,10 +18,8 @@ from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, Us
 from sqlstress.report import Report, Trial, WorkerResult
 from sqlstress.report.case import Case
 from sqlstress.studies import sweep
-from sqlstress.studies.carry_out import follow
-from sqlstress.studies.sweep import Sweep
-from sqlstress.system.interrupt import StopSignals
-from sqlstress.system.pulse import Pulse
+from sqlstress.studies.sweep import Sweep, follow
+from sqlstress.system.interrupt import Pulse, StopSignals
 from tests.engine.benches import BLANK, bench
 from tests.example_report import example_report
 

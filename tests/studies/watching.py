@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.engine.observer import Nobody, Progress
+from sqlstress.engine.study import Nobody, Progress
 
 
 class Watching(Nobody):

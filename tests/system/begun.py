@@ -79,9 +79,9 @@ def hold(modules: Sequence[str]) -> None:
 
     import psutil
 
-    from sqlstress.system import starting
+    from sqlstress.system import forkserver
 
-    with starting.opened(modules) as starter:
+    with forkserver.opened(modules) as starter:
         pipes = []
         for _ in range(2):
             ours, theirs = open_pipe()

@@ -18,8 +18,8 @@ import pytest
 from sqlstress.cli.outputs import parse_output
 from sqlstress.cli.run_command import LONGEST
 from sqlstress.engine.folder import MARKER, RunFolder
-from sqlstress.environment.synccost import measure
 from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.machine.sync_cost import measure
 from sqlstress.report.saving import write_atomically
 from sqlstress.system import files
 

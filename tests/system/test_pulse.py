@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import Interrupted
-from sqlstress.system.pulse import PACE, paced
+from sqlstress.system.interrupt import PACE, paced
 from tests.pulses import Pulses
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import UsageError
-from sqlstress.targets.sqlite import btree, dbstat
+from sqlstress.targets.sqlite import dbstat
+from sqlstress.targets.sqlite import pages as btree
 from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
-from sqlstress.targets.sqlite.pagefile import PageFile
-from sqlstress.targets.sqlite.pages import OVERFLOW, Page, Tree
+from sqlstress.targets.sqlite.pages import OVERFLOW, Page, PageFile, Tree
 from sqlstress.targets.sqlite.space import trees_of
 
 Pages = dict[str, list[Page]]

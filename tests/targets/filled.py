@@ -11,10 +11,10 @@ from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.experiments.kv.partition import bucket_of
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.connections import SqliteStore
 from sqlstress.targets.sqlite.drivers import Connection
-from sqlstress.targets.sqlite.keyvalue import SqliteStore
+from sqlstress.targets.sqlite.files import SqliteTable
 from sqlstress.targets.sqlite.place import SqlitePlace
-from sqlstress.targets.sqlite.table import SqliteTable
 from tests.pulses import nothing
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.sqlite.client import connect
+from sqlstress.targets.sqlite.connections import connect
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
 from tests.targets.drivers.fake_time import FakeTime
 

@@ -14,9 +14,9 @@ import pytest
 from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.experiments.kv.partition import bucket_of
 from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
-from sqlstress.targets.keyvalue import Store
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, explain
+from sqlstress.targets.views import Store
 from tests.targets.conftest import case_of, layouts
 from tests.targets.filled import contents, create, create_file, locked, open_store
 

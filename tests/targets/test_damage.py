@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlstress.errors import SqlstressError
 from sqlstress.report import TreeSpace
 from sqlstress.report.case import Case
-from sqlstress.targets.sqlite import btree
+from sqlstress.targets.sqlite import pages as btree
 from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, OVERFLOW, DamagedFile, Tree
 from sqlstress.targets.sqlite.space import measure_space
 from tests.drawing import examples

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from sqlstress.experiments.sql.spec import Scripts
-from sqlstress.own.loading import DATABASE, environment
 from sqlstress.report.case import Case
 from sqlstress.report.server import Server
 from sqlstress.target import for_programs, serves
 from sqlstress.targets import open_place, stand_in
 from sqlstress.targets.place import SqlPlace
+from sqlstress.user_work.loading import DATABASE, environment
 from tests.pulses import nothing
 
 OPENS = {

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from sqlstress.report.case import Case
-from sqlstress.targets.dry.keyvalue import DryStore
-from sqlstress.targets.dry.place import DryPlace
-from sqlstress.targets.keyvalue import Store
-from sqlstress.targets.sqlite.keyvalue import SqliteStore
+from sqlstress.targets.dry.store import DryPlace, DryStore
+from sqlstress.targets.sqlite.connections import SqliteStore
+from sqlstress.targets.views import Store
 from tests.targets.filled import create, open_store
 
 VALUE = object()

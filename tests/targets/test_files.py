@@ -10,8 +10,8 @@ import pytest
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.report.case import Case, Settings
-from sqlstress.system.pulse import paced
-from sqlstress.targets.sqlite import files, table
+from sqlstress.system.interrupt import paced
+from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.integrity import integrity
 from tests.pulses import Pulses, nothing
 from tests.targets.filled import contents, create, create_file, table_of
@@ -151,7 +151,7 @@ def test_whoever_holds_a_file_locks_nobody_out(case: Case, first_path: Path, mod
 def test_rows_are_written_piece_by_piece(
     case: Case, first_path: Path, mode: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table, "_PIECE", 100 * 32)
+    monkeypatch.setattr(files, "_PIECE", 100 * 32)
     case = replace(case, settings=replace(case.settings, journal_mode=mode))
     holder = create_file(case, first_path, ((number, -number) for number in range(count)))
     assert holder.rows("SELECT key, value FROM kv") == [(number, -number) for number in range(count)]
@@ -161,7 +161,7 @@ def test_rows_are_written_piece_by_piece(
 def test_no_wal_grows_long_while_millions_of_rows_are_written(
     case: Case, first_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table, "_PIECE", 1000 * 32)
+    monkeypatch.setattr(files, "_PIECE", 1000 * 32)
     holder = create_file(case, first_path, ((number, number) for number in range(20_000)))
     assert first_path.stat().st_size > 200_000
     assert wal_of(first_path).stat().st_size < 100_000

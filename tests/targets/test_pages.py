@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.targets.sqlite.pagefile import PageFile
-from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, DamagedFile
+from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, DamagedFile, PageFile
 from tests.drawing import examples
 from tests.targets.both_ways import agreed, needs_dbstat, numbers, overflow_pages
 from tests.targets.databases import (

@@ -16,15 +16,15 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.server import Server
 from sqlstress.target import DRIVERS as KNOWN
 from sqlstress.targets import dry, file_patterns, lmdb, open_place, postgres, sqlite, target_of, turso
 from sqlstress.targets.directions import Directs
-from sqlstress.targets.keyvalue import Store, Table
 from sqlstress.targets.place import Place, Target
 from sqlstress.targets.sqlite.drivers import DRIVERS
+from sqlstress.targets.views import Store, Table
 from tests.pulses import nothing, stopped_everywhere
 
 COUNTERS = 3

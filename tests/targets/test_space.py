@@ -12,7 +12,7 @@ import pytest
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report.case import Case, Settings
 from sqlstress.system import processes
-from sqlstress.targets.sqlite import btree, dbstat, files
+from sqlstress.targets.sqlite import dbstat, files, pages
 from sqlstress.targets.sqlite import space as spaces
 from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.pages import DamagedFile
@@ -66,11 +66,11 @@ def test_what_has_dbstat_is_asked_and_what_has_not_is_read(
     with closing(load_driver(case.driver).connect(path, 0, None)) as connection:
         has_it = dbstat.available(load_driver(case.driver), connection)
     asked = measure_space(case, path, no_pulse)
-    assert calls == ([] if has_it else [btree.walk])
+    assert calls == ([] if has_it else [pages.walk])
     monkeypatch.setattr(dbstat, "TABLE", "is_not_there")
     calls.clear()
     assert measure_space(case, path, no_pulse) == asked
-    assert calls == [btree.walk]
+    assert calls == [pages.walk]
 
 
 @pytest.mark.usefixtures("either_way")

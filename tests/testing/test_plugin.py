@@ -50,12 +50,12 @@ def test_a_test_that_fails_shows_what_was_measured(tmp_path: Path) -> None:
 
 
 def test_who_does_not_use_it_imports_nothing_for_it() -> None:
-    code = "import sys; import pytest; before = set(sys.modules); import sqlstress.testing.plugin; "
+    code = "import sys; import pytest; before = set(sys.modules); import sqlstress.pytest_plugin; "
     code += "print(*sorted(name for name in set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["sqlstress", "sqlstress.testing", "sqlstress.testing.plugin"]
+    assert done.stdout.split() == ["sqlstress", "sqlstress.pytest_plugin"]
 
 
 def test_it_is_registered() -> None:
     listed = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    assert "pytest11 =\n    sqlstress = sqlstress.testing.plugin\n" in listed
+    assert "pytest11 =\n    sqlstress = sqlstress.pytest_plugin\n" in listed

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlstress.engine.observer import Nobody, Progress
+from sqlstress.engine.study import Nobody, Progress
 
 LATER_S = 0.05
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlstress.errors import UsageError, plainly
 from sqlstress.experiments.app.declared import called, declared
 from sqlstress.experiments.app.forks import end_forks_with_us
-from sqlstress.own.loading import DATABASE, prepare_process
+from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import Died, call_apart
-from sqlstress.system.pulse import Pulse
 from sqlstress.targets import stand_in
+from sqlstress.user_work.loading import DATABASE, prepare_process
 
 if TYPE_CHECKING:
     from sqlstress.targets.directions import Directions

@@ -7,10 +7,9 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 from sqlstress.errors import UsageError
-from sqlstress.own.declare import CHECK, CONNECT, MARK, SETUP, TRANSACTION, Role
-from sqlstress.own.files import MOST_WEIGHT
-from sqlstress.own.loading import load, only_begins
 from sqlstress.statistics.histogram import MOST_KINDS
+from sqlstress.user_work.files import MOST_WEIGHT
+from sqlstress.user_work.loading import CHECK, CONNECT, MARK, SETUP, TRANSACTION, Role, load, only_begins
 
 Function = Callable[..., Any]
 

@@ -93,7 +93,7 @@ def open_connections() -> Iterator[Any]:
 
 def first_answers(address: str) -> Answers:
     """Return what a session at an address begins with. Raises EnvironmentFailure where there can be none."""
-    from sqlstress.targets.postgres.sessions import opened
+    from sqlstress.targets.postgres.schema import opened
 
     with opened(address, "the server can't be used") as connection:
         found = _answers(connection)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.experiments.app import apart
 from sqlstress.experiments.app.topics import CONNECTION, HERE, SESSION
-from sqlstress.own import database
-from sqlstress.own.work import OwnWork
 from sqlstress.report import Check
+from sqlstress.user_work import database
+from sqlstress.user_work.parent import OwnWork
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
     from sqlstress.report.case import Case
-    from sqlstress.system.pulse import Pulse
+    from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
 
 NAME = "database that was used"

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.engine.protocols import FAILED, Chunk, Findings
 from sqlstress.errors import EnvironmentFailure, plainly
 from sqlstress.experiments.app.errors import Errors
-from sqlstress.own.source import OwnSource
+from sqlstress.user_work.source import OwnSource
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.server_watch import ServerWatch
     from sqlstress.experiments.app.sightings import FileWatch
     from sqlstress.report.case import Case
     from sqlstress.targets.directions import Directions
-    from sqlstress.targets.dry.place import DryPlace
+    from sqlstress.targets.dry.store import DryPlace
     from sqlstress.targets.place import SqlPlace
 
 
@@ -50,7 +50,7 @@ class AppSource(OwnSource):
         from sqlstress.experiments.app.server_watch import ServerWatch
         from sqlstress.experiments.app.sightings import FileWatch
         from sqlstress.experiments.app.watch import protect
-        from sqlstress.own.loading import prepare_process
+        from sqlstress.user_work.loading import prepare_process
 
         spec, address = self.case.spec, directions.address
         self._errors = Errors(directions.hidden)

@@ -16,8 +16,8 @@ from sqlstress.engine.values import SEQUENCE_BITS, WORKER_BITS, Value, Values
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.targets.keyvalue import Operation
     from sqlstress.targets.sqlite.drivers import Connection
+    from sqlstress.targets.views import Operation
 
 RECORDS = 64
 """Records of a file."""

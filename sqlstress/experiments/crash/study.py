@@ -6,24 +6,187 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from random import Random
+from typing import NamedTuple
 
 from sqlstress.engine.failure import kept_reason
-from sqlstress.engine.observer import Progress
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import Steps
-from sqlstress.engine.trial import TrialRunner
+from sqlstress.engine.study import Progress, Steps
+from sqlstress.engine.trial import READY_EACH_S, READY_S, TrialRunner
 from sqlstress.engine.victims import Victims
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.crash.database import Database
+from sqlstress.experiments.crash.database import Database, Remains, Told
 from sqlstress.experiments.crash.records import MOST_WRITERS
-from sqlstress.experiments.crash.result import Kills
-from sqlstress.experiments.crash.round import Round, draw
-from sqlstress.experiments.crash.spec import Extra
+from sqlstress.experiments.crash.spec import SURVIVORS, Extra, Kills
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.case import Case
-from sqlstress.report.problems import added
+from sqlstress.report.results import Tally, added
+from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.place import SqlitePlace
+
+# One round of a crash test: writers begin, are killed as was drawn, and the files are examined.
+
+
+GOES_ON_S = 30.0
+"""Within this time a transaction is acknowledged, however slow the disk: a dead process holds no lock."""
+
+HELD_S = 0.1
+"""So long a first transaction may wait for those who examined the files: one may want them for itself."""
+
+
+class Round:
+    """The writers of a round, and what was found of them."""
+
+    def __init__(self, database: Database, victims: Victims, strike: Strike, pulse: Pulse) -> None:
+        self.fallen: str | None = None
+        """Why a writer ended that nobody had killed; None when none did."""
+        self.verdicts: list[Verdict] = []
+        """Of each examination, and of those who had to go on."""
+        self._database, self._victims, self._strike, self._pulse = database, victims, strike, pulse
+        self._told: dict[int, Told] = {}
+        self._remains = Remains(0, 0, 0)
+        self._finished = 0
+
+    def kill(self) -> None:
+        """Let the writers begin, and kill all of them, at one moment or at two."""
+        victims, strike = self._victims, self._strike
+        failed = victims.wait_ready(READY_S + READY_EACH_S * len(strike.order), self._pulse)
+        if failed:
+            raise EnvironmentFailure(f"{victims.name(failed[0].worker)} could not start: {failed[0].reason}")
+        if not strike.held:
+            self._database.release()
+        victims.begin()
+        if not strike.opening:
+            self._await_first()
+        victims.let_write(strike.after_s, self._pulse)
+        if strike.alone:
+            self._kill_one(strike.order[0])
+        self._look_for_fallen()
+        self._database.release()
+        victims.kill(sorted(victims.alive, key=strike.order.index))
+        self._told = self._told_now()
+        self._remains = self._database.remains()
+
+    def _await_first(self) -> None:
+        """Wait for the first transaction; who examined the files does not stand in its way for long."""
+        if not self._victims.await_more(0, HELD_S, self._pulse):
+            self._database.release()
+            if not self._victims.await_more(0, GOES_ON_S, self._pulse):
+                self._look_for_fallen(f"no transaction was acknowledged within {GOES_ON_S:.0f} s")
+
+    def _kill_one(self, victim: int) -> None:
+        """Kill one writer, examine the files while the others go on, and see that they do."""
+        self._victims.kill([victim])
+        before = self._victims.acknowledged()
+        least = self._told_now()
+        examined = self._database.examine()
+        most = self._told_now()
+        self._database.release()
+        told = {writer: Told(least[writer].least, most[writer].most) for writer in least}
+        self.verdicts.append(self._database.judge(examined, told))
+        self.verdicts.append(self._survival(self._victims.await_more(before, GOES_ON_S, self._pulse), victim))
+        self._victims.let_write(self._strike.then_s, self._pulse)
+
+    def _survival(self, went_on: bool, victim: int) -> Verdict:
+        tally = Tally(SURVIVORS)
+        tally.checked += 1
+        if not went_on:
+            reason = self._look_for_fallen() or f"nothing was acknowledged for {GOES_ON_S:.0f} s"
+            tally.problem(
+                f"after writer {self._victims.before + victim} was killed the others did not go on: {reason}"
+            )
+        return Verdict((tally.check(),))
+
+    def _look_for_fallen(self, otherwise: str | None = None) -> str | None:
+        """Look whether a writer has ended by itself; return why, the first of them, or else `otherwise`."""
+        ended = self._victims.fallen()
+        found = f"{self._victims.name(ended.worker)}: {ended.reason}" if ended else otherwise
+        self.fallen = self.fallen or found
+        return self.fallen
+
+    def _told_now(self) -> dict[int, Told]:
+        """Return what each writer has been told by now."""
+        victims, found = self._victims, {}
+        for number, ledger in victims.ledgers.items():
+            # A living one goes on meanwhile: it may have finished one transaction and begun another.
+            more = 1 if number in victims.alive else ledger.under_way()
+            done = ledger.acknowledged()
+            found[victims.before + number] = Told(done, done + more)
+        return found
+
+    def examine(self) -> None:
+        """Open the files again, which recovers them, and hold what they have against what was told."""
+        examined = self._database.examine()
+        self.verdicts.append(self._database.judge(examined, self._told))
+        self._finished = self._database.settle(examined, self._told)
+
+    def added_to(self, kills: Kills) -> Kills:
+        """Return what has been found by now, with this round."""
+        told = self._told.values()
+        under_way = sum(most - least for least, most in told)
+        return replace(
+            kills,
+            rounds=kills.rounds + 1,
+            alone=kills.alone + self._strike.alone,
+            kills=kills.kills + len(told),
+            opening=kills.opening + sum(one.most == 0 for one in told),
+            acknowledged=kills.acknowledged + sum(one.least for one in told),
+            finished=kills.finished + self._finished,
+            undone=kills.undone + under_way - self._finished,
+            wals=kills.wals + self._remains.wals,
+            hot_journals=kills.hot_journals + self._remains.hot_journals,
+            checkpoints=kills.checkpoints + self._remains.checkpoints,
+        )
+
+
+LONGEST_S = 0.1
+"""Writers are killed within this time from their first acknowledged transaction."""
+OPENING_SHARE = 0.25
+"""Share of the rounds whose moment counts from when the writers begin to open the files."""
+OPENING_S = 0.02
+"""Within this time they are killed then: to open files, and to recover them, takes milliseconds."""
+ALONE_SHARE = 0.35
+"""Share of the rounds in which one writer is killed before the others."""
+HELD_SHARE = 0.5
+"""Share of the rounds that find the WAL of the round before: somebody has the files open until they begin."""
+
+
+class Strike(NamedTuple):
+    """How the writers of one round are killed."""
+
+    opening: bool
+    """Whether the moment counts from when they begin to open the files; else from their first transaction."""
+    after_s: float
+    """The moment at which the first of them is killed."""
+    order: tuple[int, ...]
+    """The writers, in the order in which they are killed."""
+    alone: bool
+    """Whether the first one is killed alone, and the others go on."""
+    then_s: float
+    """How long they go on before they are killed too."""
+    held: bool
+    """Whether who examined the files still has them open when the writers begin."""
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Those who are killed at one moment."""
+        return (self.order[:1], self.order[1:]) if self.alone else (self.order,)
+
+
+def draw(seed: int, number: int, writers: int) -> Strike:
+    """Draw how so many writers are killed in a round."""
+    random = Random(f"{seed}:strike:{number}")
+    opening = random.random() < OPENING_SHARE
+    return Strike(
+        opening=opening,
+        after_s=random.uniform(0.0, OPENING_S if opening else LONGEST_S),
+        order=tuple(random.sample(range(1, writers + 1), writers)),
+        alone=random.random() < ALONE_SHARE and writers > 1,
+        then_s=random.uniform(0.0, LONGEST_S),
+        held=random.random() < HELD_SHARE,
+    )
+
 
 ROUNDS_EACH = 50
 """Rounds that a database serves: so many recoveries on top of each other, and a log that stays short."""

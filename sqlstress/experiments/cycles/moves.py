@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.cycles.spec import Cycling
+    from sqlstress.experiments.cycles.experiment import Cycling
 
 
 KINDS = ("begin", "insert", "delete", "commit", "checkpoint")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.engine.tally import Window
+from sqlstress.engine.loop import Window
 from sqlstress.experiments.cycles.looks import POLL_S, Taking, lines_of
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
 from sqlstress.targets.sqlite import walindex

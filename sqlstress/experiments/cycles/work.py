@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlstress.engine import ledger
-from sqlstress.engine.examine import examined
+from sqlstress.engine import ordered
+from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.protocols import Outcome
-from sqlstress.engine.proven import ProvenWork
 from sqlstress.experiments.cycles import looks
 from sqlstress.experiments.cycles.moves import committed, definition, table
 from sqlstress.report import Check
 from sqlstress.report.case import Case
-from sqlstress.report.problems import Tally
-from sqlstress.system.pulse import Pulse
+from sqlstress.report.results import Tally
+from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 WATCHER = "cycle watcher"
@@ -29,7 +28,7 @@ class CyclesWork(ProvenWork):
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
         self.salt = salt
-        self._words = ledger.shared_words(case.concurrency)
+        self._words = ordered.shared_words(case.concurrency)
         self.shared = (self._words, looks.shared_words(case.concurrency))
         self.companions = (WATCHER,) if looks.is_watched(place) else ()
 
@@ -55,7 +54,7 @@ class CyclesWork(ProvenWork):
 
     def _allowed(self, outcome: Outcome) -> list[list[str]]:
         """Return what a worker's table may hold: of one that died, a step more may have been done."""
-        done = ledger.Ledger(self._words, outcome.worker).acknowledged()
+        done = ordered.Ledger(self._words, outcome.worker).acknowledged()
         assert self.case.spec
         cycling = self.case.spec
         return [

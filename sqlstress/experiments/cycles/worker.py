@@ -26,11 +26,11 @@ from sqlstress.statistics.units import NS_PER_S
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.targets.dry.place import DryPlace
-    from sqlstress.targets.keyvalue import Operation
-    from sqlstress.targets.sqlite.client import Client
+    from sqlstress.targets.dry.store import DryPlace
+    from sqlstress.targets.sqlite.connections import Client
     from sqlstress.targets.sqlite.drivers import Connection
     from sqlstress.targets.sqlite.place import SqlitePlace
+    from sqlstress.targets.views import Operation
 
 
 class CyclesSource(OrderedSource):

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.experiments.exec.topics import ENDED, ESCAPED
 from sqlstress.experiments.exec.worker import TRIAL
-from sqlstress.own.work import OwnWork
-from sqlstress.report.sighting import Sighting
+from sqlstress.report.results import Sighting
 from sqlstress.system.marked import end_marked
+from sqlstress.user_work.parent import OwnWork
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
     from sqlstress.report import Trial, Verdict
     from sqlstress.report.case import Case
-    from sqlstress.system.pulse import Pulse
+    from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
 
 

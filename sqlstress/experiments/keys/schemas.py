@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.keys.spec import Picks
+    from sqlstress.experiments.keys.experiment import Picks
 
 NEW_ID = "new_id"
 """Name of the function that makes an identifier inside SQLite."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
-from sqlstress.engine.examine import examined
-from sqlstress.engine.ledger import Ledger, shared_words
+from sqlstress.engine.ordered import Ledger, shared_words
+from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.protocols import Outcome
-from sqlstress.engine.proven import ProvenWork
-from sqlstress.experiments.keys import ids, proof, schemas
-from sqlstress.experiments.keys.choices import picked_by, picks_in, users_of
+from sqlstress.experiments.keys import ids, schemas
+from sqlstress.experiments.keys.ids import ASCENDING, SIZE, picked_by, picks_in, users_of
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
-from sqlstress.system.pulse import Pulse, paced
+from sqlstress.report.results import Tally
+from sqlstress.system.interrupt import Pulse, paced
 from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.files import watched
 from sqlstress.targets.sqlite.place import SqlitePlace
@@ -62,15 +64,15 @@ class KeysWork(ProvenWork):
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Say whether every acknowledged pick is there once, and nothing else is."""
-        told, found = self._told(outcomes, pulse), proof.Found()
+        told, found = self._told(outcomes, pulse), Found()
         yield from self.sound(pulse)
         yield examined("users and items", lambda: self._check_lists(pulse))
-        yield examined("picks", lambda: proof.check_picks(told, self._scan(found, pulse), pulse))
+        yield examined("picks", lambda: check_picks(told, self._scan(found, pulse), pulse))
         yield examined("foreign keys", lambda: self._check_foreign_keys(found, pulse))
         if self.picks.own_id:
             yield self._check_ids(outcomes, told, found, pulse)
 
-    def _told(self, outcomes: Sequence[Outcome], pulse: Pulse) -> proof.Told:
+    def _told(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Told:
         picked: dict[int, Sequence[int]] = {}
         unknown: set[int] = set()
         for outcome in outcomes:
@@ -81,9 +83,9 @@ class KeysWork(ProvenWork):
                 unknown.update(users[done : done + 1])
             begun = paced(users[: done + 1], pulse)
             picked.update((user, picked_by(self.case, user)) for user in begun)
-        return proof.Told(picked, unknown)
+        return Told(picked, unknown)
 
-    def _scan(self, found: proof.Found, pulse: Pulse) -> proof.Found:
+    def _scan(self, found: Found, pulse: Pulse) -> Found:
         """Add every row of the table, read in the table itself and not in an index."""
         users, items = ({one: n for n, one in enumerate(known)} for known in (self._users, self._items))
         own = "id" if self.picks.own_id else "NULL"
@@ -96,7 +98,7 @@ class KeysWork(ProvenWork):
                     if not is_intact:
                         found.altered.append((users[user], items[item]))
                 else:
-                    text = f"a pick of {proof.shown(item)} by {proof.shown(user)}, which do not both exist"
+                    text = f"a pick of {shown(item)} by {shown(user)}, which do not both exist"
                     found.strangers.append(text)
         return found
 
@@ -115,18 +117,16 @@ class KeysWork(ProvenWork):
         }
         with self.place.opened() as connection:
             found = {table: connection.iterate(f"SELECT * FROM {table} NOT INDEXED") for table in wanted}
-            return proof.check_lists(wanted, found)
+            return check_lists(wanted, found)
 
-    def _check_foreign_keys(self, found: proof.Found, pulse: Pulse) -> Check:
+    def _check_foreign_keys(self, found: Found, pulse: Pulse) -> Check:
         with self.place.opened() as connection:
             dangling = watched(connection, "PRAGMA foreign_key_check", pulse)
-        return proof.check_foreign_keys(dangling, found.rows())
+        return check_foreign_keys(dangling, found.rows())
 
-    def _check_ids(
-        self, outcomes: Sequence[Outcome], told: proof.Told, found: proof.Found, pulse: Pulse
-    ) -> Check:
+    def _check_ids(self, outcomes: Sequence[Outcome], told: Told, found: Found, pulse: Pulse) -> Check:
         by_worker = [paced(users_of(self.case, outcome.worker), pulse) for outcome in outcomes]
-        return proof.check_ids(by_worker, told, found, self.picks.id_type)
+        return check_ids(by_worker, told, found, self.picks.id_type)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add the space that the database takes, unless what is in it is wrong."""
@@ -143,3 +143,146 @@ def _user(number: int) -> tuple[str]:
 def _item(number: int) -> tuple[str, int]:
     """Return what is stored of an item besides its id."""
     return f"item number {number:06}", FIRST_YEAR + number % (LAST_YEAR - FIRST_YEAR + 1)
+
+
+# The proof, as pure functions: from the picks that workers were told are there to those that are.
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the workers were told; users and items count from 0."""
+
+    picked: Mapping[int, Sequence[int]]
+    """The items that each user picks, for every user whose transaction was begun at least."""
+    unknown: Collection[int] = ()
+    """The users of whose transaction nobody knows whether it was committed: wholly, or not at all."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What the table holds."""
+
+    picks: dict[int, dict[int, list[Any]]] = field(default_factory=dict)
+    """User → item → the ids of its rows, None where rows have no id of their own."""
+    strangers: list[str] = field(default_factory=list)
+    """Rows of users or items that do not exist, in words."""
+    altered: list[tuple[int, int]] = field(default_factory=list)
+    """User and item of rows whose other columns hold what no insertion leaves there."""
+
+    def rows(self) -> int:
+        """Return how many rows there are of users and items that exist."""
+        return sum(len(ids) for items in self.picks.values() for ids in items.values())
+
+
+def check_picks(told: Told, found: Found, pulse: Pulse) -> Check:
+    """Judge every row: each acknowledged pick is there once, and nothing else is."""
+    tally = Tally("picks")
+    for text in found.strangers:
+        tally.checked += 1
+        tally.problem(text)
+    for user, item in found.altered:
+        tally.problem(f"user {user}'s pick of item {item} holds what nobody wrote")
+    for user in paced(sorted({*told.picked, *found.picks}), pulse):
+        there = found.picks.get(user, {})
+        tally.checked += sum(map(len, there.values()))
+        if there or user not in told.unknown:
+            for text in _objections(user, Counter(told.picked.get(user, ())), there):
+                tally.problem(text)
+    return tally.check()
+
+
+def _objections(user: int, wanted: Counter[int], there: Mapping[int, Sequence[Any]]) -> Iterable[str]:
+    for item in sorted({*wanted, *there}):
+        times = len(there.get(item, ()))
+        if not wanted[item]:
+            yield f"user {user} has picked item {item}, which no worker was told"
+        elif not times:
+            yield f"user {user}'s pick of item {item} is gone"
+        elif times > 1:
+            yield f"user {user}'s pick of item {item} is there {times} times"
+
+
+def check_ids(by_worker: Iterable[Iterable[int]], told: Told, found: Found, id_type: str) -> Check:
+    """Judge the picks' own ids: no two are the same, and those ascend of which that is promised.
+
+    `by_worker` are the users of each worker, in the order in which it inserted their picks.
+    """
+    tally = Tally("identifiers")
+    seen: set[Any] = set()
+    for users in by_worker:
+        users_ids = [_ids_of(user, told, found) for user in users]
+        own = [one for its in users_ids for one in its]
+        for one in own:
+            tally.checked += 1
+            if not _fits(one, id_type):
+                tally.problem(f"{shown(one)} is not of the type {id_type}")
+            elif one in seen:
+                tally.problem(f"{shown(one)} is there twice")
+            seen.add(one)
+        if id_type == "int":
+            for text in _gaps(users_ids):
+                tally.problem(text)
+        elif id_type in ASCENDING:
+            for earlier, later in pairwise(one for one in own if _fits(one, id_type)):
+                if earlier > later:
+                    tally.problem(f"{shown(later)} was made after {shown(earlier)}, and is less")
+    return tally.check()
+
+
+def _ids_of(user: int, told: Told, found: Found) -> list[Any]:
+    """Return the ids of a user's picks, in the order in which they were inserted."""
+    there = found.picks.get(user, {})
+    return [one for item in told.picked.get(user, ()) for one in there.get(item, ())]
+
+
+def _gaps(by_user: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield what is wrong with numbers, of which a transaction takes those that follow on each other."""
+    latest = 0
+    for own in by_user:
+        numbers = [one for one in own if isinstance(one, int)]
+        for earlier, later in pairwise((latest, *numbers)):
+            if earlier >= later:
+                yield f"{later} was made after {earlier}, and is less"
+            elif later - earlier > 1 and earlier != latest:
+                yield f"{later} was made after {earlier}, and does not follow on it"
+        latest = max(numbers, default=latest)
+
+
+def check_lists(
+    wanted: Mapping[str, Mapping[Any, tuple[Any, ...]]], found: Mapping[str, Iterable[Any]]
+) -> Check:
+    """Judge the tables that were filled before the trial: table → id → the row's other columns."""
+    tally = Tally("users and items")
+    for table, rows in wanted.items():
+        left = dict(rows)
+        for one, *others in found[table]:
+            tally.checked += 1
+            right = left.pop(one, None)
+            if right is None:
+                tally.problem(f"{shown(one)} of {table} is there, and nobody made it")
+            elif right != tuple(others):
+                tally.problem(f"{shown(one)} of {table} reads {tuple(others)!r:.80}, and not {right!r}")
+        for one in left:
+            tally.problem(f"{shown(one)} of {table} is gone")
+    return tally.check()
+
+
+def _fits(one: Any, id_type: str) -> bool:
+    if id_type == "int":
+        return isinstance(one, int)
+    return isinstance(one, bytes) and len(one) == SIZE
+
+
+def shown(one: Any) -> str:
+    """Write an identifier, whatever was found in its place, in a few characters."""
+    return one.hex()[:40] if isinstance(one, bytes) else f"{one!r:.40}"
+
+
+def check_foreign_keys(dangling: Iterable[tuple[Any, ...]], checked: int) -> Check:
+    """Judge what PRAGMA foreign_key_check answers: (table, rowid, table referred to, number of the key)."""
+    tally = Tally("foreign keys")
+    tally.checked = checked
+    for table, rowid, parent, _ in dangling:
+        row = "a row" if rowid is None else f"row {rowid}"
+        tally.problem(f"{row} of {table} refers to a row of {parent} that is not there")
+    return tally.check()

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.engine.protocols import Findings
 from sqlstress.experiments.keys import ids, schemas
-from sqlstress.experiments.keys.choices import first_number, picked_by, picks_in, users_of
+from sqlstress.experiments.keys.ids import first_number, picked_by, picks_in, users_of
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.targets.dry.place import DryPlace
-    from sqlstress.targets.keyvalue import Operation
+    from sqlstress.targets.dry.store import DryPlace
     from sqlstress.targets.sqlite.drivers import Connection
     from sqlstress.targets.sqlite.place import SqlitePlace
+    from sqlstress.targets.views import Operation
 
 USERS = "SELECT id FROM users ORDER BY rowid"
 ITEMS = "SELECT id FROM items ORDER BY rowid"

@@ -31,7 +31,7 @@ from sqlstress.engine.protocols import Stamps
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.system.pulse import Pulse
+    from sqlstress.system.interrupt import Pulse
 
 MEMORY_BUDGET = 256 << 20
 """Bytes of acknowledgements, all workers together."""

@@ -8,15 +8,14 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from sqlstress.engine.examine import examined, reading_checks
+from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import Outcome
-from sqlstress.engine.proven import ProvenWork
 from sqlstress.engine.values import Stamp, Values
-from sqlstress.experiments.kv import acks, proof
-from sqlstress.experiments.kv.classic import drawn_keys, modulo, shape_of
+from sqlstress.experiments.kv import acks, work
+from sqlstress.experiments.kv.classic_worker import drawn_keys, modulo, shape_of
 from sqlstress.report import Check
 from sqlstress.report.case import Case
-from sqlstress.system.pulse import Pulse, paced
+from sqlstress.system.interrupt import Pulse, paced
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.place import Place
 
@@ -64,12 +63,12 @@ class ClassicWork(ProvenWork):
         )
         strangers: Iterator[tuple[str, int | None, Stamp | None]] = ((text, None, None) for text in astray)
         missing = (repr(key) for key in paced((*earlier, *history.latest), pulse) if key not in rows)
-        check = proof.check_keys(history, chain(strangers, found), missing)
+        check = work.check_keys(history, chain(strangers, found), missing)
         self._rows.clear()
         self._rows.update(rows)
         return check
 
-    def _history(self, outcomes: Sequence[Outcome], pulse: Pulse) -> tuple[set[int], proof.History]:
+    def _history(self, outcomes: Sequence[Outcome], pulse: Pulse) -> tuple[set[int], work.History]:
         """Return the keys of this trial, and what the workers were told of them.
 
         A key is its own slot; of one that was never set nothing is kept, which counts as 0.
@@ -93,7 +92,7 @@ class ClassicWork(ProvenWork):
                     begins[index][key] = area.begins[own]
                     ends[index][key] = area.ends[own]
                     latest[key] = max(latest[key], area.begins[own])
-        return ours, proof.History(sequences, begins, ends, latest, unknown, proof.ends_of_the_dead(outcomes))
+        return ours, work.History(sequences, begins, ends, latest, unknown, work.ends_of_the_dead(outcomes))
 
     def _scan(self, pulse: Pulse) -> tuple[dict[int, Any], list[str]]:
         """Return every row that is in the bucket of its key, and the other rows' keys in words."""
@@ -111,7 +110,7 @@ class ClassicWork(ProvenWork):
 
     def _writer(self, key: int, value: Any, earlier: dict[int, Any], ours: set[int]) -> Stamp | None:
         if key in earlier and earlier[key] == value:
-            return proof.PRELOADED
+            return work.PRELOADED
         return self.values.read(value) if key in ours else None
 
     def discard(self) -> None:

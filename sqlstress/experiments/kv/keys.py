@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.kv.spec import Load
+    from sqlstress.experiments.kv.experiment import Load
 
 Key = int | str | bytes
 Draw = Callable[[int], "array[int]"]

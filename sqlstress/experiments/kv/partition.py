@@ -17,7 +17,7 @@ from zlib import crc32
 from sqlstress.experiments.kv.keys import Key, encoder
 from sqlstress.experiments.kv.placement import Placement
 from sqlstress.report.case import Case
-from sqlstress.system.pulse import Pulse
+from sqlstress.system.interrupt import Pulse
 from sqlstress.system.sharing import shared_array
 
 T = TypeVar("T")

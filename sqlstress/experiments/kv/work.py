@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlstress.engine.bare_call import bare_call_ns
-from sqlstress.engine.examine import examined, reading_checks
+from sqlstress.engine.harness_cost import bare_call_ns
+from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import Outcome
-from sqlstress.engine.proven import ProvenWork
 from sqlstress.engine.values import Stamp, Values
-from sqlstress.experiments.kv import acks, beside, proof
+from sqlstress.experiments.kv import acks, companion_names
 from sqlstress.experiments.kv.keys import encoder, number_of
 from sqlstress.experiments.kv.partition import by_bucket_once, shared_arrays_once
 from sqlstress.experiments.kv.placement import Placement, check_room
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
-from sqlstress.system.pulse import Pulse, paced
+from sqlstress.report.results import EXAMPLES, Tally
+from sqlstress.system.interrupt import Pulse, paced
 from sqlstress.system.sharing import shared_array
 from sqlstress.target import serves
 from sqlstress.targets.place import Place
@@ -34,7 +34,7 @@ class KeyValueWork(ProvenWork):
         self.values = Values(salt, case.spec.value_size)
         self.slots = acks.Slots(case.spec.key_space, self.shape.slots)
         self.shared: tuple[Any, ...] = ()
-        self.companions = beside.names(case)
+        self.companions = companion_names.names(case)
         self._carry, self._bare_call = carry, ("bare call", case.driver)
 
     def prepare(self, pulse: Pulse) -> None:
@@ -85,7 +85,7 @@ class KeyValueWork(ProvenWork):
         yield from reading_checks(outcomes)
         yield from self.sound(pulse)
         # A server may do what a process had asked for when that has died already.
-        over = {} if serves(self.case.driver) else proof.ends_of_the_dead(outcomes)
+        over = {} if serves(self.case.driver) else ends_of_the_dead(outcomes)
         yield examined("last write", lambda: self._check_keys(areas, unknown, over, pulse))
         if self.case.spec.update_ratio:
             deaths = sum(outcome.died for outcome in outcomes)
@@ -103,7 +103,7 @@ class KeyValueWork(ProvenWork):
     def _check_keys(
         self, areas: Sequence[acks.Area], unknown: dict[Stamp, int], over: dict[int, int], pulse: Pulse
     ) -> Check:
-        history = proof.History(
+        history = History(
             [area.sequences for area in areas],
             [area.begins for area in areas],
             [area.ends for area in areas],
@@ -114,7 +114,7 @@ class KeyValueWork(ProvenWork):
         seen = bytearray(self.case.spec.key_space)
         covered = self.slots.covered()
         note = "" if covered == 1 else f"last writes tracked for {covered:.0%} of the keys"
-        return proof.check_keys(history, self._found(seen, pulse), self._missing(seen, pulse), note)
+        return check_keys(history, self._found(seen, pulse), self._missing(seen, pulse), note)
 
     def _found(self, seen: bytearray, pulse: Pulse) -> Iterator[tuple[str, int | None, Stamp | None]]:
         """Yield every row of every bucket: key in words, slot, write. One in the wrong bucket is foreign."""
@@ -131,7 +131,7 @@ class KeyValueWork(ProvenWork):
                 seen[number] = 1
                 slot = slot_of(number)
                 untouched = value == preloaded(number) and not isinstance(value, float)
-                stamp = proof.PRELOADED if untouched else self._writer(value)
+                stamp = PRELOADED if untouched else self._writer(value)
                 yield repr(key), None if slot < 0 else slot, stamp
 
     def _missing(self, seen: bytearray, pulse: Pulse) -> Iterator[str]:
@@ -157,4 +157,129 @@ class KeyValueWork(ProvenWork):
             found.update((f"{name}:{counter}", n) for counter, n in self.table.counters(bucket))
             for counter in range(acks.COUNTERS):
                 told[f"{name}:{counter}"] = sum(area.counts[first + counter] for area in areas)
-        return proof.check_counters(found, told, deaths)
+        return check_counters(found, told, deaths)
+
+
+# The proof, as pure functions: from what the workers were told to what the database says.
+#
+# For each key, the value found must be some worker's last acknowledged write to it, and no other
+# acknowledged write to that key may have begun after that one completed. Overlapping writes may end
+# either way. A write that was under way when its worker died may be there or not, but not instead of one
+# that
+# began after that.
+
+
+PRELOADED = Stamp(0, 0)
+"""Stands for the value that the key had before the trial."""
+
+
+Column = Sequence[int] | Mapping[int, int]
+"""A number for each slot."""
+
+
+@dataclass(slots=True)
+class History:
+    """What the workers were told: by worker (from 0: worker 1) and slot; times on one shared clock."""
+
+    sequences: Sequence[Column]
+    """Sequence number of the last acknowledged write; 0: none."""
+    begins: Sequence[Column]
+    ends: Sequence[Column]
+    latest: Column
+    """The latest begin of any worker's acknowledged write; 0: none."""
+    unknown: Mapping[Stamp, int] = field(default_factory=dict)
+    """Writes of which nobody knows whether they were done, and the slot that each was meant for."""
+    over: Mapping[int, int] = field(default_factory=dict)
+    """When workers that died had certainly ended, by worker: what was not done by then never was."""
+
+    def objection(self, slot: int, found: Stamp) -> str | None:
+        """Say what is wrong with the write found at a slot; None when nothing is."""
+        if self.unknown.get(found) == slot:
+            return self._late(slot, found)
+        if found == PRELOADED:
+            return (
+                f"holds its earlier value, but {self._last(slot)} was acknowledged"
+                if self.latest[slot]
+                else None
+            )
+        worker, sequence = found
+        if not 1 <= worker <= len(self.sequences):
+            return f"holds a value of worker {worker}, who does not exist"
+        last = self.sequences[worker - 1][slot]
+        if sequence != last:
+            told = (
+                f"write {last} is its last acknowledged one"
+                if last
+                else "none of its writes was acknowledged"
+            )
+            return f"holds worker {worker}'s write {sequence}, but {told}"
+        if self.ends[worker - 1][slot] < self.latest[slot]:
+            later = self._last(slot)
+            return f"holds worker {worker}'s write {sequence}, but {later} began after that one completed"
+        return None
+
+    def _late(self, slot: int, found: Stamp) -> str | None:
+        """Say what is wrong with a write that was under way when its worker died."""
+        worker, sequence = found
+        if self.latest[slot] <= self.over.get(worker, self.latest[slot]):
+            return None
+        later = self._last(slot)
+        return f"holds write {sequence} of worker {worker}, who died in it, but {later} began after that"
+
+    def _last(self, slot: int) -> str:
+        begins = [column[slot] for column in self.begins]
+        worker = begins.index(max(begins))
+        return f"worker {worker + 1}'s write {self.sequences[worker][slot]}"
+
+
+def ends_of_the_dead(outcomes: Iterable[Outcome]) -> dict[int, int]:
+    """Return when the workers that died had ended, of those of whom it is known."""
+    return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
+
+
+def check_keys(
+    history: History,
+    found: Iterable[tuple[str, int | None, Stamp | None]],
+    missing: Iterable[str],
+    note: str = "",
+) -> Check:
+    """Judge every row that was found.
+
+    A row is (key in words, its slot or None if not tracked, its write or None if nobody's).
+    """
+    tally = Tally("last write")
+    for key, slot, stamp in found:
+        tally.checked += 1
+        if stamp is None:
+            tally.problem(f"key {key} holds a value that nobody wrote")
+        elif slot is not None and (text := history.objection(slot, stamp)):
+            tally.problem(f"key {key} {text}")
+    for key in missing:
+        tally.problem(f"key {key} is gone")
+    return tally.check(note)
+
+
+def check_counters(found: Mapping[str, object], told: Mapping[str, int], maybe: int) -> Check:
+    """Compare counters with the acknowledged updates; `maybe` updates of dead workers may be there too."""
+    tally = Tally("lost updates")
+    extra: dict[str, int] = {}
+    for name, acknowledged in told.items():
+        tally.checked += 1
+        value = found.get(name)
+        if name not in found:
+            tally.problem(f"counter {name} is gone")
+        elif not isinstance(value, int):
+            tally.problem(f"counter {name} is {value!r:.40}, which is no number of updates")
+        elif value < acknowledged:
+            tally.problem(f"counter {name} is {value} after {acknowledged} acknowledged updates")
+        elif value > acknowledged:
+            extra[name] = value - acknowledged
+    for name in found.keys() - told.keys():
+        tally.problem(f"counter {name} is there, and nobody made it")
+    if sum(extra.values()) > maybe:
+        where = ", ".join(f"{name} {more}" for name, more in [*extra.items()][:EXAMPLES])
+        tally.problem(
+            f"the counters hold {sum(extra.values())} more than was acknowledged, and at most {maybe} are "
+            f"accounted for: {where}"
+        )
+    return tally.check()

@@ -8,23 +8,112 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from itertools import compress, repeat
+from itertools import chain, compress, repeat
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
-from sqlstress.engine.values import Values
+from sqlstress.engine.values import HEADER, SALT_SHIFT, Stamp, Values
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.checks import ReadCheck
+from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.experiments.kv.keys import drawer, encoder
 from sqlstress.experiments.kv.placement import Placement
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.kv.native import NativeSource
+    from sqlstress.experiments.kv.native_loop import NativeSource
     from sqlstress.report.case import Case
-    from sqlstress.targets.keyvalue import Operation
     from sqlstress.targets.place import Place
+    from sqlstress.targets.views import Operation
+
+
+# What a worker checks of the values that it reads, while it runs.
+
+
+EXAMPLES = 3
+
+
+class ReadCheck:
+    """Says of every value read that a write of this trial made it, and of pairs that one did."""
+
+    def __init__(self, values: Values, batch: int) -> None:
+        self._values = values
+        self._batch = batch
+        lowest, beyond = values.base(0), values.base(0) + (1 << SALT_SHIFT)
+        blobs = values.size > HEADER
+        self._lowest: Any = lowest.to_bytes(HEADER, "big") if blobs else lowest
+        self._beyond: Any = beyond.to_bytes(HEADER, "big") if blobs else beyond
+        self.findings = Findings()
+
+    def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
+        """Check the results of gets; `params` are their parameters, used for counter-examples only."""
+        self.findings.reads_checked += len(values)
+        if not self._all_ours(values):
+            for value, param in zip(values, params, strict=False):
+                if self._values.read(value) is None:
+                    self._bad(value, param)
+
+    def _all_ours(self, values: list[Any]) -> bool:
+        # The whole chunk at once, in C; the slow way names the culprit.
+        if not values:
+            return True
+        try:
+            return self._lowest <= min(values) and max(values) < self._beyond and self._sizes_fit(values)
+        except TypeError:
+            return False
+
+    def _sizes_fit(self, values: list[Any]) -> bool:
+        return self._values.size == HEADER or set(map(len, values)) == {self._values.size}
+
+    def _bad(self, value: Any, param: Any) -> None:
+        self.findings.bad_reads += 1
+        if len(self.findings.bad_read_examples) < EXAMPLES:
+            self.findings.bad_read_examples.append(foreign_read(param[0], value))
+
+    def pair_read(self, rows: list[tuple[Any, Any]]) -> None:
+        """Check two keys that are always written in one transaction, read in one snapshot."""
+        self.findings.pairs_checked += 1
+        stamps = [self._values.read(value) for _, value in rows]
+        if len(rows) != 2 or None in stamps:
+            self._torn(rows)
+            return
+        first, second = sorted(stamp for stamp in stamps if stamp)
+        if first.worker == second.worker == 0:
+            return
+        same_batch = (first.sequence - 1) // self._batch == (second.sequence - 1) // self._batch
+        if first.worker != second.worker or second.sequence != first.sequence + 1 or not same_batch:
+            self._torn(rows)
+
+    def _torn(self, rows: list[tuple[Any, Any]]) -> None:
+        self.findings.torn += 1
+        if len(self.findings.torn_examples) < EXAMPLES:
+            told = ((key, value, self._values.read(value)) for key, value in rows)
+            self.findings.torn_examples.append(torn_pair(told))
+
+
+def foreign_read(key: Any, value: Any) -> str:
+    """Say what a get read that nobody wrote; None: there was nothing."""
+    what = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
+    return f"a get of key {key!r} read {what}"
+
+
+def stale_read(key: Any, stamp: Stamp, worker: int, last: int) -> str:
+    """Say what a get read instead of the last write of the worker that reads."""
+    return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
+
+
+def torn_pair(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
+    """Say what a snapshot of a pair read: of each row the key, the value, and who wrote it."""
+    told = " and ".join(
+        f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
+        for key, value, stamp in rows
+    )
+    return f"a snapshot of a pair of one transaction read {told or 'no rows'}"
+
+
+def _writer(stamp: Stamp) -> str:
+    return f"worker {stamp.worker}'s write {stamp.sequence}" if stamp.worker else "the preload"
+
 
 KINDS = ("get", "replace", "update", "pair")
 GET, REPLACE, UPDATE, PAIR = range(len(KINDS))
@@ -168,12 +257,110 @@ def open_source(
 ) -> KeyValueSource | NativeSource:
     """Open a worker's half of a key-value case."""
     if case.spec.loop == "native":
-        from sqlstress.experiments.kv.native import NativeSource
+        from sqlstress.experiments.kv.native_loop import NativeSource
 
         return NativeSource(case, place, worker, salt, shared)
     if case.spec.batch > 1 or case.spec.update_ratio > 0:
         # Most cases have none, and a worker imports what it needs.
-        from sqlstress.experiments.kv.transactions import TransactionSource
 
         return TransactionSource(case, place, worker, salt, shared)
     return KeyValueSource(case, place, worker, salt, shared)
+
+
+# A worker's half when transactions have several statements: batches, updates and reads of pairs.
+
+
+PAIRS_AMONG_GETS = 4
+"""With batches, one get in so many reads a pair."""
+
+
+class TransactionSource(KeyValueSource):
+    """Prepares one operation at a time: a transaction of several statements hides that cost."""
+
+    def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
+        super().__init__(case, place, worker, salt, shared)
+        # Even where nothing is written there are two kinds of reads, told apart by the chunk's kinds.
+        self.only_reads = False
+        self.row_weights = (1, case.spec.batch, 1, 2)
+        self._updates = [self._counted(bucket) for bucket in range(case.buckets)]
+        self._read_below = round(case.spec.read_ratio * RESOLUTION)
+        self._update_below = round((case.spec.read_ratio + case.spec.update_ratio) * RESOLUTION)
+
+    def _counted(self, bucket: int) -> Operation:
+        """Acknowledge an update at once: a count can't be folded twice."""
+        update, counts = self.store.updates[bucket], self.area.counts
+
+        def update_and_count(counter: tuple[int]) -> None:
+            update(counter)
+            counts[bucket * COUNTERS + counter[0]] += 1
+
+        return update_and_count
+
+    def next_chunk(self, size: int) -> Chunk:
+        first = self.sequence
+        kinds, calls, params, rows = bytearray(), [], [], array("q")
+        for number, drawn in zip(self.draw(size), array("H", self.random.randbytes(2 * size)), strict=True):
+            kind = self._kind(drawn)
+            call, param, slots = self._operation(kind, number)
+            kinds.append(kind)
+            calls.append(call)
+            params.append(param)
+            rows.extend(slots)
+            # Every operation uses up as many sequence numbers as a transaction has rows.
+            self.sequence += self.shape.width
+        if self.acknowledges:
+            self.area.announce(rows, acks.tracked(rows), first, size)
+        return Chunk(kinds, calls, params, rows)
+
+    def _kind(self, drawn: int) -> int:
+        if drawn < self._read_below:
+            return PAIR if self.case.spec.batch > 1 and drawn % PAIRS_AMONG_GETS == 0 else GET
+        return UPDATE if drawn < self._update_below else REPLACE
+
+    def _operation(self, kind: int, number: int) -> tuple[Operation, Any, list[int]]:
+        """Return (call, parameters, slots of its rows) of one operation."""
+        bucket, encode = self.placement.bucket(number), self.encode
+        nothing = [acks.UNTRACKED] * self.shape.width
+        if kind == GET:
+            return self.store.gets[bucket], (encode(number),), nothing
+        if kind == PAIR:
+            first, second = self._pair(bucket, number)
+            return self.store.pairs[bucket], (encode(first), encode(second)), nothing
+        if kind == UPDATE:
+            return self._updates[bucket], (number % COUNTERS,), nothing
+        numbers = self._batch(bucket, number) if self.shape.width > 1 else [number]
+        rows = [(encode(each), self._make_value(self.sequence + place)) for place, each in enumerate(numbers)]
+        slots = [self.slots.slot(each) for each in numbers]
+        if self.shape.width == 1:
+            return self.store.puts[bucket], rows[0], slots
+        return self.store.batches[bucket], rows, slots
+
+    def _pair(self, bucket: int, number: int) -> tuple[int, int]:
+        position = self._pair_number(bucket, number) * 2
+        return self.placement.member(bucket, position), self.placement.member(bucket, position + 1)
+
+    def _pair_number(self, bucket: int, number: int) -> int:
+        """Return the pair to which a key belongs; a key that belongs to none stands for one all the same."""
+        position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
+        return position // 2 if position < 2 * pairs else position % pairs
+
+    def _batch(self, bucket: int, number: int) -> list[int]:
+        """Return a batch's distinct keys: whole pairs, and one key without a partner if it is odd."""
+        pairs, batch = self.placement.pairs[bucket], self.shape.width
+        chosen: dict[int, None] = {}
+        further = (drawn % pairs for drawn in self.draw(batch // 2 - 1))
+        for pair in chain([self._pair_number(bucket, number)], further):
+            while pair in chosen:
+                pair = (pair + 1) % pairs
+            chosen[pair] = None
+        positions = [2 * pair + half for pair in chosen for half in (0, 1)]
+        if batch % 2:
+            solo = self.placement.size(bucket) - 2 * pairs
+            positions.append(2 * pairs + self.random.randrange(solo))
+        return [self.placement.member(bucket, position) for position in positions]
+
+    def _check_reads(self, chunk: Chunk, done: int, results: list[Any]) -> None:
+        super()._check_reads(chunk, done, results)
+        for kind, rows in zip(chunk.kinds, results, strict=False):
+            if kind == PAIR:
+                self.check.pair_read(rows)

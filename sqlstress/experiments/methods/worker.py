@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
-from sqlstress.experiments.methods.binding import Binding, LimitReached, refusal
-from sqlstress.experiments.methods.course import Course, TimedOut
+from sqlstress.experiments.methods.binding import Binding, Course, LimitReached, TimedOut, refusal
 from sqlstress.experiments.methods.tables import Pair, own, value
 from sqlstress.statistics.units import format_duration
 from sqlstress.targets.sqlite.drivers import Row, codes
@@ -55,7 +54,7 @@ class MethodsSource(OrderedSource):
             from sqlstress.experiments.methods.orm import Orm
 
             return Orm(self._connection, *common)
-        from sqlstress.experiments.methods.bare import Bare
+        from sqlstress.experiments.methods.binding import Bare
 
         return Bare(self._connection, *common)
 

@@ -9,23 +9,27 @@ from functools import partial
 from pathlib import Path
 
 from sqlstress.engine.failure import kept_reason
-from sqlstress.engine.observer import Progress
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import Steps
+from sqlstress.engine.study import Progress, Steps
 from sqlstress.engine.trial import TrialRunner
-from sqlstress.experiments.power_loss.images import Image, images
-from sqlstress.experiments.power_loss.load import Load
-from sqlstress.experiments.power_loss.proof import Finding, History, Remains, worst
-from sqlstress.experiments.power_loss.result import PowerCuts, PowerLoss
-from sqlstress.experiments.power_loss.shown.findings import name
-from sqlstress.experiments.power_loss.spec import Extra
-from sqlstress.experiments.power_loss.transactions import READ, Row
+from sqlstress.experiments.power_loss.experiment import Extra, PowerCuts, PowerLoss
+from sqlstress.experiments.power_loss.images import (
+    READ,
+    Finding,
+    History,
+    Image,
+    Load,
+    Remains,
+    Row,
+    images,
+    worst,
+)
+from sqlstress.experiments.power_loss.show import name
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.power_failure import GOOD
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.disk.device import Device
-from sqlstress.targets.sqlite.disk.operations import Operation, Sync, SyncFolder
+from sqlstress.targets.sqlite.disk_model import Device, Operation, Sync, SyncFolder
 from sqlstress.targets.sqlite.drivers import Connection, explain, load_driver, load_vfs
 
 CONTROL_IMAGES = 1000

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.statistics.histogram import Recorder
 
 if TYPE_CHECKING:
-    from sqlstress.engine.tally import Window
+    from sqlstress.engine.loop import Window
     from sqlstress.experiments.sql.ledger import Ledger
     from sqlstress.experiments.sql.script.compiling import Step
     from sqlstress.experiments.sql.script.reckoning import Variables

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from sqlstress.own.data import Invariant
 from sqlstress.target import serves
+from sqlstress.user_work.options import Invariant
 
 ACCOUNTS, TELLERS, PERSONS, MONEY = 100_000, 10, 1_000, 100
 """Of each unit of scale: accounts and tellers; persons of the bank, and what each has at first."""

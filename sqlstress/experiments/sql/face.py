@@ -15,20 +15,18 @@ from sqlstress.experiments.sql.spec import Extra, Scripted, Scripts, named
 from sqlstress.experiments.sql.whole import begun_again_by, check_whole, may_write
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice
-from sqlstress.own import face
-from sqlstress.own.data import CHECKS, DATA, Data
-from sqlstress.own.data import read as read_data
-from sqlstress.own.files import text_of, weighted
-from sqlstress.own.statements import dialect_of
-from sqlstress.plan import suggestion
-from sqlstress.plan.ask import Ask
-from sqlstress.plan.rate import at_rates
+from sqlstress.plan import Ask, at_rates, suggestion
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.report.server import Server
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.target import for_scripts, stores_nothing, told
 from sqlstress.targets import target_of
-from sqlstress.targets.asked import traits_there
+from sqlstress.targets.options import traits_there
+from sqlstress.user_work import options
+from sqlstress.user_work.files import text_of, weighted
+from sqlstress.user_work.options import CHECKS, DATA, Data
+from sqlstress.user_work.options import read as read_data
+from sqlstress.user_work.statements import dialect_of
 
 MOST_TEXT = 64 << 10
 """Bytes of all scripts together: they stand in every case of a report."""
@@ -67,7 +65,7 @@ def _first(asked: Asked, driver: str) -> Case:
     _check(spec, driver)
     if stores_nothing(driver):
         _check_without_rows(spec, driver)
-    settings = face.settings_of(asked, data)
+    settings = options.settings_of(asked, data)
     if again := begun_again_by(spec.max_tries, settings, driver):
         for script in read_scripts(spec, driver):
             check_whole(script, again)
@@ -76,7 +74,7 @@ def _first(asked: Asked, driver: str) -> Case:
 
 
 def _checked(asked: Asked, data: Data) -> Case:
-    case = face.check_together(asked, data)
+    case = options.check_together(asked, data)
     if case.ops is not None:
         return replace(case, warmup_s=0.0, repeat=case.repeat if "repeat" in asked.given else 1)
     return case
@@ -172,7 +170,7 @@ def _guess_s(case: Case) -> float:
     return load + ROWS_S * rows
 
 
-SQL = face.own(
+SQL = options.own(
     name="sql",
     spec=Scripts,
     key="sql",
@@ -190,17 +188,17 @@ SQL = face.own(
     options=(
         *chosen(options_of(Extra), "script", "builtin"),
         *DATA,
-        *face.SWEPT,
+        *options.SWEPT,
         *chosen(options_of(Extra), "target"),
         *chosen(options_of(Scripts), "scale", "define", "max-tries"),
-        *face.CONNECTED,
+        *options.CONNECTED,
         DRIVER,
         *chosen(options_of(Server)),
         *chosen(options_of(Extra), "anyway"),
         *common("verify", "max-failed"),
         *CHECKS,
         *chosen(options_of(Scripts), "per-statement", "ledger"),
-        *face.SEED,
+        *options.SEED,
     ),
     by_itself={"ledger": None, "target": None},
     extra=Extra,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sqlstress.report import Check
-from sqlstress.report.problems import Tally
+from sqlstress.report.results import Tally
 
 
 def check_ledger(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from sqlstress.analysis.wording import listing, whole
-from sqlstress.display.shown import Value
 from sqlstress.experiments.sql.spec import Scripts, named
-from sqlstress.own.shown import OwnShown
 from sqlstress.report import Run
 from sqlstress.report.case import Case
+from sqlstress.show.shown import Value
+from sqlstress.user_work.show import OwnShown
 
 
 class SqlShown(OwnShown):

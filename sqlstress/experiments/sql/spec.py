@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlstress.options.option import LOAD, MANY, TRUST, option
 from sqlstress.options.parsing import switch, whole
-from sqlstress.own.data import NO_DATA, NO_OPTIONS, Data, DataOptions, names
 from sqlstress.report.server import Server, anyway_option, target_option
 from sqlstress.target import for_scripts, target_names
+from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, Data, DataOptions, names
 
 MOST_TRIES = 1000
 _DEFINED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sqlstress.experiments.sql.spec import Extra, Scripts
-from sqlstress.plan.ask import Ask
+from sqlstress.plan import Ask
 from sqlstress.report.case import SETTINGS
 from sqlstress.target import for_scripts
-from sqlstress.targets import asked as asked_for
+from sqlstress.targets import options as asked_for
 
 
 def drivers(asked: Ask[Scripts, Extra]) -> tuple[str, ...]:

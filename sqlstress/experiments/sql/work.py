@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.engine.examine import examined
+from sqlstress.engine.proofs import examined
 from sqlstress.experiments.sql import ledger
 from sqlstress.experiments.sql.builtin import setup
 from sqlstress.experiments.sql.face import read_scripts
 from sqlstress.experiments.sql.proof import check_ledger
 from sqlstress.experiments.sql.script.reading import statements
-from sqlstress.own.database import explained
-from sqlstress.own.work import OwnWork
 from sqlstress.report import Check
+from sqlstress.user_work.database import explained
+from sqlstress.user_work.parent import OwnWork
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
     from sqlstress.report.case import Case
-    from sqlstress.system.pulse import Pulse
+    from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
 
 

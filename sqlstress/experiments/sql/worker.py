@@ -15,15 +15,15 @@ from sqlstress.experiments.sql.script.numbers import NoValue
 from sqlstress.experiments.sql.script.reading import read, statements
 from sqlstress.experiments.sql.script.reckoning import Variables, draws
 from sqlstress.experiments.sql.script.tree import Command, If, Script, Value
-from sqlstress.own.source import OwnSource
-from sqlstress.own.statements import dialect_of
 from sqlstress.targets import target_of
+from sqlstress.user_work.source import OwnSource
+from sqlstress.user_work.statements import dialect_of
 
 if TYPE_CHECKING:
+    from sqlstress.engine.loop import Window
     from sqlstress.engine.protocols import Findings
-    from sqlstress.engine.tally import Window
     from sqlstress.report.case import Case
-    from sqlstress.targets.dry.place import DryPlace
+    from sqlstress.targets.dry.store import DryPlace
     from sqlstress.targets.place import SqlPlace
 
 

@@ -12,15 +12,118 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlstress.experiments.tune.effects import Effect, effects, promise
-from sqlstress.statistics.design import Row, design, runs_of
+from sqlstress.errors import UsageError
+from sqlstress.report.case import Case, Settings
+from sqlstress.statistics.design import Fit, Row, design, fit, runs_of
 from sqlstress.statistics.race import survivors, winner
-from sqlstress.statistics.ratios import Passes, Ratio
+from sqlstress.statistics.ratios import Passes, Ratio, quantile
+
+# What the balanced design tells: what each level of a factor does, and what any row of the grid promises.
+#
+# Least squares of logarithms. Each pass has a level of its own: what drifts is no effect.
+
+
+RatesOfRows = Mapping[Row, Mapping[int, float]]
+"""What was done in a second, above 0, by row and pass."""
+Place = tuple[int, int]
+"""A level of a factor."""
+DOUBT = 1.0
+"""How firmly two levels are taken to act as if alone: as firmly as one slice that says so."""
+
+
+class Effect(NamedTuple):
+    """A level beside the default of its factor, whatever the other factors are."""
+
+    factor: int
+    level: int
+    log: float
+    """Of its ratio."""
+    error: float
+    """Standard error of that."""
+    ratio: Ratio
+    """The same with an interval: all of them hold together."""
+
+
+def effects(rates: RatesOfRows, error: float) -> list[Effect]:
+    """Return the effects of the levels that were measured; nothing where they can't be told apart."""
+    causes = _Causes(rates)
+    found = causes.fitted([(place,) for place in causes.places], doubts=0)
+    if found is None or not found.degrees:
+        return []
+    reach = quantile(1 - error / 2 / max(1, len(causes.places)), found.degrees)
+    first = len(causes.passes)
+    told = zip(causes.places, found.coefficients[first:], found.errors[first:], strict=True)
+    return [
+        Effect(*place, log, own, _ratio(log, reach * own, len(causes.values))) for place, log, own in told
+    ]
+
+
+def promise(rates: RatesOfRows) -> Callable[[Row], float] | None:
+    """Return what a row promises over the default, as a logarithm, from what was measured of other rows.
+
+    Two levels may do more together than each alone: that is believed as far as several slices show it. None
+    where nothing can be told. Rows have levels that were measured.
+    """
+    causes = _Causes(rates)
+    alone: list[tuple[Place, ...]] = [(place,) for place in causes.places]
+    together = [pair for pair in combinations(causes.places, 2) if pair[0][0] != pair[1][0]]
+    terms = [*alone, *together]
+    found = causes.fitted(terms, doubts=len(together))
+    if found is None:
+        return None
+    weights = found.coefficients[len(causes.passes) :]
+    return lambda row: math.fsum(
+        weight for weight, term in zip(weights, terms, strict=True) if _holds(term, row)
+    )
+
+
+class _Causes:
+    """The slices of a design, and what may have caused what they did."""
+
+    def __init__(self, rates: RatesOfRows) -> None:
+        seen = [(number, row, rate) for row, own in rates.items() for number, rate in own.items()]
+        self.passes = sorted({number for number, _, _ in seen})
+        self.places = sorted({place for _, row, _ in seen for place in enumerate(row) if place[1]})
+        self.values = [math.log(rate) for _, _, rate in seen]
+        self._seen = seen
+
+    def fitted(self, terms: Sequence[tuple[Place, ...]], doubts: int) -> Fit | None:
+        """Return what each pass and each term adds; the last ones are doubted. None if that is open."""
+        rows = [
+            [*(float(number == one) for one in self.passes), *(float(_holds(term, row)) for term in terms)]
+            for number, row, _ in self._seen
+        ]
+        try:
+            return fit(
+                [*rows, *_doubts(len(self.passes) + len(terms), doubts)], [*self.values, *[0.0] * doubts]
+            )
+        except ValueError:
+            return None
+
+
+def _holds(term: tuple[Place, ...], row: Row) -> bool:
+    return all(row[factor] == level for factor, level in term)
+
+
+def _doubts(width: int, count: int) -> Iterator[list[float]]:
+    """Yield a row for each of the last columns, which says that it adds nothing."""
+    for column in range(width - count, width):
+        yield [DOUBT * (place == column) for place in range(width)]
+
+
+def _ratio(log: float, reach: float, count: int) -> Ratio:
+    return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), count)
+
+
+def _exp(value: float) -> float:
+    return math.exp(min(value, 700.0))
+
 
 DESIGN, RACE, FRESH = STAGES = ("design", "race", "fresh")
 LEARNT, RACED = 0.45, 0.75
@@ -190,3 +293,111 @@ class Search:
 
     def _changes(self, row: Row) -> int:
         return sum(map(bool, row))
+
+
+# What may be searched without changing what is promised, and what each choice of it means.
+#
+# Never among it: the journal mode, synchronous, and how much a transaction writes.
+
+
+Options = Mapping[str, str]
+"""Unparsed values by the names of options."""
+MOST_BUCKETS = 6
+"""Numbers of files among which is chosen: each is tried with everything else."""
+_PRAGMAS = ("page_size", "wal_autocheckpoint", "cache_size", "mmap_size")
+"""Those that are written, in the order in which SQLite takes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One thing that is varied."""
+
+    name: str
+    levels: tuple[tuple[str, Options], ...]
+    """What each level is called, and its options; the first one is what the load has."""
+
+
+def _values(name: str, *values: str) -> Factor:
+    return Factor(name, (("", {}), *((value, {name: value}) for value in values)))
+
+
+CHECKPOINTS = Factor(
+    "checkpoints",
+    (
+        ("", {}),
+        ("4000", {"wal-autocheckpoint": "4000"}),
+        ("10000", {"wal-autocheckpoint": "10000"}),
+        ("restart", {"checkpointer": "restart"}),
+    ),
+)
+"""After how many frames a worker checkpoints, or that a process of its own does."""
+FACTORS = (
+    CHECKPOINTS,
+    _values("page-size", "1024", "8192"),
+    _values("cache-size", "-65536"),
+    _values("mmap-size", "268435456"),
+    _values("busy", "fair"),
+)
+
+
+def factors_of(given: Mapping[str, Any], case: Case, buckets: Sequence[int]) -> tuple[Factor, ...]:
+    """Return what is varied for a load: what was given is kept, and what has no meaning there left alone.
+
+    `buckets` are the numbers of files to choose from, the first of which the load has. Raises UsageError.
+    """
+    if len(buckets) > MOST_BUCKETS:
+        raise UsageError(f"--buckets names {len(buckets)} numbers: choose among {MOST_BUCKETS} at most.")
+    found = [factor for factor in FACTORS if not _is_settled(factor, given, case)]
+    if len(buckets) > 1:
+        files = ((str(count), {"buckets": str(count)}) for count in buckets[1:])
+        found.append(Factor("buckets", (("", {}), *files)))
+    if not found:
+        raise UsageError("nothing is left to be searched: every option of it was given. Leave some out.")
+    return tuple(found)
+
+
+def _is_settled(factor: Factor, given: Mapping[str, Any], case: Case) -> bool:
+    names = {name for _, options in factor.levels for name in options}
+    if names & given.keys():
+        return True
+    if factor is CHECKPOINTS:
+        return case.settings.journal_mode != "wal"
+    # Whoever is alone waits for nobody.
+    return factor.name == "busy" and case.concurrency == 1
+
+
+@dataclass(frozen=True)
+class Space:
+    """The grid of all settings, and the case of each."""
+
+    factors: tuple[Factor, ...]
+    plan: Callable[[Options], Case]
+    """Returns the case of the load with further options."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many levels each factor has."""
+        return tuple(len(factor.levels) for factor in self.factors)
+
+    def options(self, row: Row) -> dict[str, str]:
+        """Return the options of a row, beside those of the load."""
+        chosen = (factor.levels[level][1] for factor, level in zip(self.factors, row, strict=True))
+        return {name: value for options in chosen for name, value in options.items()}
+
+    def words(self, row: Row) -> tuple[str, ...]:
+        """Return the same as they are written on the command line."""
+        return tuple(word for name, value in self.options(row).items() for word in (f"--{name}", value))
+
+    def values(self, row: Row) -> tuple[str, ...]:
+        """Return what each factor's level is called; "" for that of the load."""
+        return tuple(factor.levels[level][0] for factor, level in zip(self.factors, row, strict=True))
+
+    def case(self, row: Row) -> Case:
+        """Return the case of a row."""
+        return self.plan(self.options(row))
+
+
+def pragmas(settings: Settings, base: Settings) -> tuple[str, ...]:
+    """Return the PRAGMAs in which settings differ from others: "PRAGMA page_size = 1024"."""
+    changed = [name for name in _PRAGMAS if getattr(settings, name) != getattr(base, name)]
+    return tuple(f"PRAGMA {name} = {getattr(settings, name)}" for name in changed)

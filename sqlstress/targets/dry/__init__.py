@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlstress.errors import plainly
 from sqlstress.target import NOTHING_STORED
-from sqlstress.targets.dry.place import DryPlace
+from sqlstress.targets.dry.store import DryPlace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ def open_place(case: Case, where: Path) -> DryPlace:
 
 
 def preload(driver: str) -> tuple[str, ...]:
-    return ("sqlstress.targets.dry.keyvalue",)
+    return ("sqlstress.targets.dry.store",)
 
 
 def explain(driver: str, error: Exception) -> str:
@@ -48,7 +48,7 @@ def durability(case: Case, effective: Mapping[str, str]) -> str:
 
 
 def lacks_native(driver: str) -> str | None:
-    from sqlstress.targets.native.extension import extension, lacking
+    from sqlstress.targets.native import extension, lacking
 
     return lacking(extension)
 

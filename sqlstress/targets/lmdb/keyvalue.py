@@ -16,8 +16,8 @@ from sqlstress.targets.lmdb.settings import flags_of, read_back
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlstress.targets.keyvalue import Operation
     from sqlstress.targets.lmdb.place import LmdbPlace
+    from sqlstress.targets.views import Operation
 
 _NUMBER = Struct(">q")
 """Big-endian, so that the order of the bytes is that of the numbers."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlstress.targets.untold import Untold
+from sqlstress.targets.views import Untold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from sqlstress.report import Check
     from sqlstress.report.case import Case
-    from sqlstress.system.pulse import Pulse
-    from sqlstress.targets.keyvalue import NativeStore
+    from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.lmdb.keyvalue import LmdbStore
     from sqlstress.targets.lmdb.table import LmdbTable
     from sqlstress.targets.place import Definition
     from sqlstress.targets.seal import Seal, SealedFiles
+    from sqlstress.targets.views import NativeStore
 
 
 class LmdbPlace(Untold):

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlstress.report import Check
-from sqlstress.report.problems import Tally
+from sqlstress.report.results import Tally
+from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_apart
-from sqlstress.system.pulse import Pulse
 from sqlstress.targets.lmdb.environments import Held
 from sqlstress.targets.lmdb.settings import flags_of
 

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from sqlstress.system.pulse import Pulse
+from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.lmdb.asked import checked
 from sqlstress.targets.lmdb.environments import COUNTER, KV, Held
 from sqlstress.targets.lmdb.keyvalue import KEYS, coding_of_values, pack, unpack

@@ -3,3 +3,92 @@
 Files in C, each of one subject; loop.h says what each is for. `extension` finds it, `run` hands it a plan.
 How a driver's library and its connections are reached is each target's own business.
 """
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from sqlstress.errors import EnvironmentFailure
+
+# The C extension, where it was built and can be trusted.
+
+
+class NotToBeHad(Exception):
+    """Why there is no native loop here."""
+
+
+@cache
+def extension() -> ModuleType:
+    """Import the C extension. Raises NotToBeHad."""
+    try:
+        native = import_module("sqlstress.targets.native._native")
+    except ModuleNotFoundError as error:
+        reason = "the C extension was not built (install sqlstress again where there is a C compiler)"
+        raise NotToBeHad(reason) from error
+    except ImportError as error:
+        raise NotToBeHad(f"the C extension is not for this Python ({error})") from error
+    before = time.perf_counter_ns()
+    now = native.now_ns()
+    if not before <= now <= time.perf_counter_ns():
+        raise NotToBeHad("its clock is not Python's")
+    return native
+
+
+def lacking(reach: Callable[[], object]) -> str | None:
+    """Say why what a native loop needs can't be reached; None where it can."""
+    try:
+        reach()
+    except NotToBeHad as reason:
+        return str(reason)
+    return None
+
+
+@contextmanager
+def needed(driver: str) -> Iterator[None]:
+    """Let what is not to be had be an EnvironmentFailure, for a worker that was promised it."""
+    try:
+        yield
+    except NotToBeHad as reason:
+        raise EnvironmentFailure(
+            f"the native loop is not to be had with {driver}: {reason}. Use --loop python."
+        ) from reason
+
+
+# Carry out a plan in C, and say what stopped it.
+
+
+RAN, STOPPED, OUT_OF_PATIENCE = range(3)
+"""How a loop ended, as loop.h has it."""
+OF_NO_STORE: dict[str, Any] = {
+    "connections": [],
+    "statements": (),
+    "server": None,
+    "fair": False,
+    "turn_ns": 0,
+    "mean_wait_ns": 0,
+    "least_wait_ns": 0,
+    "jitter": 1,
+}
+"""What a plan says of the stores that it is not for."""
+
+
+def carry_out(
+    native: ModuleType, plan: dict[str, Any], explained: Callable[[int, str], str]
+) -> dict[str, Any]:
+    """Run a plan by the C extension, and return what was done.
+
+    Raises EnvironmentFailure where something stopped it: `explained` makes a sentence of the code, as SQLite
+    has them, and of what the store said.
+    """
+    done: dict[str, Any] = native.run({**OF_NO_STORE, **plan})
+    if done["ending"] == STOPPED:
+        raise EnvironmentFailure(explained(done["code"], done["said"]))
+    if done["ending"] == OUT_OF_PATIENCE:
+        raise EnvironmentFailure(f"{done['given_up']} writes in a row were given up, and none was done")
+    return done

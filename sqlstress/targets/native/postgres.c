@@ -1,4 +1,4 @@
-/* The operations on PostgreSQL: what targets/postgres/keyvalue.py does through psycopg, done without it. They
+/* The operations on PostgreSQL: what targets/postgres/client.py does through psycopg, done without it. They
  * return SQLite's codes, which the loop knows: BUSY for a lock that was not to be had, BUSY_SNAPSHOT for a
  * serialization failure, and SQLITE_ERROR for all else, of which the server's own words are kept. */
 #include <stdio.h>

@@ -50,7 +50,7 @@ int handed_take(Handed **list) {
     return count;
 }
 
-/* The operations on SQLite: what targets/sqlite/keyvalue.py does through a binding, done without one. */
+/* The operations on SQLite: what targets/sqlite/connections.py does through a binding, done without one. */
 
 #define TRY(call)                        \
     do {                                 \

@@ -1,4 +1,4 @@
-/* How an operation waits for a lock: targets/sqlite/waiting.py says why, and what its numbers mean. */
+/* How an operation waits for a lock: targets/sqlite/busy.py says why, and what its numbers mean. */
 #ifndef SQLSTRESS_WAITING_H
 #define SQLSTRESS_WAITING_H
 

@@ -32,7 +32,7 @@ def open_place(case: Case, where: Path) -> PostgresPlace:
 
 
 def checked(case: Case, server: Server, anyway: bool) -> Case:
-    from sqlstress.targets.postgres.asked import checked
+    from sqlstress.targets.postgres.installed import checked
 
     return checked(case, server, anyway)
 
@@ -45,7 +45,7 @@ def stand_in(folder: Path) -> Directions:
 
 
 def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-    from sqlstress.targets.postgres.servers import serving
+    from sqlstress.targets.postgres.server import serving
 
     return serving(cases, folder)
 
@@ -54,7 +54,7 @@ def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]
 def joining(cases: Sequence[Case], invited: Invitation) -> Iterator[Meeting]:
     """Have a host's part in a meeting at the server that all cases name."""
     from sqlstress.targets.postgres.address import dsn_of
-    from sqlstress.targets.postgres.meeting import PostgresMeeting
+    from sqlstress.targets.postgres.postgres_meeting import PostgresMeeting
 
     found = PostgresMeeting(dsn_of(cases[0]), invited)
     try:
@@ -65,15 +65,14 @@ def joining(cases: Sequence[Case], invited: Invitation) -> Iterator[Meeting]:
 
 def durability(case: Case, effective: Mapping[str, str]) -> str:
     """Return what a commit waits for, in words, by the settings that were read back."""
-    from sqlstress.report.commits import at_server
+    from sqlstress.report.power_failure import at_server
 
     return at_server(effective) or ""
 
 
 def preload(driver: str) -> tuple[str, ...]:
     own = "sqlstress.targets.postgres"
-    native = f"{own}.native", "sqlstress.targets.native._native"
-    return f"{own}.place", f"{own}.keyvalue", f"{own}.scripts", *native
+    return f"{own}.place", f"{own}.client", f"{own}.scripts", "sqlstress.targets.native._native"
 
 
 def explain(driver: str, error: Exception) -> str:
@@ -85,7 +84,7 @@ def explain(driver: str, error: Exception) -> str:
 
 
 def lacks_native(driver: str) -> str | None:
-    from sqlstress.targets.postgres.libpq import lacks
+    from sqlstress.targets.postgres.client import lacks
 
     return lacks()
 
@@ -99,7 +98,7 @@ def untold(driver: str) -> str:
 
 
 def at_hand(driver: str, address: Dsn | None) -> str:
-    from sqlstress.targets.postgres.versions import at_hand
+    from sqlstress.targets.postgres.installed import at_hand
 
     return at_hand(address)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlstress.targets import sql
-from sqlstress.targets.sql import Answer
+from sqlstress.targets import views
+from sqlstress.targets.views import Answer
 
 SERIALIZATION_FAILURE = "40001"
 DEADLOCK = "40P01"
@@ -70,12 +70,12 @@ def answer(error: BaseException) -> Answer | None:
     diagnosed = getattr(error, "diag", None)
     text = one_line(getattr(diagnosed, "message_primary", None) or str(error))
     if code in BUSY or code == SERIALIZATION_FAILURE:
-        return Answer(sql.BUSY, text)
+        return Answer(views.BUSY, text)
     if code == CANCELLED:
-        return Answer(sql.INTERRUPTED, text)
+        return Answer(views.INTERRUPTED, text)
     if not code or code.startswith(_LACKING):
-        return Answer(sql.LACKING, f"{text} ({_ADVICE[code]})" if code in _ADVICE else text)
-    return Answer(sql.REFUSED, text)
+        return Answer(views.LACKING, f"{text} ({_ADVICE[code]})" if code in _ADVICE else text)
+    return Answer(views.REFUSED, text)
 
 
 def one_line(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress.target import AS_SET
 from sqlstress.targets.postgres.address import dsn_of, schema_of
-from sqlstress.targets.untold import Untold
+from sqlstress.targets.views import Untold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,17 +19,14 @@ if TYPE_CHECKING:
 
     from sqlstress.report import Check, Space
     from sqlstress.report.case import Case
-    from sqlstress.system.pulse import Pulse
+    from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.directions import Directions
     from sqlstress.targets.place import Definition
-    from sqlstress.targets.postgres.keyvalue import PostgresStore
-    from sqlstress.targets.postgres.native import PostgresNativeStore
-    from sqlstress.targets.postgres.owner import Owner
+    from sqlstress.targets.postgres.client import PostgresNativeStore, PostgresStore
+    from sqlstress.targets.postgres.schema import Connection, Owner
     from sqlstress.targets.postgres.scripts import PostgresScripts
-    from sqlstress.targets.postgres.sessions import Connection
-    from sqlstress.targets.postgres.snapshot import PostgresSnapshot
     from sqlstress.targets.postgres.sql import PostgresMaker, PostgresReader
-    from sqlstress.targets.postgres.table import PostgresTable
+    from sqlstress.targets.postgres.tables import PostgresSnapshot, PostgresTable
 
 
 class PostgresPlace(Untold):
@@ -44,7 +41,7 @@ class PostgresPlace(Untold):
         self._owner: Owner | None = None
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> PostgresStore:
-        from sqlstress.targets.postgres.keyvalue import PostgresStore
+        from sqlstress.targets.postgres.client import PostgresStore
 
         return PostgresStore(self.case, self.name, begin)
 
@@ -58,7 +55,7 @@ class PostgresPlace(Untold):
             yield lambda: one(())
 
     def native(self, worker: int, begin: str) -> PostgresNativeStore:
-        from sqlstress.targets.postgres.native import PostgresNativeStore
+        from sqlstress.targets.postgres.client import PostgresNativeStore
 
         return PostgresNativeStore(self.case, self.name, begin)
 
@@ -68,7 +65,7 @@ class PostgresPlace(Untold):
     @property
     def owner(self) -> Owner:
         """Who holds the schema, in the parent."""
-        from sqlstress.targets.postgres.owner import Owner
+        from sqlstress.targets.postgres.schema import Owner
 
         if self._owner is None:
             self._owner = Owner(dsn_of(self.case), self.name)
@@ -77,14 +74,14 @@ class PostgresPlace(Untold):
     @contextmanager
     def read(self, pulse: Pulse) -> Iterator[Connection]:
         """Connect to read what is there when no worker of ours is connected any more."""
-        from sqlstress.targets.postgres.sessions import RECOVERY_S, await_quiet, opened
+        from sqlstress.targets.postgres.schema import RECOVERY_S, await_quiet, opened
 
         with opened(dsn_of(self.case), f"cannot read {self.name}", RECOVERY_S) as connection:
             await_quiet(connection, self.name, pulse)
             yield connection
 
     def table(self, key_type: str, value_size: int, counters: int) -> PostgresTable:
-        from sqlstress.targets.postgres.table import PostgresTable
+        from sqlstress.targets.postgres.tables import PostgresTable
 
         return PostgresTable(self, key_type, value_size, counters)
 
@@ -135,13 +132,13 @@ class PostgresPlace(Untold):
         return making(self, pulse)
 
     def schema(self) -> Sequence[Definition]:
-        from sqlstress.targets.postgres.integrity import definitions
+        from sqlstress.targets.postgres.tables import definitions
 
         with self.read(lambda: None) as connection:
             return definitions(connection, self.name)
 
     def snapshot(self, pulse: Pulse) -> PostgresSnapshot:
-        from sqlstress.targets.postgres.snapshot import PostgresSnapshot
+        from sqlstress.targets.postgres.tables import PostgresSnapshot
 
         return PostgresSnapshot(self, pulse)
 
@@ -151,18 +148,18 @@ class PostgresPlace(Untold):
         return differences(self.case, effective)
 
     def integrity(self, level: str, pulse: Pulse) -> Check:
-        from sqlstress.targets.postgres.integrity import integrity_check
+        from sqlstress.targets.postgres.tables import integrity_check
 
         return integrity_check(self, level, pulse)
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
-        from sqlstress.targets.postgres.integrity import schema_check
+        from sqlstress.targets.postgres.tables import schema_check
 
         return schema_check(self, created, pulse)
 
     def space(self, pulse: Pulse) -> Space | None:
         """Return the size of the only table, with its index; of several nothing is said."""
-        from sqlstress.targets.postgres.integrity import table_size
+        from sqlstress.targets.postgres.tables import table_size
 
         return table_size(self, pulse) if self.case.buckets == 1 else None
 

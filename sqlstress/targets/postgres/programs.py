@@ -16,7 +16,7 @@ from sqlstress.targets.directions import Directions
 from sqlstress.targets.postgres.client import connected
 
 if TYPE_CHECKING:
-    from sqlstress.targets.postgres.sessions import Connection
+    from sqlstress.targets.postgres.schema import Connection
 
 SERVICE = "PGSERVICE"
 SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})

@@ -9,13 +9,42 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.options.sql_text import POSTGRES
 from sqlstress.targets.postgres.client import Client
 from sqlstress.targets.postgres.errors import UNDEFINED_PARAMETER, UNTYPED, ServerError
-from sqlstress.targets.postgres.parameters import numbered, written
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.targets.keyvalue import Operation
+    from sqlstress.targets.views import Operation
+
+
+# How a statement with :name has its values given to a server: as parameters, never pasted.
+
+
+def numbered(sql: str) -> tuple[str, tuple[str, ...]]:
+    """Return a statement with $1, $2, ... for its variables, and their names.
+
+    Each place has a number of its own: the server may infer another type for each.
+    """
+    parts: list[str] = []
+    names: list[str] = []
+    for token in POSTGRES.tokens(sql):
+        if token.kind == "parameter" and token.text[0] == ":":
+            names.append(token.text[1:])
+            parts.append(f"${len(names)}")
+        else:
+            parts.append(token.text)
+    return "".join(parts), tuple(names)
+
+
+def written(value: Any) -> bytes | None:
+    """Return a value as the server reads it, whatever type it has there; None for NULL."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    return value if isinstance(value, bytes) else str(value).encode()
+
 
 INT8, TEXT, BOOL, NUMERIC = 20, 25, 16, 1700
 _INTEGERS, _FLOATS = frozenset({INT8, 21, 23, 26}), frozenset({700, 701})

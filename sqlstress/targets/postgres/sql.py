@@ -16,15 +16,15 @@ from sqlstress.target import AS_SET
 from sqlstress.targets.postgres.address import dsn_of
 from sqlstress.targets.postgres.client import fine
 from sqlstress.targets.postgres.errors import UNTYPED, ServerError, answer
-from sqlstress.targets.postgres.parameters import numbered
-from sqlstress.targets.postgres.scripts import INT8
-from sqlstress.targets.postgres.sessions import Connection, connect, opened
-from sqlstress.targets.sql import Answer, Row
+from sqlstress.targets.postgres.schema import Connection, connect, opened
+from sqlstress.targets.postgres.scripts import INT8, numbered
+from sqlstress.targets.views import Answer, Row
 from sqlstress.targets.watched import run_watched
 
 if TYPE_CHECKING:
-    from sqlstress.system.pulse import Pulse
+    from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.postgres.place import PostgresPlace
+
 
 T = TypeVar("T")
 CANCEL_S = 5.0

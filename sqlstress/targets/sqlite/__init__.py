@@ -68,20 +68,20 @@ def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]
 
 
 def durability(case: Case, effective: Mapping[str, str]) -> str:
-    from sqlstress.targets.sqlite.worth import durability
+    from sqlstress.targets.sqlite.library import durability
 
     return durability(effective)
 
 
 def lacks_native(driver: str) -> str | None:
-    from sqlstress.targets.sqlite.reach import lacks
+    from sqlstress.targets.sqlite.connections import lacks
 
     return _apart(driver) or lacks(driver)
 
 
 def preload(driver: str) -> tuple[str, ...]:
-    own = "sqlstress.targets.sqlite"
-    return f"{own}.keyvalue", DRIVERS[driver], f"{own}.native", "sqlstress.targets.native._native"
+    connections = "sqlstress.targets.sqlite.connections"
+    return connections, DRIVERS[driver], "sqlstress.targets.native._native"
 
 
 def foresees(error: Exception) -> bool:
@@ -105,6 +105,6 @@ def at_hand(driver: str, address: Dsn | None) -> str:
 
 
 def describe(driver: str) -> SqliteBuild:
-    from sqlstress.targets.sqlite.build import describe
+    from sqlstress.targets.sqlite.library import describe
 
     return describe(driver)

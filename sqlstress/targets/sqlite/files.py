@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from itertools import chain, islice
+from os import SEEK_END
 from pathlib import Path
+from typing import Any, cast
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.system import files as system_files
-from sqlstress.system.pulse import Pulse
+from sqlstress.system.interrupt import Pulse
+from sqlstress.targets.place import MEANWHILE, Disturbance
+from sqlstress.targets.seal import Seal
+from sqlstress.targets.sqlite.connections import PUT
 from sqlstress.targets.sqlite.drivers import Connection, Row, codes, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
-from sqlstress.targets.sqlite.place import file_names
+from sqlstress.targets.sqlite.place import SqlitePlace, file_names
 from sqlstress.targets.watched import run_watched
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
@@ -73,3 +81,199 @@ def first_write(case: Case, path: Path) -> dict[str, str]:
 def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
     """Return the rows of a statement that may take long; it is interrupted when `pulse` raises."""
     return run_watched(connection, lambda: connection.rows(sql), pulse)
+
+
+# The parent's key-value view of SQLite files: it creates and fills them, and reads them afterwards.
+
+
+DEFAULT_AUTOCHECKPOINT = 1000
+_FRAME_HEADER = 24
+_WAL_BUDGET = 128 << 20
+"""Bytes of WAL that preloading fills at most, over all buckets."""
+_PIECE = 8 << 20
+"""Bytes of rows that preloading writes in one transaction, about."""
+_BLOCK = 1 << 20
+_KEY_BYTES = 24
+_CACHE_KIB = 32 << 10
+
+SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
+
+
+class SqliteTable:
+    """The table of keys and values in each file of a place, and beside it that of the counters."""
+
+    def __init__(
+        self, place: SqlitePlace, key_type: str, value_size: int, counters: int, rowids: bool = False
+    ) -> None:
+        """`rowids`: the table of keys and values has them, for who can write no other."""
+        self._place, self._value_size, self._counters = place, value_size, counters
+        self._case, self._settings = place.case, place.case.settings
+        key, value = SQL_TYPES[key_type], "INTEGER" if value_size == 8 else "BLOB"
+        without = "" if rowids else " WITHOUT ROWID"
+        self._definition = f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}){without}"
+        self._idle: list[Connection] = []
+
+    def create(self, pulse: Pulse) -> None:
+        self._place.create_tables((self._definition,), pulse)
+
+    def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
+        """Fill the files, and leave each WAL at the size that it works at.
+
+        The last connection to close would delete the WAL: one stays until the workers have theirs.
+        """
+        self.release()  # Windows removes nothing that we have open ourselves
+        self._place.discard()
+        for path, rows in zip(self._place.paths, buckets, strict=True):
+            self._idle.append(self.fill_file(path, rows))
+            first_write(self._case, path)
+            pulse()
+
+    def release(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def name(self, bucket: int) -> str:
+        return self._place.paths[bucket].name
+
+    def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
+        with self._place.opened(bucket) as connection:
+            yield from cast(Iterator[tuple[Any, Any]], connection.iterate("SELECT key, value FROM kv"))
+
+    def counters(self, bucket: int) -> list[tuple[int, Any]]:
+        with self._place.opened(bucket) as connection:
+            return [(number, n) for number, n in connection.rows("SELECT id, n FROM counter ORDER BY id")]
+
+    def fill_file(self, path: Path, rows: Iterable[Row]) -> Connection:
+        """Create a file, and return an idle connection. It is not measured, so only its checkpoints sync."""
+        hasty = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
+        with opened(self._case, path) as connection:
+            connection.rows("PRAGMA synchronous=off")  # the change to WAL mode syncs, too
+            pragmas.apply(connection, hasty)
+            # Keys that come in no order would write the same pages again and again.
+            connection.rows(f"PRAGMA cache_size=-{_CACHE_KIB}")
+            connection.rows(self._definition)
+            if self._counters:
+                self._create_counters(connection)
+            self._insert(connection, rows)
+            # The last page, which nobody writes: if the file is cut off, SQLite does not put it back unseen.
+            connection.rows("CREATE TABLE last_page (unused)")
+            if self._is_wal:
+                self._grow_wal(path, connection)
+                _checkpoint(connection)
+            return self._open_idle(path)
+
+    @property
+    def _is_wal(self) -> bool:
+        return self._settings.journal_mode == "wal"
+
+    def _create_counters(self, connection: Connection) -> None:
+        connection.rows("BEGIN IMMEDIATE")
+        connection.rows("CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
+        connection.run_many("INSERT INTO counter VALUES (?, 0)", ((n,) for n in range(self._counters)))
+        connection.rows("COMMIT")
+
+    def _insert(self, connection: Connection, rows: Iterable[Row]) -> None:
+        """Write the rows piece by piece, so that no WAL grows long and no step takes long."""
+        at_once = max(1, _PIECE // (_KEY_BYTES + self._value_size))
+        rows = iter(rows)
+        for piece, first in enumerate(rows):
+            if piece and self._is_wal:
+                _checkpoint(connection)
+            connection.rows("BEGIN IMMEDIATE")
+            connection.run_many(PUT, chain((first,), islice(rows, at_once - 1)))
+            connection.rows("COMMIT")
+
+    def _grow_wal(self, path: Path, connection: Connection) -> None:
+        """Give the WAL the size that it works at.
+
+        The first fill extends the file and costs several times more than writing over it. What follows
+        the last valid frame is nothing to SQLite: a WAL that has begun anew ends in frames of before.
+        """
+        frames = self._settings.wal_autocheckpoint
+        frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
+        page_size = int(connection.rows("PRAGMA page_size")[0][0])
+        target = min(frames * (page_size + _FRAME_HEADER), _WAL_BUDGET // self._case.buckets)
+        wal = path.with_name(path.name + "-wal")
+        with wal.open("r+b") as file:
+            for size in range(file.seek(0, SEEK_END), target, _BLOCK):
+                file.write(bytes(min(_BLOCK, target - size)))
+
+    def _open_idle(self, path: Path) -> Connection:
+        """Open a connection that has seen the WAL and holds no lock on it."""
+        connection = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms, None)
+        if "locking_mode" not in dict(self._settings.pragmas):  # somebody else may hold it for good
+            connection.rows("SELECT count(*) FROM sqlite_schema")
+        return connection
+
+
+def _checkpoint(connection: Connection) -> None:
+    """Empty the WAL of what has not been synced yet, and sync that."""
+    connection.rows("PRAGMA synchronous=full")
+    connection.rows("PRAGMA wal_checkpoint(RESTART)")
+    connection.rows("PRAGMA synchronous=off")
+
+
+# The databases of a trial as they were when they had been prepared, and what was done to them since.
+#
+# What a stranger writes into a table is for the proof to find. Here is what the proof can't see: a database
+# that went on without its file, one that is locked so that nobody could work, another journal mode, an
+# index or a trigger more.
+
+
+MARKS = ("journal_mode", "schema_version", "user_version", "application_id")
+"""What a database says of itself, and no worker changes. Every change of a table, an index or a trigger
+raises the schema's version, and so does VACUUM."""
+PATIENCE_MS = 1000
+"""A lock that is still taken then, when no process of ours is connected any more, is a stranger's."""
+
+
+class SqliteSnapshot:
+    """The files, and what each said of itself."""
+
+    def __init__(self, case: Case, paths: Sequence[Path], pulse: Pulse) -> None:
+        self._driver, self._strangers = case.driver, face_of(case).strangers
+        self._seal = Seal(paths)
+        self._marks = [(path, self._first_marks(path, pulse)) for path in paths]
+
+    def exchanged(self) -> str | None:
+        return self._seal.exchanged()
+
+    def changed(self, pulse: Pulse) -> Disturbance | None:
+        for path, before in self._marks:
+            pulse()
+            if found := self._changed(path, before):
+                return found
+        return None
+
+    def _first_marks(self, path: Path, pulse: Pulse) -> dict[str, str]:
+        pulse()
+        try:
+            return self._read_marks(path)
+        except Exception as error:
+            raise EnvironmentFailure(f"{path.name} can't be read: {explain(self._driver, error)}.") from error
+
+    def _changed(self, path: Path, before: dict[str, str]) -> Disturbance | None:
+        try:
+            now = self._read_marks(path)
+        except Exception as error:
+            code = load_driver(self._driver).result_code(error)
+            if codes.is_busy(code):
+                return Disturbance(
+                    f"{path.name} is locked by another program: end it and measure again", "unknown"
+                )
+            if codes.is_damage(code):
+                return Disturbance(f"{path.name} can't be read: {explain(self._driver, error)}")
+            raise  # what this machine lacks is nobody's hand
+        for name, mark in now.items():
+            if mark != before[name]:
+                was = f"its {name} was {before[name]} and is {mark}"
+                return Disturbance(f"{self._strangers} changed {path.name} {MEANWHILE}: {was}")
+        return None
+
+    def _read_marks(self, path: Path) -> dict[str, str]:
+        """Return the marks of a database in which nobody is writing."""
+        with closing(load_driver(self._driver).connect(path, PATIENCE_MS, None)) as connection:
+            connection.rows("BEGIN IMMEDIATE")
+            marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in MARKS}
+            connection.rows("ROLLBACK")
+            return marks

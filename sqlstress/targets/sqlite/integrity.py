@@ -8,10 +8,10 @@ from pathlib import Path
 from sqlstress.errors import SqlstressError, said
 from sqlstress.report import Check
 from sqlstress.report.case import Case
-from sqlstress.report.problems import Tally
+from sqlstress.report.results import Tally
+from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_apart
-from sqlstress.system.pulse import Pulse
-from sqlstress.targets.sqlite import btree
+from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
 from sqlstress.targets.sqlite.pages import SCHEMA
@@ -107,7 +107,7 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:
         return complaints  # what the file itself holds may be an older state
-    return complaints + call_apart(pulse, btree.complaints, path, trees)
+    return complaints + call_apart(pulse, pages.complaints, path, trees)
 
 
 def schema(case: Case, path: Path) -> list[Row]:

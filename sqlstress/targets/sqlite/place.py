@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlstress.targets.sqlite.client import Client
+from sqlstress.targets.sqlite.connections import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,17 +17,15 @@ if TYPE_CHECKING:
 
     from sqlstress.report import Check, Space, WorkerResult
     from sqlstress.report.case import Case
-    from sqlstress.report.where import Where
-    from sqlstress.system.pulse import Pulse
+    from sqlstress.report.results import Where
+    from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.directions import Directions
     from sqlstress.targets.seal import Seal
+    from sqlstress.targets.sqlite.connections import SqliteNativeStore, SqliteStore
     from sqlstress.targets.sqlite.drivers import Connection, Row
-    from sqlstress.targets.sqlite.keyvalue import SqliteStore
-    from sqlstress.targets.sqlite.native import SqliteNativeStore
-    from sqlstress.targets.sqlite.snapshot import SqliteSnapshot
-    from sqlstress.targets.sqlite.sql import SqliteMaker, SqliteReader
-    from sqlstress.targets.sqlite.table import SqliteTable
-    from sqlstress.targets.sqlite.where.watch import Watch
+    from sqlstress.targets.sqlite.files import SqliteSnapshot, SqliteTable
+    from sqlstress.targets.sqlite.scripts_view import SqliteMaker, SqliteReader
+    from sqlstress.targets.sqlite.where_recording import Watch
 
 HELD_OPEN = ("", "-wal", "-shm")
 """Suffixes of the files that a connection to a database keeps open; a rollback journal comes and goes."""
@@ -50,7 +48,7 @@ class SqlitePlace:
         self._watch: Watch | None = None
 
     def watch(self, trace: Any, process: int) -> Watch:
-        from sqlstress.targets.sqlite.where.watch import Watch
+        from sqlstress.targets.sqlite.where_recording import Watch
 
         words, processes = trace
         self._watch = Watch(self.case.driver, words, process, processes)
@@ -58,12 +56,12 @@ class SqlitePlace:
 
     def trace(self, processes: int) -> tuple[Any, int]:
         from sqlstress.system.sharing import shared_array
-        from sqlstress.targets.sqlite.where.area import size
+        from sqlstress.targets.sqlite.where_recording import size
 
         return shared_array("q", size(processes)), processes
 
     def account(self, trace: Any, workers: Sequence[WorkerResult]) -> Where | None:
-        from sqlstress.targets.sqlite.where.account import account
+        from sqlstress.targets.sqlite.where import account
 
         words, processes = trace
         return account(words, processes, workers)
@@ -73,7 +71,7 @@ class SqlitePlace:
         return Client(self.case, self.paths, worker, self._watch)
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:
-        from sqlstress.targets.sqlite.keyvalue import SqliteStore
+        from sqlstress.targets.sqlite.connections import SqliteStore
 
         return SqliteStore(self.client(worker), begin)
 
@@ -84,7 +82,7 @@ class SqlitePlace:
             yield lambda: one(())
 
     def native(self, worker: int, begin: str) -> SqliteNativeStore:
-        from sqlstress.targets.sqlite.native import SqliteNativeStore
+        from sqlstress.targets.sqlite.connections import SqliteNativeStore
 
         return SqliteNativeStore(self.client(worker), begin)
 
@@ -97,7 +95,7 @@ class SqlitePlace:
         return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in held)
 
     def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
-        from sqlstress.targets.sqlite.table import SqliteTable
+        from sqlstress.targets.sqlite.files import SqliteTable
 
         return SqliteTable(self, key_type, value_size, counters)
 
@@ -136,19 +134,19 @@ class SqlitePlace:
         return None
 
     def reader(self) -> SqliteReader:
-        from sqlstress.targets.sqlite.sql import SqliteReader
+        from sqlstress.targets.sqlite.scripts_view import SqliteReader
 
         return SqliteReader(self.case.driver, self.client(0).connect(0))
 
     @contextmanager
     def reading(self, pulse: Pulse) -> Iterator[SqliteReader]:
-        from sqlstress.targets.sqlite.sql import SqliteReader
+        from sqlstress.targets.sqlite.scripts_view import SqliteReader
 
         with self.opened() as connection:
             yield SqliteReader(self.case.driver, connection)
 
     def making(self, pulse: Pulse) -> AbstractContextManager[SqliteMaker]:
-        from sqlstress.targets.sqlite.sql import making
+        from sqlstress.targets.sqlite.scripts_view import making
 
         return making(self, pulse)
 
@@ -158,7 +156,7 @@ class SqlitePlace:
         return schema(self.case, self.paths[0])
 
     def snapshot(self, pulse: Pulse) -> SqliteSnapshot:
-        from sqlstress.targets.sqlite.snapshot import SqliteSnapshot
+        from sqlstress.targets.sqlite.files import SqliteSnapshot
 
         return SqliteSnapshot(self.case, self.paths, pulse)
 

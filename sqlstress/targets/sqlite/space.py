@@ -7,9 +7,9 @@ from pathlib import Path
 from sqlstress.errors import EnvironmentFailure, SqlstressError, said
 from sqlstress.report import Space, TreeSpace
 from sqlstress.report.case import Case
+from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_apart
-from sqlstress.system.pulse import Pulse
-from sqlstress.targets.sqlite import btree, dbstat
+from sqlstress.targets.sqlite import dbstat, pages
 from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
 from sqlstress.targets.sqlite.files import opened
 from sqlstress.targets.sqlite.pages import DamagedFile, Tree, tree_space
@@ -72,7 +72,7 @@ def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
         trees = trees_of(connection)
         spaces = _from_dbstat(case, connection, trees)
     if spaces is None:
-        spaces = call_apart(pulse, btree.walk, path, trees)
+        spaces = call_apart(pulse, pages.walk, path, trees)
     return Space(path.stat().st_size, page_size, page_count, free_pages, spaces)
 
 

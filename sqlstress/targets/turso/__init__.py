@@ -68,7 +68,7 @@ def durability(case: Case, effective: Mapping[str, str]) -> str:
 
     Where SQLite's own would not reach the platter, as on macOS, nothing better is said of Turso's.
     """
-    from sqlstress.targets.sqlite.worth import durability
+    from sqlstress.targets.sqlite.library import durability
 
     return durability(effective)
 

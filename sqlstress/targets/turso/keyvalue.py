@@ -9,15 +9,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.targets.sqlite.keyvalue import COUNT, GET, PAIR, PUT, SET_COUNT
+from sqlstress.targets.sqlite.connections import COUNT, GET, PAIR, PUT, SET_COUNT
 from sqlstress.targets.turso.connections import TursoConnection, opened
 from sqlstress.targets.turso.settings import apply, read_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlstress.targets.keyvalue import Operation
     from sqlstress.targets.turso.place import TursoPlace
+    from sqlstress.targets.views import Operation
 
 
 class TursoStore:

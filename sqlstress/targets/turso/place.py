@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress.targets.sqlite.place import SqlitePlace, file_names
-from sqlstress.targets.untold import Untold
+from sqlstress.targets.views import Untold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from sqlstress.report import Check, Space
     from sqlstress.report.case import Case
-    from sqlstress.system.pulse import Pulse
-    from sqlstress.targets.keyvalue import NativeStore
+    from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Definition, Snapshot
     from sqlstress.targets.seal import Seal
     from sqlstress.targets.turso.keyvalue import TursoStore
     from sqlstress.targets.turso.table import TursoTable
+    from sqlstress.targets.views import NativeStore
 
 
 HELD_OPEN = ("", "-wal")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sqlstress.system.pulse import Pulse
+from sqlstress.system.interrupt import Pulse
+from sqlstress.targets.sqlite.files import SqliteTable
 from sqlstress.targets.sqlite.place import SqlitePlace
-from sqlstress.targets.sqlite.table import SqliteTable
 from sqlstress.targets.turso.asked import check_pragmas
 from sqlstress.targets.turso.place import TursoPlace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.analysis.comparison.differences import options_apart
+from sqlstress.analysis.differences import options_apart
 from sqlstress.report import Report
 from tests.example_keys import keys_report
 from tests.example_report import example_report

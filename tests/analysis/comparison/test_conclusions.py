@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.comparison import Compared, conclude
-from sqlstress.display.phrases import phrase
+from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.cycles.moves import STATEMENTS
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case
+from sqlstress.show.phrases import phrase
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_MS
 from tests.ab_report import around

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis.check import check
-from sqlstress.analysis.comparison import conclude
-from sqlstress.analysis.comparison.estimates import DIFFERENT, EQUAL, OPEN, TOO_FEW, Estimate, logarithms
-from sqlstress.display.phrases import phrase
+from sqlstress.analysis.baseline import check
+from sqlstress.analysis.comparison import DIFFERENT, EQUAL, OPEN, TOO_FEW, Estimate, conclude, logarithms
 from sqlstress.report import Report
+from sqlstress.show.phrases import phrase
 from tests.ab_report import around
 from tests.analysis.comparison.sides import report, settings_read_back, several, side_by_side
 from tests.analysis.hand_made import run, trial

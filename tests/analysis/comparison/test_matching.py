@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.comparison import Table, compare, match, matching
+from sqlstress.analysis import differences
+from sqlstress.analysis.comparison import Table, compare, match
 from sqlstress.errors import UsageError
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.keys.spec import Picks
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from tests.analysis.comparison.sides import report, sweep
@@ -174,7 +175,7 @@ def test_more_settings_than_can_be_held_against_each_other_are_refused() -> None
 def test_as_many_tables_as_may_be_held_against_each_other_are_matched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(matching, "MOST_PAIRS", 36)
+    monkeypatch.setattr(differences, "MOST_PAIRS", 36)
     runs = [run(1, 1, trial(1), case=Case(spec=Load(key_space=keys))) for keys in range(1, 8)]
     assert len(list(match([report(*runs[:6]), report(*runs[:6])]))) == 6
     with pytest.raises(UsageError, match="6 and 7 tables"):

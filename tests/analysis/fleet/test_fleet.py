@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis.fleet import conclude, differing_facts, host_of
-from sqlstress.analysis.fleet.monotone import trend
-from sqlstress.display.phrases import phrase
+from sqlstress.analysis.fleet import conclude, differing_facts, host_of, trend
 from sqlstress.errors import UsageError
 from sqlstress.report import Check, Report, Verdict
+from sqlstress.show.phrases import phrase
 from tests.crash_report import crash_report
 from tests.fleet_reports import EXAMPLE, driven, fleet_of, four_hosts, host_report
 

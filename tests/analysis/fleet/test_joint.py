@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.analysis.fleet import Joint, Total, conclude
-from sqlstress.analysis.fleet.share import Share
-from sqlstress.display.phrases import phrase
+from sqlstress.analysis.fleet_hosts import Share
 from sqlstress.report import Check, Report, Verdict
-from sqlstress.report.together import Together
+from sqlstress.report.results import Together
+from sqlstress.show.phrases import phrase
 from sqlstress.statistics.units import NS_PER_S
 from tests.drawing import examples
 from tests.fleet_reports import driven, fleet_of, host_report

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlstress.experiment import Experiment
 from sqlstress.options.option import chosen, options_of
-from sqlstress.plan.ask import Ask
+from sqlstress.plan import Ask
 from sqlstress.report.case import Case, common
 from tests.experiments.appends.spec import Appending
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlstress.engine.examine import examined
-from sqlstress.engine.ledger import Ledger, shared_words
+from sqlstress.engine.ordered import Ledger, shared_words
+from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.protocols import Outcome
-from sqlstress.engine.proven import ProvenWork
 from sqlstress.report import Check
 from sqlstress.report.case import Case
-from sqlstress.report.problems import Tally
-from sqlstress.system.pulse import Pulse
+from sqlstress.report.results import Tally
+from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 

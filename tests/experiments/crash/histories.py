@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.proof import Contents, Told, check_acknowledged, check_whole
+from sqlstress.experiments.crash.database import Contents, Told, check_acknowledged, check_whole
 from sqlstress.experiments.crash.records import RECORDS, Entry, Records
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.report import Check

@@ -20,8 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import Database, Remains
-from sqlstress.experiments.crash.proof import Told
+from sqlstress.experiments.crash.database import Database, Remains, Told
 from sqlstress.experiments.crash.records import LOG, PUT, Entry, Records, transactions, writing
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.report import Verdict

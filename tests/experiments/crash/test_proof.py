@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.proof import Contents, Told, check_acknowledged
+from sqlstress.experiments.crash.database import Contents, Told, check_acknowledged
 from sqlstress.experiments.crash.records import MOST_WRITERS, RECORDS, Entry
-from sqlstress.experiments.crash.result import ACKNOWLEDGED, WHOLE
+from sqlstress.experiments.crash.spec import ACKNOWLEDGED, WHOLE
 from tests.experiments.crash.histories import History, history_of, writes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.round import LONGEST_S, OPENING_S, draw
+from sqlstress.experiments.crash.study import LONGEST_S, OPENING_S, draw
 
 
 @given(st.integers(0, 2**32), st.integers(0, 10**6), st.integers(1, 256))

@@ -16,16 +16,14 @@ import pytest
 
 from sqlstress.engine.victims import Victims
 from sqlstress.errors import UsageError
-from sqlstress.experiments.crash import round as kill_round
 from sqlstress.experiments.crash import study as crash
+from sqlstress.experiments.crash import study as kill_round
 from sqlstress.experiments.crash.database import Database, Remains
-from sqlstress.experiments.crash.result import Kills
-from sqlstress.experiments.crash.round import Strike
-from sqlstress.experiments.crash.spec import Transactions
-from sqlstress.experiments.crash.study import KillStudy
+from sqlstress.experiments.crash.spec import Kills, Transactions
+from sqlstress.experiments.crash.study import KillStudy, Strike
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
-from sqlstress.studies.carry_out import follow
+from sqlstress.studies.sweep import follow
 from sqlstress.system.interrupt import StopSignals
 from tests.engine.benches import bench
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.cycles.face import setting_of
-from sqlstress.experiments.cycles.spec import SETTINGS, Cycling
+from sqlstress.experiments.cycles.experiment import SETTINGS, Cycling, setting_of
 from sqlstress.plan import cases_of, from_toml
 from sqlstress.report.case import Case, Settings
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.cycles.moves import (
     BEGIN,
     COMMIT,
@@ -21,7 +22,6 @@ from sqlstress.experiments.cycles.moves import (
     moves_of,
     table,
 )
-from sqlstress.experiments.cycles.spec import Cycling
 
 SALT = 7
 

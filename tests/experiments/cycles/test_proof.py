@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.cycles.work import check_table
 from sqlstress.report import Check
-from sqlstress.report.problems import Tally
+from sqlstress.report.results import Tally
 
 TOLD, ONE_MORE = ["a", "b"], ["a", "b", "c"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.engine.ledger import Ledger
+from sqlstress.engine.ordered import Ledger
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.worker import SLOT_WORDS, STOP

@@ -11,7 +11,7 @@ from sqlstress.experiments.cycles.moves import definition
 from sqlstress.experiments.cycles.worker import Steps
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.client import Client
+from sqlstress.targets.sqlite.connections import Client
 from sqlstress.targets.sqlite.place import SqlitePlace
 from tests.experiments.cycles.cases import case_of
 from tests.experiments.measured import SALT

@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from sqlstress.engine.tally import FOREVER_NS, Window
+from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.experiments.cycles.looks import Asking, lines_of, shared_words
 from sqlstress.experiments.cycles.watcher import CycleWatcher, Watched
 from sqlstress.report.case import Case

@@ -21,7 +21,7 @@ from sqlstress.experiments.cycles.worker import CyclesSource
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.dry.place import DryPlace
+from sqlstress.targets.dry.store import DryPlace
 from tests.experiments.cycles.cases import case_of, values
 from tests.experiments.measured import SALT, Measured, measure
 from tests.halves import open_work

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.exec.ear import KEPT, Ear
+from sqlstress.experiments.exec.worker import KEPT, Ear
 
 
 def heard(commands: Sequence[Sequence[bytes]]) -> list[str]:
@@ -37,5 +37,5 @@ def test_of_a_flood_the_beginning_and_the_end_are_kept() -> None:
 
 
 def test_a_mark_that_comes_in_pieces_is_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlstress.experiments.exec.ear._PIECE", 1)
+    monkeypatch.setattr("sqlstress.experiments.exec.worker._PIECE", 1)
     assert heard([[b"ab"], [], [b"c"]]) == ["ab", "", "c"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.exec.messages import LONGEST, MOST_KINDS, OTHERS, Messages, kind_of, line_of
+from sqlstress.experiments.exec.worker import LONGEST, MOST_KINDS, OTHERS, Messages, kind_of, line_of
 
 TRACEBACK = """Traceback (most recent call last):
   File "/app/tool.py", line 12, in <module>

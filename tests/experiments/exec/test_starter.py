@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.exec.starter import Ended, Starter
+from sqlstress.experiments.exec.worker import Ended, Starter
 
 PYTHON = [sys.executable, "-S", "-E", "-c"]
 posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlstress.experiments.exec.worker import ExecSource
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
-from sqlstress.targets.dry.place import DryPlace
+from sqlstress.targets.dry.store import DryPlace
 
 
 def source_of(case: Case, worker: int) -> ExecSource:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS, Picks
 from sqlstress.plan import MOST_CASES, cases_of, from_toml
 from sqlstress.report.case import Case, Settings
 from tests.commands import by_name

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.keys.choices import first_number, picked_by, users_of
-from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.keys.ids import first_number, picked_by, users_of
 from sqlstress.report.case import Case
 
 loads = st.builds(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.keys import ids
-from sqlstress.experiments.keys.spec import ID_TYPES
+from sqlstress.experiments.keys.experiment import ID_TYPES
 from tests.rows import thorough
 
 BLOBS = [id_type for id_type in ID_TYPES if id_type != "int"]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.keys import proof
-from sqlstress.experiments.keys.proof import Found, Told, check_foreign_keys, check_ids, check_lists
+from sqlstress.experiments.keys import work
+from sqlstress.experiments.keys.work import Found, Told, check_foreign_keys, check_ids, check_lists
 from sqlstress.report import Check
 
 TOLD = Told({0: [4, 2, 9], 1: [3, 4], 2: [7, 8]}, unknown={2})
@@ -27,7 +27,7 @@ def whole(*users: int) -> dict[int, dict[int, list[Any]]]:
 
 
 def check_picks(told: Told, there: Found) -> Check:
-    return proof.check_picks(told, there, lambda: None)
+    return work.check_picks(told, there, lambda: None)
 
 
 def wrong(check: Check) -> str:

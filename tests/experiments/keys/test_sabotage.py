@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.ledger import Ledger
+from sqlstress.engine.ordered import Ledger
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.worker import SLOT_WORDS
-from sqlstress.experiments.keys.choices import picked_by, users_of
-from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.keys.ids import picked_by, users_of
 from sqlstress.report.case import Settings
 from sqlstress.targets.sqlite import files
 from tests.experiments.keys.cases import case_of

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from sqlstress.experiments.keys import schemas
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS, Picks
 
 COMMON = ["user", "item", "priority", "public", "done", "when_done", "last_updated"]
 VERSION = sqlite3.sqlite_version

@@ -13,8 +13,8 @@ import pytest
 from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.keys import ids
 from sqlstress.experiments.keys import worker as source
-from sqlstress.experiments.keys.choices import picked_by, users_of
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.ids import picked_by, users_of
 from tests.example_report import example_report
 from tests.experiments.keys.cases import case_of
 from tests.experiments.measured import SALT, Measured, measure, statuses

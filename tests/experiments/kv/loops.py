@@ -10,7 +10,7 @@ from typing import Any
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.worker import SLOT_WORDS
 from sqlstress.experiments.kv.acks import Area, shape_of
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, UPDATE
 from tests.experiments.measured import Measured
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sqlstress.engine.values import Stamp
-from sqlstress.experiments.kv.proof import PRELOADED, History
+from sqlstress.experiments.kv.work import PRELOADED, History
 
 _WRITE = re.compile(r"(\d+)w(\d+)@(\d+)-(\d+)")
 _STAMP = re.compile(r"\??(\d+)w(\d+)")

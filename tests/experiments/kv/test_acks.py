@@ -15,7 +15,7 @@ from sqlstress.engine.protocols import Stamps
 from sqlstress.errors import Interrupted
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.acks import COUNTERS, UNTRACKED, Area, Shape, Slots, latest_begins, tracked
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case
 from tests.experiments.kv.mortal import Killed, MortalWords, shared_words
 from tests.pulses import Pulses, nothing

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.plan import MOST_CASES, cases_of, from_toml
-from sqlstress.report.arrivals import Arrivals
-from sqlstress.report.case import Case, Settings
-from sqlstress.targets.sqlite.reach import lacks
+from sqlstress.report.case import Arrivals, Case, Settings
+from sqlstress.targets.sqlite.connections import lacks
 from tests.commands import PLANNED, by_name
 from tests.options.test_options import anything
 

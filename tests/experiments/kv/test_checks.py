@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.engine.values import SALTS, Values
-from sqlstress.experiments.kv.checks import EXAMPLES, ReadCheck
+from sqlstress.experiments.kv.worker import EXAMPLES, ReadCheck
 
 TRIAL, BATCH = 7, 4
 sizes = st.sampled_from([8, 9, 40])

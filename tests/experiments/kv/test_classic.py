@@ -14,10 +14,10 @@ import pytest
 from sqlstress import plan
 from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.engine.values import Stamp, Values
-from sqlstress.experiments.kv import classic as classic_half
 from sqlstress.experiments.kv import classic_work
+from sqlstress.experiments.kv import classic_worker as classic_half
 from sqlstress.experiments.kv.acks import Area
-from sqlstress.experiments.kv.classic import LARGEST_KEY, drawn_keys, shape_of
+from sqlstress.experiments.kv.classic_worker import LARGEST_KEY, drawn_keys, shape_of
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
 from tests.experiments.kv.dry import Recorder, do

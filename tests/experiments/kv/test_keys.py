@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.experiments.kv import keys
-from sqlstress.experiments.kv.spec import DISTRIBUTIONS, KEY_TYPES, Load
+from sqlstress.experiments.kv.experiment import DISTRIBUTIONS, KEY_TYPES, Load
 from tests.experiments.kv.evenness import uneven
 
 LARGEST_SPACE = 10**8

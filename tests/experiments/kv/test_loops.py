@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from sqlstress.analysis.check import check
+from sqlstress.analysis.baseline import check
 from sqlstress.analysis.comparison import compare
 from sqlstress.engine.session import not_native
 from sqlstress.errors import UsageError
 from sqlstress.plan import cases_of
-from sqlstress.render.text import report_text
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.case import Case
-from sqlstress.studies.same_loop import check_loops
+from sqlstress.show.text import report_text
+from sqlstress.studies.slices import check_loops
 from sqlstress.targets import sqlite
-from sqlstress.targets.sqlite.reach import lacks
+from sqlstress.targets.sqlite.connections import lacks
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
+from sqlstress.experiments.kv.experiment import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.experiments.kv.keys import number_of
-from sqlstress.experiments.kv.spec import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.native.extension import extension
-from sqlstress.targets.native.run import OF_NO_STORE
-from sqlstress.targets.sqlite.reach import lacks
+from sqlstress.targets.native import OF_NO_STORE, extension
+from sqlstress.targets.sqlite.connections import lacks
 from tests.drawing import examples
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, SALT, UPDATE, Recorder
 from tests.experiments.kv.loops import (

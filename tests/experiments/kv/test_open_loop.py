@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report import Trial
-from sqlstress.report.arrivals import Arrivals
-from sqlstress.report.case import Case
+from sqlstress.report.case import Arrivals, Case
 from sqlstress.statistics.units import NS_PER_MS
 from tests.experiments.holding import SLOW_MS, measured, slow
 

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sqlstress
-from sqlstress.experiments.kv.classic import modulo
+from sqlstress.experiments.kv.classic_worker import modulo
+from sqlstress.experiments.kv.experiment import KEY_TYPES
 from sqlstress.experiments.kv.keys import Key, encoder
 from sqlstress.experiments.kv.partition import bucket_of, key_bytes, scatter, table
-from sqlstress.experiments.kv.spec import KEY_TYPES
 from sqlstress.report.case import MAX_BUCKETS
 from tests.drawing import examples
 from tests.experiments.kv.evenness import uneven

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.errors import Interrupted, UsageError
+from sqlstress.experiments.kv.experiment import KEY_TYPES, Load
 from sqlstress.experiments.kv.keys import encoder
 from sqlstress.experiments.kv.partition import (
     bucket_of,
@@ -19,7 +20,6 @@ from sqlstress.experiments.kv.partition import (
     shared_arrays_once,
 )
 from sqlstress.experiments.kv.placement import Placement, check_room
-from sqlstress.experiments.kv.spec import KEY_TYPES, Load
 from sqlstress.report.case import Case
 from tests.pulses import Pulses, nothing
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.engine.values import Stamp
-from sqlstress.experiments.kv.proof import PRELOADED, History, check_counters, check_keys, ends_of_the_dead
+from sqlstress.experiments.kv.work import PRELOADED, History, check_counters, check_keys, ends_of_the_dead
 from sqlstress.report import Check
-from sqlstress.report.problems import EXAMPLES, Tally
+from sqlstress.report.results import EXAMPLES, Tally
 from tests.drawing import examples
 from tests.experiments.kv import stories
 from tests.experiments.kv.stories import SLOTS, Story, Write

@@ -16,7 +16,7 @@ from benchmarks.mutations.trial import work_on
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.values import Values
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from tests.experiments.measured import SALT, Measured, measure, rejected
 from tests.pulses import nothing

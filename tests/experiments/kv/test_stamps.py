@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from sqlstress.engine.loop import closed_loop, timed_loop
-from sqlstress.engine.tally import FOREVER_NS, Totals, Window
+from sqlstress.engine.loop import FOREVER_NS, Totals, Window, closed_loop, timed_loop
 from sqlstress.engine.values import Stamp
 from sqlstress.experiments.kv.acks import Area, latest_begins
-from sqlstress.experiments.kv.proof import History
-from sqlstress.experiments.kv.spec import Load
-from sqlstress.report.arrivals import Arrivals
-from sqlstress.report.case import Case
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.work import History
+from sqlstress.report.case import Arrivals, Case
 from tests.engine.fakes import FakeClock, idling
 from tests.experiments.kv.dry import NOWHERE, SALT
 from tests.experiments.kv.mortal import Killed

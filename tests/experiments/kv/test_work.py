@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.protocols import Findings, Outcome
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.work import KeyValueWork
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.system.pulse import Pulse
+from sqlstress.system.interrupt import Pulse
 from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import load_driver

@@ -15,9 +15,9 @@ from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.protocols import FAILED
 from sqlstress.engine.values import Stamp
 from sqlstress.experiments.kv import acks
+from sqlstress.experiments.kv.experiment import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.experiments.kv.keys import number_of
 from sqlstress.experiments.kv.partition import bucket_of
-from sqlstress.experiments.kv.spec import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.experiments.kv.worker import KINDS
 from tests.drawing import examples
 from tests.experiments.kv.dry import GET, REPLACE, Call, Recorder, do, rows_of

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.loop import closed_loop, timed_loop
+from sqlstress.engine.loop import FOREVER_NS, Totals, Window, closed_loop, timed_loop
 from sqlstress.engine.protocols import Findings, Outcome, Work
-from sqlstress.engine.tally import FOREVER_NS, Totals, Window
-from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.plain import plain

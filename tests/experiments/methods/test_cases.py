@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.methods.face import tricks_of
-from sqlstress.experiments.methods.spec import METHODS, PHASES
+from sqlstress.experiments.methods.experiment import METHOD_NAMES, PHASES, tricks_of
 from sqlstress.plan import cases_of, from_toml
 from sqlstress.report.case import Case
 from tests.commands import by_name
@@ -148,7 +147,7 @@ def test_whatever_is_given_is_planned_or_refused_in_a_line(given: dict[str, Any]
         assert "\n" not in str(error)
         return
     for case in cases:
-        assert case.spec.phase in PHASES and case.spec.name in METHODS
+        assert case.spec.phase in PHASES and case.spec.name in METHOD_NAMES
         assert case.workload == "methods"
 
 

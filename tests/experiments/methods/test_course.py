@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiments.methods.course import Course, TimedOut
+from sqlstress.experiments.methods.binding import Course, TimedOut
 from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
 from tests.drivers import WHOLE
 

@@ -16,8 +16,8 @@ import pytest
 
 from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
-from sqlstress.experiments.methods import binding, orm, sql
-from sqlstress.experiments.methods.face import CELLS
+from sqlstress.experiments.methods import binding, orm
+from sqlstress.experiments.methods.experiment import CELLS
 from sqlstress.experiments.methods.orm import MODELS
 from sqlstress.experiments.methods.tables import own
 from sqlstress.experiments.methods.worker import has_arrow
@@ -73,16 +73,16 @@ def test_the_bare_queries_are_those_that_peewee_writes() -> None:
     pairs = own(case, case.spec, 1).pairs
     for name, query in orm.FORMS.items():
         text, params = query(pairs).sql()
-        assert sql.FORMS[name](len(pairs)) == text
+        assert binding.FORMS[name](len(pairs)) == text
         assert params == list(chain.from_iterable(pairs))
 
 
 def test_the_bare_insertions_are_those_that_peewee_writes() -> None:
     peewee.SqliteDatabase(":memory:").bind(MODELS)
     sample, result = MODELS
-    assert sample.insert_many([{"path": "a"}]).sql() == (f"{sql.INSERT_SAMPLE}(?)", ["a"])
+    assert sample.insert_many([{"path": "a"}]).sql() == (f"{binding.INSERT_SAMPLE}(?)", ["a"])
     one = result.insert_many([{"a": 1, "b": 2, "val": -1.0}])
-    assert one.sql() == (f"{sql.INSERT_RESULT}(?, ?, ?)", [1, 2, -1.0])
+    assert one.sql() == (f"{binding.INSERT_RESULT}(?, ?, ?)", [1, 2, -1.0])
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_the_arrow_is_used_where_sqlite_has_it(version: str, arrow: bool) -> Non
 @pytest.mark.parametrize("phase", ["insert", "allocate", "query"])
 def test_json_works_without_the_arrow(phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqlstress.experiments.methods.worker.ARROW_SINCE", (9, 0))
-    member, used = sql.member, set()
+    member, used = binding.member, set()
 
     def noted(name: str, arrow: bool) -> str:
         used.add(arrow)
         return member(name, arrow)
 
-    monkeypatch.setattr(sql, "member", noted)
+    monkeypatch.setattr(binding, "member", noted)
     assert run(cell(phase, "JSON", SCALES[phase]), tmp_path).verdict().status == "ok"
     assert used == {False}
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.methods.proof import Told, check_rows, ordered
+from sqlstress.experiments.methods.work import Told, check_rows, ordered
 
 
 def rows(*places: int | None) -> list[tuple[object, int | None]]:

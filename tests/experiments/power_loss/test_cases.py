@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.power_loss.spec import Nothing
+from sqlstress.experiments.power_loss.experiment import Nothing
 from sqlstress.plan import cases_of
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
 

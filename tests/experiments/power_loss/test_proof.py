@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.power_loss.proof import Finding, History, Remains, Span, worst
-from sqlstress.experiments.power_loss.transactions import contents_after, transactions
+from sqlstress.experiments.power_loss.images import (
+    Finding,
+    History,
+    Remains,
+    Span,
+    contents_after,
+    transactions,
+    worst,
+)
 from sqlstress.report.power_failure import CORRUPT, GOOD, LOST, TORN
 
 COUNT = 12

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, Interrupted
+from sqlstress.experiments.power_loss.experiment import PowerLoss
 from sqlstress.experiments.power_loss.images import images
-from sqlstress.experiments.power_loss.result import PowerLoss
 from sqlstress.experiments.power_loss.study import PowerStudy
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.power_failure import CORRUPT, GOOD, LOST
-from sqlstress.studies.carry_out import follow
+from sqlstress.studies.sweep import follow
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.targets.sqlite.disk.device import Device
-from sqlstress.targets.sqlite.disk.model import Disk
-from sqlstress.targets.sqlite.disk.operations import (
+from sqlstress.targets.sqlite.disk_model import (
     Create,
+    Device,
+    Disk,
     Operation,
     Sync,
     SyncFolder,

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from sqlstress.experiments.presets.catalogue import DEFAULT, Preset, catalogue
+from sqlstress.experiments.tune.presets import DEFAULT, Preset, catalogue
 from sqlstress.plan import cases_of
 from sqlstress.report.power_failure import CORRUPT, risk
 

@@ -10,17 +10,17 @@ import jsonschema
 import pytest
 
 from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG
-from sqlstress.display.endings import BAD, FAILURE, FINE, UNSURE, endings, exit_code
-from sqlstress.display.phrases import phrase
-from sqlstress.experiments.presets.catalogue import catalogue
-from sqlstress.experiments.presets.shown import listed, verdict
-from sqlstress.render import FORMATS
-from sqlstress.render.ci.github import workflow_commands
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.text import drawn, report_text
+from sqlstress.experiments.tune.presets import catalogue
+from sqlstress.experiments.tune.show_presets import listed, verdict
 from sqlstress.report import from_json, to_json
-from sqlstress.report.gain import Gain
 from sqlstress.report.schema import report_schema
+from sqlstress.report.study_results import Gain
+from sqlstress.show.endings import BAD, FAILURE, FINE, UNSURE, endings, exit_code
+from sqlstress.show.formats import FORMATS
+from sqlstress.show.github import workflow_commands
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.phrases import phrase
+from sqlstress.show.text import drawn, report_text
 from tests.choice_report import PRESETS, preset_report
 from tests.example_report import assert_golden
 

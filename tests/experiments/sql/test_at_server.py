@@ -14,8 +14,8 @@ from sqlstress.engine.protocols import FAILED, Outcome
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.sql.work import SqlWork
 from sqlstress.experiments.sql.worker import SqlSource
-from sqlstress.own.checking import Broken, Checks, Unchecked
-from sqlstress.own.data import Invariant
+from sqlstress.user_work.checks import Broken, Checks, Unchecked
+from sqlstress.user_work.options import Invariant
 from tests.experiments.sql.databases import case_of, done
 from tests.halves import open_source, open_work
 from tests.pulses import nothing

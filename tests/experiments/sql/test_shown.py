@@ -7,14 +7,13 @@ from typing import Any
 
 from sqlstress.experiment import face
 from sqlstress.experiments.sql.spec import Scripted, Scripts
-from sqlstress.own.data import Data, Invariant
-from sqlstress.render import FORMATS
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.page.document import report_html
-from sqlstress.render.text import report_text
 from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict, from_json, to_json
-from sqlstress.report.arrivals import Arrivals
-from sqlstress.report.case import Case
+from sqlstress.report.case import Arrivals, Case
+from sqlstress.show.formats import FORMATS
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.page.document import report_html
+from sqlstress.show.text import report_text
+from sqlstress.user_work.options import Data, Invariant
 from tests.example_report import assert_golden, example_report
 
 EXAMPLE = example_report()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.loop import Window
 from sqlstress.engine.protocols import FAILED, Outcome
-from sqlstress.engine.tally import Window
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.sql import ledger
 from sqlstress.experiments.sql.proof import check_ledger

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.tune.effects import effects, promise
-from sqlstress.experiments.tune.search import DESIGN, FRESH, RACE, Search
+from sqlstress.experiments.tune.search import DESIGN, FRESH, RACE, Search, effects, promise
 from sqlstress.statistics.design import Row, design
 
 SIZES = (4, 3, 2, 2)

@@ -9,16 +9,16 @@ import jsonschema
 import pytest
 
 from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG
-from sqlstress.display.endings import BAD, FAILURE, FINE, UNSURE, endings, exit_code
-from sqlstress.display.phrases import phrase
-from sqlstress.experiments.tune.result import Tuning
-from sqlstress.experiments.tune.shown import verdict
-from sqlstress.render import FORMATS
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.text import report_text
+from sqlstress.experiments.tune.results import Tuning
+from sqlstress.experiments.tune.show import verdict
 from sqlstress.report import from_json, to_json
-from sqlstress.report.gain import Gain
 from sqlstress.report.schema import report_schema
+from sqlstress.report.study_results import Gain
+from sqlstress.show.endings import BAD, FAILURE, FINE, UNSURE, endings, exit_code
+from sqlstress.show.formats import FORMATS
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.phrases import phrase
+from sqlstress.show.text import report_text
 from tests.choice_report import TUNING, tune_report
 from tests.example_report import assert_golden
 

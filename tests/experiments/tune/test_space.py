@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.tune.space import FACTORS, Space, factors_of, pragmas
+from sqlstress.experiments.tune.search import FACTORS, Space, factors_of, pragmas
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
 

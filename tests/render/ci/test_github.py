@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.render.ci.github import LARGEST_SUMMARY, MOST, summary, workflow_commands
-from sqlstress.render.markdown import report_markdown
 from sqlstress.report import Report, Run
+from sqlstress.show.github import LARGEST_SUMMARY, MOST, summary, workflow_commands
+from sqlstress.show.markdown import report_markdown
 from tests.example_report import assert_golden, failed_report
 from tests.render.hostile import hostile_report
 from tests.render.variants import EXAMPLE, troubled_report

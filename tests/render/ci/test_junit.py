@@ -9,8 +9,8 @@ import junitparser
 import pytest
 
 from sqlstress.analysis.finding import parts
-from sqlstress.render.ci.junit import report_junit
 from sqlstress.report import Report
+from sqlstress.show.junit import report_junit
 from tests.ab_report import ab_report, around
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.hostile import hostile_report

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.experiments.keys.spec import Picks
-from sqlstress.experiments.kv.spec import Checkpointing, Load
-from sqlstress.render.ci.trackers import case_names, surroundings
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case, Settings
+from sqlstress.show.trackers import case_names, surroundings
 from tests.render.hostile import hostile_report
 from tests.render.variants import EXAMPLE, UNKNOWN
 

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sqlstress.render.ci.junit import report_junit
-from sqlstress.render.ci.trackers import bencher_json, latency_json, throughput_json
+from sqlstress.show.junit import report_junit
+from sqlstress.show.trackers import bencher_json, latency_json, throughput_json
 from tests.example_methods import methods_report
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.hostile import hostile_report

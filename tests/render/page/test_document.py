@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-import sqlstress.render.page as page_room
+import sqlstress.show.page as page_room
 from benchmarks.publications.__main__ import FOLDER as PUBLISHED
 from benchmarks.publications.__main__ import REPORTS
 from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.wording import rounded
-from sqlstress.render.page.document import SCRIPTS, report_html, script
 from sqlstress.report import Report, read
+from sqlstress.show.page.document import SCRIPTS, report_html, script
 from tests.ab_report import ab_report, around
 from tests.example_keys import keys_report
 from tests.example_report import assert_golden, example_report, failed_report
@@ -483,7 +483,7 @@ def check_markup(page: str) -> None:
 def test_a_page_is_written_without_sqlite_and_with_no_file_of_the_script_left_out() -> None:
     assert sorted(SCRIPTS) == sorted(path.name for path in FOLDER.glob("*.js"))
     code = (
-        "import sys, sqlstress.cli.report, sqlstress.cli.outputs, sqlstress.render.page.document as page\n"
+        "import sys, sqlstress.cli.reports, sqlstress.cli.outputs, sqlstress.show.page.document as page\n"
         "assert not any(name in sys.modules for name in ('sqlite3', 'apsw', 'sqlstress.engine'))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Arm, Report, SqliteBuild
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.text import WIDTH, report_text
 from tests.ab_report import TEST, ab_report, around
 from tests.example_report import assert_golden
 

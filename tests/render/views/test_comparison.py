@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from benchmarks.publications.__main__ import REPORTS
 from sqlstress.analysis.comparison import LETTERS, Comparison, compare
 from sqlstress.experiment import face_of
-from sqlstress.experiments.keys.spec import Picks
-from sqlstress.experiments.methods.spec import Method
-from sqlstress.render.markdown import comparison_markdown
-from sqlstress.render.text import WIDTH, comparison_text
-from sqlstress.render.views.comparison_tables import tables
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report import Check, Latency, Report, Run, Space, Verdict, Warning
 from sqlstress.report.case import Case
+from sqlstress.show.comparison_view import tables
+from sqlstress.show.markdown import comparison_markdown
+from sqlstress.show.text import WIDTH, comparison_text
 from tests import strategies
 from tests.analysis.comparison.sides import LINUX, WINDOWS, library, report, settings_read_back, sweep
 from tests.analysis.hand_made import run, trial

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from sqlstress.analysis.fleet import Fleet, LeftOut, gathered, host_of
-from sqlstress.render.fleet import fleet_json, fleet_markdown, fleet_text
-from sqlstress.render.page.fleet import fleet_html
-from sqlstress.render.text import WIDTH
+from sqlstress.show.fleet_formats import fleet_json, fleet_markdown, fleet_text
+from sqlstress.show.page.fleet_page import fleet_html
+from sqlstress.show.text import WIDTH
 from tests.example_report import assert_golden
 from tests.fleet_reports import fleet_of, four_hosts, host_report
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sqlstress.display.blocks import Block, Bullets, Lines, Paragraph, Verdict
-from sqlstress.render.views import Section
-from sqlstress.render.views.headline import LONGEST, headline
+from sqlstress.show.blocks import Block, Bullets, Lines, Paragraph, Verdict
+from sqlstress.show.views import LONGEST, Section, headline
 
 BEST = Bullets(("Best: 1.2 million a second. Try more.", "Starvation at 8."))
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from sqlstress.render import FORMATS
-from sqlstress.render.ci.github import workflow_commands
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.page.document import report_html
-from sqlstress.render.page.limit_plot import limit_plots
-from sqlstress.render.text import report_text
 from sqlstress.report import LimitSearch, Promise, from_json, to_json
 from sqlstress.report.schema import report_schema
+from sqlstress.show.formats import FORMATS
+from sqlstress.show.github import workflow_commands
+from sqlstress.show.limit_view import limit_plots
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.page.document import report_html
+from sqlstress.show.text import report_text
 from tests.example_report import assert_golden, example_report
 from tests.limit_report import SEARCH, limit_report
 

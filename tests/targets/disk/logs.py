@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from sqlstress.targets.sqlite.disk.operations import (
+from sqlstress.targets.sqlite.disk_model import (
     Create,
     Delete,
     Operation,

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.targets.sqlite.disk.fates import FATES
-from sqlstress.targets.sqlite.disk.model import Disk, Effect, Extend
-from sqlstress.targets.sqlite.disk.operations import (
+from sqlstress.targets.sqlite.disk_model import (
+    FATES,
     Create,
     Delete,
+    Disk,
+    Effect,
+    Extend,
     Operation,
     Sync,
     SyncFolder,

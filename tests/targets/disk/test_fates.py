@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.targets.sqlite.disk.fates import FATES
+from sqlstress.targets.sqlite.disk_model import FATES
 
 
 @pytest.mark.parametrize("name", FATES)

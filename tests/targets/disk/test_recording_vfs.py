@@ -12,11 +12,8 @@ import pytest
 from sqlstress.experiments.power_loss.images import images
 from sqlstress.experiments.power_loss.study import record
 from sqlstress.report.case import JOURNAL_MODES, Case, Settings
-from sqlstress.targets.sqlite.disk.device import Device
-from sqlstress.targets.sqlite.disk.image_vfs import ImageVfs
-from sqlstress.targets.sqlite.disk.model import Disk
-from sqlstress.targets.sqlite.disk.operations import Create, Operation, Sync, SyncFolder, Truncate
-from sqlstress.targets.sqlite.disk.recording_vfs import Recorder
+from sqlstress.targets.sqlite.disk_model import Create, Device, Disk, Operation, Sync, SyncFolder, Truncate
+from sqlstress.targets.sqlite.disk_vfs import ImageVfs, Recorder
 from tests.rows import thorough
 
 DEVICE = Device()

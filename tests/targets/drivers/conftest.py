@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
-from sqlstress.targets.sqlite.waiting import Waiting
 
 Connect = Callable[..., Connection]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlstress.targets.sqlite.waiting import Waiting
+from sqlstress.targets.sqlite.busy import Waiting
 
 
 class FakeTime:

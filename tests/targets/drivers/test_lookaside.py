@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.report.case import Settings
+from sqlstress.targets.sqlite.connections import GET
 from sqlstress.targets.sqlite.drivers import settings
-from sqlstress.targets.sqlite.keyvalue import GET
 
 apsw = pytest.importorskip("apsw")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.statistics.shares import jain
-from sqlstress.targets.sqlite.waiting import Turns, Waiting
+from sqlstress.statistics.series import jain
+from sqlstress.targets.sqlite.busy import Turns, Waiting
 from tests.rows import thorough
 from tests.targets.drivers.virtual_time import VirtualTime
 

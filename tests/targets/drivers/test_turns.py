@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.targets.sqlite.waiting import PAUSE_S, Turns, Waiting
+from sqlstress.targets.sqlite.busy import PAUSE_S, Turns, Waiting
 from tests.targets.drivers.fake_time import FakeTime
 
 WRITE_S = 1e-4

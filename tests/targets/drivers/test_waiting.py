@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from sqlstress.targets.sqlite.busy import FIRST, PATIENCE, SHORTEST_S, Waiting, turn_s
 from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT
-from sqlstress.targets.sqlite.waiting import FIRST, PATIENCE, SHORTEST_S, Waiting, turn_s
 from tests.targets.drivers.fake_time import FakeTime
 
 MANY = 512

@@ -16,7 +16,7 @@ from benchmarks.mutations import trial
 from benchmarks.mutations.trial import work_on
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.summary import outcomes
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.lmdb.environments import Held, map_size
 from sqlstress.targets.lmdb.place import LmdbPlace

@@ -13,10 +13,10 @@ import sys
 from array import array
 from pathlib import Path
 
-from sqlstress.engine.tally import Window
+from sqlstress.engine.loop import Window
 from sqlstress.experiments.kv.acks import shape_of
-from sqlstress.experiments.kv.native import NativeSource
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.native_loop import NativeSource
 from sqlstress.report.case import Case
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets import open_place

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from sqlstress.targets.native.extension import extension, lacking
+from sqlstress.targets.native import extension, lacking
 from tests.pages import ROOT
 
 FAULTS_OF_LUCK, FAULTS_OF_CHANCE = 250, 50

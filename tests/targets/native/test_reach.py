@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
-from sqlstress.targets.native.extension import NotToBeHad, extension, lacking
-from sqlstress.targets.sqlite import reach
+from sqlstress.targets.native import NotToBeHad, extension, lacking
+from sqlstress.targets.sqlite import connections as reach
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 
 pytestmark = pytest.mark.skipif(lacking(extension) is not None, reason="nothing was built here")

@@ -20,26 +20,24 @@ from hypothesis import strategies as st
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import native
-from sqlstress.targets.sqlite import waiting
-from sqlstress.targets.sqlite.client import Client
-from sqlstress.targets.sqlite.native import SqliteNativeStore
-from sqlstress.targets.sqlite.reach import lacks
+from sqlstress.targets.sqlite import busy
+from sqlstress.targets.sqlite.connections import Client, SqliteNativeStore, lacks
 
 SOURCE = Path(str(native.__file__)).with_name("waiting.c")
 STAGE = Path(__file__).with_name("turns.c")
 COMPILER = shlex.split(sysconfig.get_config_var("CC") or "cc")
 BEGUN_NS = 10**12
 WORKERS = 8
-TURN_NS, PAUSE_NS = (round(seconds * NS_PER_S) for seconds in (waiting.turn_s(WORKERS), waiting.PAUSE_S))
+TURN_NS, PAUSE_NS = (round(seconds * NS_PER_S) for seconds in (busy.turn_s(WORKERS), busy.PAUSE_S))
 
 
 def test_both_have_the_same_numbers() -> None:
     found = dict(re.findall(r"^#define (\w+) ([\d.]+)$", SOURCE.read_text(encoding="utf-8"), re.MULTILINE))
     assert {name: float(number) for name, number in found.items()} == {
-        "FIRST": waiting.FIRST,
-        "PATIENCE": waiting.PATIENCE,
-        "SHORTEST_NS": waiting.SHORTEST_S * NS_PER_S,
-        "PAUSE_NS": waiting.PAUSE_S * NS_PER_S,
+        "FIRST": busy.FIRST,
+        "PATIENCE": busy.PATIENCE,
+        "SHORTEST_NS": busy.SHORTEST_S * NS_PER_S,
+        "PAUSE_NS": busy.PAUSE_S * NS_PER_S,
     }
 
 
@@ -76,9 +74,9 @@ class Clock:
 def played(writes: list[Write]) -> tuple[list[int], int, int]:
     """Return when Python's loop pauses, when it has ended, and how long its last turn was to be."""
     clock, pauses = Clock(), list[Any]()
-    waits = waiting.Waiting(WORKERS, 60.0, "", clock.sleep, clock)
+    waits = busy.Waiting(WORKERS, 60.0, "", clock.sleep, clock)
     waits.turn_s = TURN_NS
-    turns = waiting.Turns(waits, lambda begin, _end: pauses.append(begin), clock.sleep, clock)
+    turns = busy.Turns(waits, lambda begin, _end: pauses.append(begin), clock.sleep, clock)
 
     def write(params: Any) -> None:
         _, waited, takes = params
@@ -111,7 +109,7 @@ takes = st.sampled_from([0, 50_000, 300_000, TURN_NS - 1, TURN_NS, 3 * TURN_NS])
 @given(writes=st.lists(st.tuples(gaps, waited, takes), min_size=1, max_size=80))
 def test_both_take_the_same_turns(in_c: ctypes.CDLL, writes: list[Write]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(waiting, "PAUSE_S", PAUSE_NS)
+        patch.setattr(busy, "PAUSE_S", PAUSE_NS)
         assert played_in_c(in_c, writes) == played(writes)
 
 
@@ -128,7 +126,7 @@ def test_each_turn_in_c_is_twice_as_long_until_the_lock_was_waited_for(in_c: cty
 def test_a_wait_in_c_is_one_that_python_could_have_drawn(
     in_c: ctypes.CDLL, attempt: int, workers: int, jitter: int
 ) -> None:
-    waits = waiting.Waiting(workers, 60.0, "")
+    waits = busy.Waiting(workers, 60.0, "")
     means = (ctypes.c_int64(round(wait * NS_PER_S)) for wait in (waits.mean_s, waits.least_s))
     shortest, longest = (_drawn(waits, share).interval(attempt) for share in (0.0, 1.0))
     slept = in_c.slept(*means, attempt, ctypes.c_uint64(jitter)) / NS_PER_S
@@ -141,12 +139,12 @@ def test_the_loop_in_c_is_told_the_waits_and_turns_of_pythons(tmp_path: Path, wo
         pytest.skip("no native loop here")
     case = Case(concurrency=workers, settings=Settings(busy="fair"))
     store = SqliteNativeStore(Client(case, [tmp_path / "kv.db"], 1), "IMMEDIATE")
-    waits = waiting.Waiting(workers, 60.0, "")
+    waits = busy.Waiting(workers, 60.0, "")
     told = [store._plan[name] / NS_PER_S for name in ("turn_ns", "mean_wait_ns", "least_wait_ns")]
     store.close()
     assert told == pytest.approx([waits.turn_s, waits.mean_s, waits.least_s])
 
 
-def _drawn(waits: waiting.Waiting, share: float) -> waiting.Waiting:
+def _drawn(waits: busy.Waiting, share: float) -> busy.Waiting:
     waits._random = lambda: share
     return waits

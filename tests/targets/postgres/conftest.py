@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from sqlstress.experiments.kv.acks import COUNTERS
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.keys import encoder
-from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.server import Server
 from sqlstress.targets import open_place
-from sqlstress.targets.keyvalue import Store
 from sqlstress.targets.postgres.place import PostgresPlace
+from sqlstress.targets.views import Store
 from tests.pulses import nothing
 
 KEYS = 30

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.postgres.clock import LONGEST_NS, ROUNDS, SERVERS_NS, read_clock
+from sqlstress.targets.postgres.postgres_meeting import LONGEST_NS, ROUNDS, SERVERS_NS, read_clock
 from tests.drawing import examples
 
 NS = st.integers(0, 10**9)

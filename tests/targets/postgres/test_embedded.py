@@ -14,15 +14,15 @@ import psutil
 import pytest
 
 from sqlstress.engine.folder import PREFIX, RunFolder, remove_abandoned
-from sqlstress.environment.family import Family
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.machine.foreign_load import Family
 from sqlstress.targets.place import SERVER_FOLDER
 from tests.servers import needs_server
 
 psycopg = pytest.importorskip("psycopg")
 
-from sqlstress.targets.postgres import binaries, embedded  # noqa: E402
-from sqlstress.targets.postgres.watcher import ask_to_end  # noqa: E402
+from sqlstress.targets.postgres import installed, server  # noqa: E402
+from sqlstress.targets.postgres.server import ask_to_end  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 30.0
@@ -74,9 +74,9 @@ def is_gone(pid: int) -> bool:
 
 def test_it_answers_and_is_gone_when_the_block_ends(short: Path) -> None:
     with RunFolder(short, keep=False) as folder:
-        with embedded.running(folder.path, 7) as dsn, psycopg.connect(dsn) as connection:
+        with server.running(folder.path, 7) as dsn, psycopg.connect(dsn) as connection:
             pid = pid_in(folder.path)
-            assert connection.execute("SHOW max_connections").fetchone() == (str(7 + embedded.SPARE),)
+            assert connection.execute("SHOW max_connections").fetchone() == (str(7 + server.SPARE),)
             assert connection.execute("SHOW fsync").fetchone() == ("on",)
             assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
         assert is_gone(pid)
@@ -87,8 +87,8 @@ def test_it_answers_and_is_gone_when_the_block_ends(short: Path) -> None:
 def test_where_a_socket_cannot_be_it_listens_on_this_machine_and_wants_a_password(
     short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "LONGEST_SOCKET", 0)
-    with RunFolder(short, keep=False) as folder, embedded.running(folder.path, 3) as dsn:
+    monkeypatch.setattr(server, "LONGEST_SOCKET", 0)
+    with RunFolder(short, keep=False) as folder, server.running(folder.path, 3) as dsn:
         with psycopg.connect(dsn) as connection:
             assert connection.execute("SHOW listen_addresses").fetchone() == ("127.0.0.1",)
         with pytest.raises(psycopg.OperationalError, match="password"):
@@ -122,7 +122,7 @@ def test_a_parent_that_is_killed_takes_it_along_and_the_next_start_its_files(
 @pytest.mark.thorough
 def test_a_watcher_that_is_killed_leaves_it_to_the_parent(short: Path) -> None:
     with RunFolder(short, keep=False) as folder:
-        with embedded.running(folder.path, 3):
+        with server.running(folder.path, 3):
             pid = pid_in(folder.path)
             psutil.Process(psutil.Process(pid).ppid()).kill()
         assert comes_true(lambda: is_gone(pid))
@@ -131,14 +131,14 @@ def test_a_watcher_that_is_killed_leaves_it_to_the_parent(short: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="another signal ends it there")
 def test_a_ctrl_c_does_not_reach_it(short: Path) -> None:
-    with RunFolder(short, keep=False) as folder, embedded.running(folder.path, 3):
+    with RunFolder(short, keep=False) as folder, server.running(folder.path, 3):
         assert session_of(pid_in(folder.path)) != session_of(0)
 
 
 def test_programs_that_are_named_and_not_there_are_told(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(binaries.FOLDER, str(short))
+    monkeypatch.setenv(installed.FOLDER, str(short))
     with pytest.raises(EnvironmentFailure, match="SQLSTRESS_POSTGRES_BIN names a folder without initdb"):
-        binaries.programs()
+        installed.programs()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no folder is closed to others by its mode")
@@ -147,47 +147,47 @@ def test_programs_that_another_user_may_not_reach_are_no_use_to_root(
 ) -> None:
     closed, programs = tmp_path / "closed", tmp_path / "closed" / "bin"
     programs.mkdir(parents=True)
-    for name in binaries.NEEDED:
+    for name in installed.NEEDED:
         (programs / name).touch(mode=0o755)
-    monkeypatch.setattr(binaries, "_closed", lambda _: closed)
-    monkeypatch.setenv(binaries.FOLDER, str(programs))
-    monkeypatch.setattr(binaries, "unprivileged", lambda: (1, 1))
+    monkeypatch.setattr(installed, "_closed", lambda _: closed)
+    monkeypatch.setenv(installed.FOLDER, str(programs))
+    monkeypatch.setattr(installed, "unprivileged", lambda: (1, 1))
     with pytest.raises(EnvironmentFailure, match=r"no other user may enter .*closed, .*chmod o\+x"):
-        binaries.programs()
-    monkeypatch.setattr(binaries, "unprivileged", lambda: None)
-    assert binaries.programs() == programs
+        installed.programs()
+    monkeypatch.setattr(installed, "unprivileged", lambda: None)
+    assert installed.programs() == programs
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no folder is closed to others by its mode")
 def test_the_first_folder_that_is_closed_to_others_is_found(short: Path) -> None:
     outer, inner = short / "outer", short / "outer" / "inner"
     inner.mkdir(parents=True)
-    before = binaries._closed(short)
+    before = installed._closed(short)
     outer.chmod(0o700)
-    assert binaries._closed(inner) == (before or outer)
+    assert installed._closed(inner) == (before or outer)
     outer.chmod(0o755)
     inner.chmod(0o711)
-    assert binaries._closed(inner) == before
+    assert installed._closed(inner) == before
 
 
 def test_where_there_are_none_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(binaries.FOLDER, raising=False)
-    monkeypatch.setattr(binaries, "_PACKAGE", "no_such_package")
-    monkeypatch.setattr(binaries, "_SYSTEMS", ("/nowhere/*/bin",))
+    monkeypatch.delenv(installed.FOLDER, raising=False)
+    monkeypatch.setattr(installed, "_PACKAGE", "no_such_package")
+    monkeypatch.setattr(installed, "_SYSTEMS", ("/nowhere/*/bin",))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(EnvironmentFailure, match=r"pip install 'sqlstress\[postgres\]', or give --dsn"):
-        binaries.programs()
+        installed.programs()
 
 
 @pytest.mark.thorough
 def test_a_server_that_does_not_start_tells_its_last_words(
     short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "PORT", "nonsense")
+    monkeypatch.setattr(server, "PORT", "nonsense")
     with (
         pytest.raises(EnvironmentFailure, match=r"did not start: .*nonsense"),
         RunFolder(short, keep=False) as folder,
-        embedded.running(folder.path, 3),
+        server.running(folder.path, 3),
     ):
         pass
     assert list(short.iterdir()) == []
@@ -195,7 +195,7 @@ def test_a_server_that_does_not_start_tells_its_last_words(
 
 @pytest.mark.thorough
 def test_what_it_takes_of_the_processors_is_ours(short: Path) -> None:
-    with embedded.running(short, 2) as dsn, psycopg.connect(dsn) as connection:
+    with server.running(short, 2) as dsn, psycopg.connect(dsn) as connection:
         family, own = Family(), psutil.Process()
         before, before_own = family.spent_s(), sum(own.cpu_times()[:2])
         connection.execute("SELECT sum(sqrt(n)) FROM generate_series(1, 2000000) AS n")

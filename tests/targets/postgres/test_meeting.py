@@ -14,8 +14,8 @@ import pytest
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.meeting import Invitation
-from sqlstress.targets.postgres.meeting import PostgresMeeting
-from sqlstress.targets.postgres.owner import drop_abandoned
+from sqlstress.targets.postgres.postgres_meeting import PostgresMeeting
+from sqlstress.targets.postgres.schema import drop_abandoned
 
 ABC = ("anna", "bert", "carl")
 LEAD_S, LENGTH_S = 0.01, 0.2

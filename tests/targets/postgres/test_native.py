@@ -14,7 +14,7 @@ import pytest
 
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.server import Server
 from sqlstress.targets.postgres.address import schema_of
@@ -24,10 +24,10 @@ from tests.rows import mostly_thorough
 
 psycopg = pytest.importorskip("psycopg")
 
-from sqlstress.targets.native.extension import NotToBeHad  # noqa: E402
-from sqlstress.targets.postgres import libpq  # noqa: E402
+from sqlstress.targets.native import NotToBeHad  # noqa: E402
+from sqlstress.targets.postgres import client  # noqa: E402
 
-needs_native = pytest.mark.skipif(libpq.lacks() is not None, reason="there is no native loop here")
+needs_native = pytest.mark.skipif(client.lacks() is not None, reason="there is no native loop here")
 FAST = Settings(synchronous="off")
 During = Callable[[Pool], None]
 
@@ -154,7 +154,7 @@ def test_half_a_batch_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) ->
 @pytest.mark.thorough
 @pytest.mark.parametrize("loop", LOOPS)
 def test_what_the_server_refuses_is_told_alike_by_both_loops(tmp_path: Path, bench: Bench, loop: str) -> None:
-    if loop == "native" and libpq.lacks():
+    if loop == "native" and client.lacks():
         pytest.skip("there is no native loop here")
 
     def drop(_pool: Pool) -> None:
@@ -167,7 +167,7 @@ def test_what_the_server_refuses_is_told_alike_by_both_loops(tmp_path: Path, ben
 @pytest.mark.thorough
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_session_that_is_ended_is_told_alike_by_both_loops(tmp_path: Path, bench: Bench, loop: str) -> None:
-    if loop == "native" and libpq.lacks():
+    if loop == "native" and client.lacks():
         pytest.skip("there is no native loop here")
 
     def end(_pool: Pool) -> None:
@@ -235,19 +235,19 @@ def test_a_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path,
 
 
 def test_where_psycopg_hides_its_library_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libpq, "_library", lambda pq: "no_such_library.so")
+    monkeypatch.setattr(client, "_library", lambda pq: "no_such_library.so")
     with pytest.raises(NotToBeHad, match=r"psycopg hides its libpq \(.*no_such_library"):
-        libpq.functions.__wrapped__()
+        client.functions.__wrapped__()
 
 
 def test_where_there_is_no_library_to_be_found_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psycopg.pq.__impl__", "python")
     monkeypatch.setattr("psycopg.pq.misc.find_libpq_full_path", lambda: None)
     with pytest.raises(NotToBeHad, match="the library that psycopg uses was not found"):
-        libpq.functions.__wrapped__()
+        client.functions.__wrapped__()
 
 
 def test_another_library_than_psycopg_s_is_never_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psycopg.pq.version", lambda: 90_000)
     with pytest.raises(NotToBeHad, match=r"libpq \d+ was found, and psycopg's is 90000"):
-        libpq.functions.__wrapped__()
+        client.functions.__wrapped__()

@@ -13,9 +13,9 @@ import pytest
 from sqlstress.experiments.kv.keys import encoder
 from sqlstress.report.case import Case
 from sqlstress.report.server import ISOLATIONS
-from sqlstress.targets.keyvalue import Store
 from sqlstress.targets.postgres import explain
 from sqlstress.targets.postgres.place import PostgresPlace
+from sqlstress.targets.views import Store
 from tests.pulses import nothing
 from tests.targets.postgres.conftest import KEYS, Open
 

@@ -15,7 +15,7 @@ from benchmarks.mutations import trial
 from benchmarks.mutations.trial import Worked, work_on
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.summary import outcomes
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from tests.pulses import nothing
 from tests.rows import mostly_thorough

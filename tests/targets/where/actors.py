@@ -13,9 +13,9 @@ from typing import Any
 import apsw
 
 from sqlstress.system.processes import start
-from sqlstress.targets.native.extension import extension
+from sqlstress.targets.native import extension
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from sqlstress.targets.sqlite.where.watch import Watch
+from sqlstress.targets.sqlite.where_recording import Watch
 
 Stamps = dict[str, int]
 Act = Callable[[Connection, Any], Stamps]

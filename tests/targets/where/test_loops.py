@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.kv.spec import LOOPS, Load
+from sqlstress.experiments.kv.experiment import LOOPS, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.sharing import shared_array
-from sqlstress.targets.sqlite.reach import lacks
-from sqlstress.targets.sqlite.where import area
-from sqlstress.targets.sqlite.where.area import Area, areas, size
-from sqlstress.targets.sqlite.where.holds import Seen, Wait
+from sqlstress.targets.sqlite import where_recording
+from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.where import Seen, Wait
+from sqlstress.targets.sqlite.where_recording import Area, areas, size
 from tests.rows import mostly_thorough, thorough
 from tests.targets.where.actors import acting, heard, holds
 from tests.targets.where.working import working
@@ -92,7 +92,7 @@ def test_an_operation_that_is_given_up_waits_no_longer(
     wait = waited(Seen(areas(words, 2)))
     assert of_worker["asked"] < wait.span.begin < wait.span.end < of_worker["had"]
     assert wait.span.end - wait.span.begin > 100_000_000
-    assert Area(words, WORKER, 2)[area.PENDING] == 0
+    assert Area(words, WORKER, 2)[where_recording.PENDING] == 0
 
 
 @pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["native"]))
@@ -104,7 +104,7 @@ def test_slow_syncs_are_found_within_3_percent(words: Any, tmp_path: Path, loop:
     own = Area(words, WORKER, 2)
     assert truth > 300_000_000
     assert own.syncing_ns == pytest.approx(truth, rel=NEAR)
-    assert own[area.CHECKPOINTING] == 0
+    assert own[where_recording.CHECKPOINTING] == 0
 
 
 @pytest.mark.thorough
@@ -116,5 +116,5 @@ def test_slow_checkpoints_are_found_within_3_percent(words: Any, tmp_path: Path,
         truth = heard(worker)["synced_ns"]
     own = Area(words, WORKER, 2)
     assert truth > 200_000_000
-    assert own[area.CHECKPOINTING] + own.syncing_ns == pytest.approx(truth, rel=NEAR)
-    assert own[area.CHECKPOINTING] > 0.4 * truth
+    assert own[where_recording.CHECKPOINTING] + own.syncing_ns == pytest.approx(truth, rel=NEAR)
+    assert own[where_recording.CHECKPOINTING] > 0.4 * truth

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from sqlstress.report.where import CHECKPOINT, COMMIT, SYNC
+from sqlstress.report.results import CHECKPOINT, COMMIT, SYNC
 from sqlstress.system.sharing import shared_array
+from sqlstress.targets.sqlite import where_recording
+from sqlstress.targets.sqlite.connections import lacks
 from sqlstress.targets.sqlite.drivers import load_driver
-from sqlstress.targets.sqlite.reach import lacks
-from sqlstress.targets.sqlite.where import area
-from sqlstress.targets.sqlite.where.area import Area, areas, size
-from sqlstress.targets.sqlite.where.holds import Blocked, Seen, Wait
+from sqlstress.targets.sqlite.where import Blocked, Seen, Wait
+from sqlstress.targets.sqlite.where_recording import Area, areas, size
 from tests.rows import thorough
 from tests.targets.where.actors import (
     acting,
@@ -156,7 +156,7 @@ def test_who_had_to_wait_to_open_a_wal_waits_no_longer_once_it_is_open(
             holder.send("go")
             heard(holder)
             assert (heard(waiter), heard(waiter)) == ("read", "ready")
-            assert Area(words, WAITER, 2)[area.PENDING] == 0
+            assert Area(words, WAITER, 2)[where_recording.PENDING] == 0
             with acting(holds, words, HOLDER, driver, path) as second:
                 assert heard(second) == "held"
                 waiter.send("go")
@@ -176,7 +176,7 @@ def test_who_gives_the_lock_back_and_does_not_ask_again_does_not_wait(words: Any
         waiter.send("go")
         heard(waiter)
     seen = Seen(areas(words, 2))
-    assert not seen.waits and Area(words, WAITER, 2)[area.PENDING] == 0
+    assert not seen.waits and Area(words, WAITER, 2)[where_recording.PENDING] == 0
     assert len([one for one in seen.transactions if one.span.end - one.span.begin < 40_000_000]) >= 2
 
 
@@ -191,5 +191,5 @@ def test_a_checkpoint_that_may_not_begin_leaves_no_wait_behind(words: Any, tmp_p
             holder.send(0.1)
             heard(holder)
         heard(waiter)
-    assert Area(words, WAITER, 2)[area.PENDING] == 0
+    assert Area(words, WAITER, 2)[where_recording.PENDING] == 0
     assert not [one for one in Seen(areas(words, 2)).waits if one.span.process == WAITER]

@@ -10,8 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.loop import work_through
-from sqlstress.engine.tally import Window
+from sqlstress.engine.loop import Window, work_through
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.system.importing import named

@@ -11,7 +11,7 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.sql.script.numbers import NoValue, double, holds
 from sqlstress.experiments.sql.script.reckoning import Reckoned, Reckoner, Variables, number_of
 from sqlstress.experiments.sql.script.tree import Command, If, Script, Set, Sleep, Sql, Value
-from sqlstress.own.statements import Place
+from sqlstress.user_work.statements import Place
 
 Step = Callable[[Variables], None]
 

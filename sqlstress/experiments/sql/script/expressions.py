@@ -10,7 +10,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.sql.script.functions import FUNCTIONS, LAZY, MANY, OPERATORS, RANDOM, SEED, SEEDED
 from sqlstress.experiments.sql.script.numbers import LEAST, MOST
 from sqlstress.experiments.sql.script.tree import Call, Constant, Expression, Value, Variable
-from sqlstress.own.statements import Place, place_of
+from sqlstress.user_work.statements import Place, place_of
 
 _TOKEN = re.compile(
     r"""(?P<space>(?:\s|\\\r?\n)+)

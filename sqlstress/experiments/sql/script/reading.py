@@ -20,9 +20,8 @@ from sqlstress.experiments.sql.script.tree import (
     Sql,
     Variable,
 )
-from sqlstress.options.dialects import SQLITE, Dialect
-from sqlstress.own.refused import refuse
-from sqlstress.own.statements import Place, place_of, split, tokens
+from sqlstress.options.sql_text import SQLITE, Dialect
+from sqlstress.user_work.statements import Place, place_of, refuse, split, tokens
 
 BASE = ("client_id", "default_seed", "random_seed", "scale")
 """Variables that every script has."""

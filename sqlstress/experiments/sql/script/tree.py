@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlstress.own.statements import Place, Statement
+from sqlstress.user_work.statements import Place, Statement
 
 Value = int | float | bool | str | bytes | None
 """What a variable holds. Text is read as a number where an expression asks for one."""

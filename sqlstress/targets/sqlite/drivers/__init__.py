@@ -14,14 +14,14 @@ from sqlstress.targets.sqlite.drivers import codes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sqlstress.targets.sqlite.waiting import Waiting
+    from sqlstress.targets.sqlite.busy import Waiting
 
 DRIVERS = drivers_of("sqlite")
 """Name → module."""
 
 VFSS = {
-    "recording": "sqlstress.targets.sqlite.disk.recording_vfs",
-    "image": "sqlstress.targets.sqlite.disk.image_vfs",
+    "recording": "sqlstress.targets.sqlite.disk_vfs",
+    "image": "sqlstress.targets.sqlite.disk_vfs",
 }
 """Stand-ins for a disk, below SQLite: only apsw can have them."""
 

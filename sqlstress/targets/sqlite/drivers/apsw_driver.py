@@ -10,8 +10,8 @@ from typing import Any
 import apsw
 
 from sqlstress.errors import UsageError
+from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import Named, Row, codes
-from sqlstress.targets.sqlite.waiting import Waiting
 
 LIBRARY = "SQLite"
 WHOLE = True

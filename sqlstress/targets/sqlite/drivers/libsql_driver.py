@@ -15,8 +15,8 @@ from typing import Any
 import libsql
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import Named, Row, codes
-from sqlstress.targets.sqlite.waiting import Waiting
 
 WHOLE = False
 HANDLES_BUSY = False

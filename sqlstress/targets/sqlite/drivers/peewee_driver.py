@@ -11,9 +11,9 @@ from pathlib import Path
 
 import peewee
 
+from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import sqlite3_driver
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import StdlibConnection, file_name
-from sqlstress.targets.sqlite.waiting import Waiting
 
 LIBRARY = "SQLite"
 WHOLE = True

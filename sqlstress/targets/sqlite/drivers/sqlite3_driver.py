@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import Named, Row, codes
-from sqlstress.targets.sqlite.waiting import Waiting
 
 LIBRARY = "SQLite"
 WHOLE = True

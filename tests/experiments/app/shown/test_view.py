@@ -9,12 +9,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from sqlstress.analysis.advice import advise
-from sqlstress.display.phrases import phrase
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.text import report_text
 from sqlstress.report import Report, from_json, to_json
+from sqlstress.report.results import Sighting
 from sqlstress.report.schema import report_schema
-from sqlstress.report.sighting import Sighting
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.phrases import phrase
+from sqlstress.show.text import report_text
 from tests.app_report import SIGHTINGS, TRAITS, app_report
 from tests.example_report import assert_golden
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.crash.result import Kills
-from sqlstress.render import DOCUMENTS, FORMATS
-from sqlstress.render.ci.github import workflow_commands
-from sqlstress.render.ci.junit import report_junit
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.page.document import report_html
-from sqlstress.render.text import WIDTH, report_text
+from sqlstress.experiments.crash.spec import Kills
 from sqlstress.report import Report, read
+from sqlstress.show.formats import DOCUMENTS, FORMATS
+from sqlstress.show.github import workflow_commands
+from sqlstress.show.junit import report_junit
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.page.document import report_html
+from sqlstress.show.text import WIDTH, report_text
 from tests.crash_report import EXAMPLE, KILLS, crash_report, empty_report, lost_report
 from tests.example_report import assert_golden
 from tests.strategies import kills

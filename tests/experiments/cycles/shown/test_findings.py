@@ -10,11 +10,11 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import group_runs
-from sqlstress.display.phrases import phrase
+from sqlstress.experiments.cycles.cycle_findings import rates
+from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.cycles.moves import STATEMENTS
-from sqlstress.experiments.cycles.shown.times import rates
-from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Latency, Run
+from sqlstress.show.phrases import phrase
 from sqlstress.statistics.series import Series
 from tests.cycles_report import (
     CYCLES,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.experiments.cycles.cycle_findings import checkpoints_in, times_of
 from sqlstress.experiments.cycles.moves import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.cycles.shown.times import checkpoints_in, times_of
 from sqlstress.report import Latency
 from tests.cycles_report import run, series_of, trial
 

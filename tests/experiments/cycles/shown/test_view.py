@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.display.blocks import Picture, Table
+from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.cycles.moves import STATEMENTS
-from sqlstress.experiments.cycles.shown import CyclesShown
-from sqlstress.experiments.cycles.shown.picture import LEVELS, Line, bars, picture
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.text import WIDTH, report_text
+from sqlstress.experiments.cycles.show import LEVELS, CyclesShown, Line, bars, picture
 from sqlstress.report import Report, Run
+from sqlstress.show.blocks import Picture, Table
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.text import WIDTH, report_text
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
 from tests.example_report import assert_golden
 from tests.several import several as over_passes

@@ -9,10 +9,10 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import ERROR, group_runs
-from sqlstress.display.phrases import phrase
-from sqlstress.experiments.keys.shown.cells import SPACE, space_figure
-from sqlstress.experiments.keys.spec import ID_TYPES
+from sqlstress.experiments.keys.experiment import ID_TYPES
+from sqlstress.experiments.keys.key_findings import SPACE, space_figure
 from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
+from sqlstress.show.phrases import phrase
 from tests.example_keys import PAGES, keys_report, run
 from tests.several import noisy, several
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.keys.shown.published import PUBLISHED, beside_published
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS
+from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS
+from sqlstress.experiments.keys.key_findings import PUBLISHED, beside_published
 from sqlstress.report import Run
 from tests.example_keys import keys_report, run
 

@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.display.blocks import Block, Table
-from sqlstress.display.figures import MISSING
-from sqlstress.experiments.keys.shown import KeysShown
-from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.text import WIDTH, report_text
+from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.show import KeysShown
 from sqlstress.report import Run, Space, TreeSpace
 from sqlstress.report.case import Case
+from sqlstress.show.blocks import MISSING, Block, Table
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.text import WIDTH, report_text
 from tests.example_keys import EXAMPLE, keys_report, run
 from tests.example_report import assert_golden
 from tests.several import several

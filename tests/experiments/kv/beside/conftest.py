@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sqlstress.experiments.kv.beside import timing
+from sqlstress.experiments.kv import companions
 
 
 class Time:
@@ -32,5 +32,5 @@ class Time:
 def moments(monkeypatch: pytest.MonkeyPatch) -> Time:
     """The time of the module `timing`."""
     fake = Time()
-    monkeypatch.setattr(timing, "time", fake)
+    monkeypatch.setattr(companions, "time", fake)
     return fake

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.experiments.kv.beside import companions
-from sqlstress.experiments.kv.beside.companions import Answer, Answers, Checkpointer
-from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.experiments.kv import companions
+from sqlstress.experiments.kv.companions import Answer, Answers, Checkpointer
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.experiments.kv.beside.companions import PinnedReader
-from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.experiments.kv.companions import PinnedReader
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.kv.beside.timing import MOST, largest, summed
+from sqlstress.experiments.kv.companions import MOST, largest, summed
 
 WIDTH = 1000
 samples = st.lists(

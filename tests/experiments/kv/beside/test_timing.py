@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.experiments.kv.beside.timing import Timing
-from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.experiments.kv.companions import Timing
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.report.case import Case
 from tests.experiments.kv.beside.conftest import Time
 

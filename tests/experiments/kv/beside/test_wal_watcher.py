@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.tally import FOREVER_NS, Window
-from sqlstress.experiments.kv.beside.companions import WalWatcher
-from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.experiments.kv.companions import WalWatcher
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, LARGEST_WAL, WAL_FRAMES, WAL_SIZE, Series
 from sqlstress.targets.sqlite import files, walindex

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.advice import advise_group
-from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.joined import joined
-from sqlstress.display.blocks import Picture, Table
-from sqlstress.display.phrases import phrase
-from sqlstress.display.plot import Plot
+from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.spec import Checkpointing
-from sqlstress.render.text import WIDTH, report_text
+from sqlstress.experiments.kv.experiment import Checkpointing
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case
+from sqlstress.show.blocks import Picture, Table
+from sqlstress.show.phrases import phrase
+from sqlstress.show.plots import Plot
+from sqlstress.show.text import WIDTH, report_text
 from tests.render.variants import EXAMPLE, beside_report
 
 CASE = Case()

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.display.blocks import Block, Paragraph, Picture, Table
-from sqlstress.display.figures import MISSING
-from sqlstress.experiments.kv.shown.wal import blocks, words
-from sqlstress.experiments.kv.spec import Checkpointing, Load
-from sqlstress.render.text import report_text
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.show_wal import blocks, words
 from sqlstress.report import Report, Trial
+from sqlstress.show.blocks import MISSING, Block, Paragraph, Picture, Table
+from sqlstress.show.text import report_text
 from tests.render.variants import EXAMPLE, beside_report, each_trial, with_case
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.experiments.kv.shown.wal import wal_of
-from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.show_wal import wal_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.display.figures import MISSING
-from sqlstress.experiments.kv.shown.table import build, legend
+from sqlstress.experiments.kv.show import build, legend
 from sqlstress.report import Report
+from sqlstress.show.blocks import MISSING
 from tests.example_report import failed_report
 from tests.render.variants import EXAMPLE, classic_report, each_trial, troubled_report
 

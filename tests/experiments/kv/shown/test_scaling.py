@@ -10,9 +10,9 @@ import pytest
 
 from sqlstress.analysis.advice import advise
 from sqlstress.analysis.group import group_runs
-from sqlstress.display.phrases import phrase
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case
+from sqlstress.show.phrases import phrase
 from sqlstress.statistics.ratios import Passes
 from tests.analysis.hand_made import EXAMPLE, curve, findings, passes, run, trial
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.display.blocks import Table
-from sqlstress.display.figures import MISSING
-from sqlstress.experiments.kv.shown.table import build
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.show import build
 from sqlstress.report import Check, Report, Verdict
+from sqlstress.show.blocks import MISSING, Table
 from tests.render.variants import (
     EXAMPLE,
     classic_report,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.histogram import bucket_of

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case, Settings
 from tests.analysis.hand_made import findings, run, trial

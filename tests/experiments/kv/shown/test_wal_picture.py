@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.kv.shown.wal import WIDTH, bars, picture
-from sqlstress.render.text import WIDTH as TERMINAL
+from sqlstress.experiments.kv.show_wal import WIDTH, bars, picture
 from sqlstress.report import Report
 from sqlstress.report.case import MAX_BUCKETS, MAX_CONCURRENCY
+from sqlstress.show.text import WIDTH as TERMINAL
 from sqlstress.statistics.series import WAL_SIZE, Series
 from tests.render.variants import EXAMPLE, beside_report, each_trial, with_case
 

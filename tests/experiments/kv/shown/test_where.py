@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.display.plot import Plot
-from sqlstress.experiments.kv.shown.where import shares
-from sqlstress.experiments.kv.shown.where_plots import plots
-from sqlstress.render.text import report_text
-from sqlstress.report.arrivals import Arrivals
-from sqlstress.report.where import (
+from sqlstress.experiments.kv.show_where import plots, shares
+from sqlstress.report.case import Arrivals
+from sqlstress.report.results import (
     CHECKPOINT,
     COMMIT,
     FREE,
@@ -27,6 +24,8 @@ from sqlstress.report.where import (
     Slowest,
     Where,
 )
+from sqlstress.show.plots import Plot
+from sqlstress.show.text import report_text
 from tests.analysis.hand_made import findings, group, run
 from tests.example_report import assert_golden
 from tests.where_report import ALONE, MS, SLOWEST, TOGETHER, told, where_report

@@ -9,9 +9,9 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import group_runs
-from sqlstress.display.phrases import phrase
-from sqlstress.experiments.methods.shown.cells import FAILED, LIMIT, TIMEOUT, WRONG, Cells, Series
+from sqlstress.experiments.methods.cells import FAILED, LIMIT, TIMEOUT, WRONG, Cells, Series
 from sqlstress.report import Check, Run, Verdict
+from sqlstress.show.phrases import phrase
 from tests.example_methods import methods_report, run
 from tests.several import several
 

@@ -10,18 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.display.blocks import Block, Paragraph, Table
-from sqlstress.display.figures import MISSING
-from sqlstress.experiments.methods.face import tricks_of
-from sqlstress.experiments.methods.shown import MethodsShown
-from sqlstress.experiments.methods.shown.tables import _factor, _short
-from sqlstress.experiments.methods.spec import METHODS, PHASES, Method
+from sqlstress.experiments.methods.experiment import METHOD_NAMES, PHASES, Method, tricks_of
+from sqlstress.experiments.methods.show import MethodsShown, _factor, _short
 from sqlstress.plan import cases_of
-from sqlstress.render.csvfile import report_csv
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.text import WIDTH, report_text
 from sqlstress.report import Run
 from sqlstress.report.case import Case, Settings
+from sqlstress.show.blocks import MISSING, Block, Paragraph, Table
+from sqlstress.show.csv_file import report_csv
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.text import WIDTH, report_text
 from tests.example_methods import EXAMPLE, OK, methods_report, run
 from tests.example_report import assert_golden
 from tests.several import several
@@ -227,7 +224,7 @@ def test_no_figure_is_wider_than_its_column(value: float) -> None:
 strange = st.builds(
     Method,
     phase=st.sampled_from((*PHASES, "of another version")),
-    name=st.sampled_from((*METHODS, "of another version")),
+    name=st.sampled_from((*METHOD_NAMES, "of another version")),
     transaction=st.booleans(),
     scale=st.sampled_from((0, 1, 100, 3000, 1_000_000)),
     timeout_s=st.just(1.0),

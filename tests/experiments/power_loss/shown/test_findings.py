@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, interruption
-from sqlstress.display.phrases import phrase
-from sqlstress.experiments.power_loss.result import PowerLoss
-from sqlstress.experiments.power_loss.shown.findings import advice, power_findings, power_verdict
+from sqlstress.experiments.power_loss.experiment import PowerLoss
+from sqlstress.experiments.power_loss.show import advice, power_findings, power_verdict
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS
+from sqlstress.show.phrases import phrase
 from tests.power_report import CONTROL, power_cuts, power_loss, power_report
 
 GOOD = power_loss(power_cuts())

@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 
 from hypothesis import given, settings
 
-from sqlstress.experiments.power_loss.result import PowerLoss
-from sqlstress.render import DOCUMENTS, FORMATS
-from sqlstress.render.ci.github import workflow_commands
-from sqlstress.render.ci.junit import report_junit
-from sqlstress.render.markdown import report_markdown
-from sqlstress.render.page.document import report_html
-from sqlstress.render.text import WIDTH, report_text
+from sqlstress.experiments.power_loss.experiment import PowerLoss
+from sqlstress.show.formats import DOCUMENTS, FORMATS
+from sqlstress.show.github import workflow_commands
+from sqlstress.show.junit import report_junit
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.page.document import report_html
+from sqlstress.show.text import WIDTH, report_text
 from tests.drawing import examples
 from tests.example_report import assert_golden
 from tests.power_report import CONTROL, power_cuts, power_loss, power_report

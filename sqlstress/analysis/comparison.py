@@ -1,0 +1,334 @@
+"""Comparison: what reports say about each other, as data; and why they can't be compared, if so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlstress.analysis.differences import LETTERS, Difference, Part, Table, barriers, match, remarks
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import EQUAL as NEAR
+from sqlstress.analysis.group import rate_of
+from sqlstress.analysis.wording import finite, listing, rounded, times, whole
+from sqlstress.experiment import face_of
+from sqlstress.report import Report, Run, Trial
+from sqlstress.statistics.unpaired import interval, needed, shift
+
+# Estimates: how the rates of two cases compare, and what their trials' own noise lets one say of it.
+#
+# The ratio is that of `check`: the Hodges-Lehmann estimate of the logarithms, over all pairs of trials,
+# with
+# its exact interval (Mann-Whitney). Trials are what is independent, so a case of one trial has no interval.
+
+
+ALPHA = 0.05
+"""How often at most one of a comparison's intervals misses what it is about."""
+MOST_TRIALS = 300
+"""So many trials of a case are looked at; a report can hold any number."""
+
+TOO_FEW, OPEN, EQUAL, DIFFERENT = "too few trials", "can't be told apart", "about equal", "different"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One rate over another."""
+
+    ratio: float
+    low: float | None
+    """Lower end of its interval; None for too few trials."""
+    high: float | None
+    """Upper end."""
+
+    @property
+    def verdict(self) -> str:
+        """What can be said: DIFFERENT, EQUAL, OPEN (the interval holds 1, and is wide) or TOO_FEW."""
+        if self.low is None or self.high is None:
+            return TOO_FEW
+        if not self.low <= 1 <= self.high:
+            return DIFFERENT
+        return EQUAL if self.low > 1 - NEAR and self.high < 1 / (1 - NEAR) else OPEN
+
+
+def logarithms(run: Run | None) -> list[float]:
+    """Return the logarithms of the rates of a run's trials; none where one of them has no rate.
+
+    To leave out a trial that stood still would flatter the case.
+    """
+    if run is None or rate_of(run) is None:
+        return []
+    trials = run.valid[:MOST_TRIALS]
+    found = [rate for trial in trials if (rate := rate_of(replace(run, trials=(trial,))))]
+    return [math.log(rate) for rate in found] if len(found) == len(trials) else []
+
+
+def estimate(base: Sequence[float], other: Sequence[float], confidence: float) -> Estimate | None:
+    """Return how rates compare, from their logarithms; None without any."""
+    if not base or not other:
+        return None
+    ratio = finite(_exponential(shift(base, other)))
+    ends = interval(base, other, confidence)
+    low, high = map(_exponential, ends) if ends else (None, None)
+    return None if ratio is None else Estimate(ratio, low, high)
+
+
+def _exponential(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:  # of a report that somebody made up
+        return math.inf
+
+
+# Compared: a table of several reports with its differences, and the figures that may be shown of it.
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Cases of several reports, what they differ in, and how their figures compare."""
+
+    table: Table
+    """The cases, a row each, and what each report has of them."""
+    differences: tuple[Difference, ...]
+    """What the reports differ in, what bars a ratio first."""
+    anyway: bool
+    """Whether ratios are shown even where they mean nothing."""
+    alpha: float = ALPHA
+    """How often an interval misses its ratio: so seldom that all claims of a comparison hold together."""
+
+    def reasons(self, place: int) -> tuple[str, ...]:
+        """Return why a part's figures can't be set in a ratio to the first one's; none if they can."""
+        return tuple(reason for one in self.differences if (reason := one.barred[place]))
+
+    def shows_ratio(self, place: int) -> bool:
+        """Return whether a part has ratios to show."""
+        return place > 0 and (self.anyway or not self.reasons(place))
+
+    def run(self, row: int, place: int) -> Run | None:
+        """Return what a part has in a row."""
+        return self.table.parts[place].runs[row]
+
+    def trial(self, row: int, place: int) -> Trial | None:
+        """Return the trial that stands for a case; None if it was not done, or its data is wrong."""
+        run = self.run(row, place)
+        trial = run.typical() if run and run.verdict.status != "failed" else None
+        return trial if trial and trial.error is None and trial.outcome == "done" else None
+
+    def rate(self, row: int, place: int) -> float | None:
+        """Return what a case is compared by, more being better; None without one.
+
+        That is TPS, in cycles the cycles a second, and in the other experiments the rows a second.
+        """
+        run = self.run(row, place)
+        return rate_of(run) if run else None
+
+    def ratio(self, row: int, place: int) -> float | None:
+        """Return a part's rate over the first one's; None where there is none, or none to be shown."""
+        found = self.estimate(row, place) if self.shows_ratio(place) else None
+        return found.ratio if found else None
+
+    def estimate(self, row: int, place: int) -> Estimate | None:
+        """Return how a part's rate compares with the first one's; None where one has none."""
+        rates = self.rate(row, 0), self.rate(row, place)
+        own, other = (logarithms(self.run(row, one)) for one in (0, place))
+        if own and other:
+            return estimate(own, other, 1 - self.alpha)
+        ratio = _over(rates[1], rates[0])  # where a trial came to no end: no interval
+        return None if ratio is None else Estimate(ratio, None, None)
+
+    def shape(self, row: int, place: int) -> float | None:
+        """Return a part's rate over its own with one process on the same layout; None without that."""
+        alone = self.alone(row)
+        return None if alone is None else _over(self.rate(row, place), self.rate(alone, place))
+
+    def alone(self, row: int) -> int | None:
+        """Return the row with one process on the same layout; None without it."""
+        *layout, _ = self.table.keys[row]
+        key = (*layout, 1)
+        return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
+
+    def grown(self) -> list[tuple[int, dict[int, float]]]:
+        """Return of each layout the row of the most processes that two parts have, and the shapes there."""
+        found: dict[object, tuple[int, dict[int, float]]] = {}
+        for row, (*layout, processes) in enumerate(self.table.keys):
+            places = range(len(self.table.parts))
+            shapes = {place: shape for place in places if (shape := self.shape(row, place))}
+            if len(shapes) > 1 and processes != 1:
+                found[tuple(layout)] = row, shapes
+        return list(found.values())
+
+    def claims(self) -> int:
+        """Return how many ratios and shapes are held against the noise of their trials."""
+        places = [place for place in range(1, len(self.table.parts)) if not self.reasons(place)]
+        rows = range(len(self.table.keys))
+        ratios = sum(
+            self.rate(row, 0) is not None and self.rate(row, place) is not None
+            for row in rows
+            for place in places
+        )
+        return ratios + sum(len(shapes) - 1 for _, shapes in self.grown())
+
+    def shapes(self, row: int, place: int) -> list[float]:
+        """Return the logarithms of a part's shapes, trial by trial: those of the same number."""
+        alone = self.alone(row)
+        if alone is None:
+            return []
+        pairs = zip(*(logarithms(self.run(one, place)) for one in (alone, row)), strict=False)
+        return [rate - base for base, rate in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Several reports side by side, the first being the one that the others are compared with."""
+
+    names: tuple[str, ...]
+    """What each report is known by, such as its file."""
+    reports: tuple[Report, ...]
+    """Two or more, called by the letters of LETTERS."""
+    tables: tuple[Compared, ...]
+    """What the first one has in common with the others."""
+
+    def shown(self) -> tuple[int, ...]:
+        """Return how many cases of each report are in a table."""
+        parts = [part for compared in self.tables for part in compared.table.parts]
+        return tuple(
+            sum(len(list(part.measured())) for part in parts if part.report is report)
+            for report in self.reports
+        )
+
+
+def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
+    """Set reports side by side: two to 26, each with its name."""
+    names, reports = zip(*named, strict=True)
+    tables = [Compared(table, _differences(table), anyway) for table in match(reports)]
+    alpha = ALPHA / max(1, sum(table.claims() for table in tables))
+    return Comparison(names, reports, tuple(replace(table, alpha=alpha) for table in tables))
+
+
+def _differences(table: Table) -> tuple[Difference, ...]:
+    return tuple(one for one in (*barriers(table.parts), *remarks(table.parts)) if one.is_one)
+
+
+def _over(rate: float | None, base: float | None) -> float | None:
+    return finite(rate / base) if rate is not None and base is not None else None
+
+
+# Conclusions: what a comparison means, in plain sentences.
+
+
+def conclude(compared: Compared) -> Iterator[Finding]:
+    """Yield how the others compare with the first, and how the shapes compare."""
+    for place in range(1, len(compared.table.parts)):
+        if rows := _common(compared, place):
+            yield _against_first(compared, place, rows)
+    for row, shapes in compared.grown():
+        yield _shapes(compared, row, shapes)
+
+
+def _common(compared: Compared, place: int) -> list[int]:
+    """Return the rows that say how a part compares with the first: of each layout the most processes.
+
+    In the other experiments every row stands for itself.
+    """
+    found: dict[object, int] = {}
+    for row, key in enumerate(compared.table.keys):
+        if compared.rate(row, 0) and compared.rate(row, place):
+            found[key[:-1] if compared.table.sweeps else key] = row
+    return list(found.values())
+
+
+def _against_first(compared: Compared, place: int, rows: Sequence[int]) -> Finding:
+    letter, reasons = compared.table.parts[place].letter, compared.reasons(place)
+    if not reasons:
+        return Finding("ratio", " ".join(_claims(compared, place, rows)))
+    if compared.anyway:
+        shown = f"{letter} shows {_ratios(compared, place, rows)}"
+    else:
+        shown = f"At {compared.table.row_name(rows[-1])} {_rates(compared, place, rows[-1])}"
+    return Finding("not-comparable", f"{shown}, but {listing(reasons)}: that is no measure of speed.")
+
+
+def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[str]:
+    """Yield a sentence for each thing that can be said of these rows, the firmest first."""
+    found = {row: one for row in rows if (one := compared.estimate(row, place))}
+    by_verdict = {
+        verdict: [row for row, one in found.items() if one.verdict == verdict]
+        for verdict in (DIFFERENT, EQUAL, OPEN, TOO_FEW)
+    }
+    a, b = (compared.table.parts[one].letter for one in (0, place))
+    if own := by_verdict[DIFFERENT]:
+        yield f"{b} reached {_ratios(compared, place, own)}{_ends(own, found)}."
+    if own := by_verdict[EQUAL]:
+        yield f"{b} and {a} are about equal {_where(compared, own)}{_ends(own, found)}."
+    if own := by_verdict[OPEN]:
+        where = f"{_where(compared, own)}{_ends(own, found)}"
+        yield f"{b} can't be told from {a} {where}: measure longer, or more trials."
+    if own := by_verdict[TOO_FEW]:
+        yield (
+            f"{b} showed {_ratios(compared, place, own)}, but that may be chance: measure both with "
+            f"--repeat {needed(compared.alpha / 2)}."
+        )
+
+
+def _ends(rows: Sequence[int], found: Mapping[int, Estimate]) -> str:
+    """Return the interval of one row, or the widest of several; they hold together."""
+    ends = [(one.low, one.high) for one in map(found.__getitem__, rows) if one.low and one.high]
+    if not ends:
+        return ""
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    what = "95% interval" if len(ends) == 1 else "95% intervals from"
+    return f" ({what} {rounded(low, 2)} to {times(high)})"
+
+
+def _where(compared: Compared, rows: Sequence[int]) -> str:
+    if not compared.table.sweeps and len(rows) > 1:
+        return f"in {whole(len(rows))} cases"
+    return listing([f"at {compared.table.row_name(row)}" for row in rows])
+
+
+def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> str:
+    """Return "0.84 times A's pairs a second at 8 processes on 1 file", for so many rows."""
+    whose = f"{compared.table.parts[0].letter}'s {_unit(compared, 0)}"
+    ratios = [compared.ratio(row, place) or 0.0 for row in rows]
+    if not compared.table.sweeps and len(rows) > 1:
+        return f"{rounded(min(ratios), 2)} to {times(max(ratios))} {whose}, over {whole(len(rows))} cases"
+    names = [f"at {compared.table.row_name(row)}" for row in rows]
+    first, *others = zip(map(times, ratios), names, strict=True)
+    return listing([f"{first[0]} {whose} {first[1]}", *map(" ".join, others)])
+
+
+def _rates(compared: Compared, place: int, row: int) -> str:
+    """Return "A shows 7,450 and B 1,140 pairs a second"."""
+    parts = compared.table.parts
+    base, rate = (rounded(compared.rate(row, one) or 0) for one in (0, place))
+    unit = _unit(compared, place)
+    own = f" {_unit(compared, 0)}" if _unit(compared, 0) != unit else ""
+    return f"{parts[0].letter} shows {base}{own} and {parts[place].letter} {rate} {unit}"
+
+
+def _unit(compared: Compared, place: int) -> str:
+    return f"{face_of(compared.table.parts[place].case).rate_counts} a second"
+
+
+def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Finding:
+    """Return how the totals of a layout grew, and which grew otherwise than the first one's."""
+    letters = {place: compared.table.parts[place].letter for place in shapes}
+    told = listing([f"{times(shape)} in {letters[place]}" for place, shape in shapes.items()])
+    first, *others = shapes
+    verdicts: dict[str, list[str]] = {}
+    for place in others:
+        own = estimate(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
+        verdicts.setdefault(own.verdict if own else TOO_FEW, []).append(letters[place])
+    alike = [_ALIKE[verdict].format(b=listing(own), a=letters[first]) for verdict, own in verdicts.items()]
+    text = f"From 1 process to {compared.table.row_name(row)} the total went to {told}"
+    return Finding("shape", f"{text}: {'; '.join(alike)}.")
+
+
+_ALIKE = {
+    DIFFERENT: "{b} grew otherwise than {a}",
+    EQUAL: "{b} grew about as {a} did",
+    OPEN: "the trials differ too much to tell whether {b} grew otherwise than {a}",
+    TOO_FEW: "too few trials to tell whether {b} grew otherwise than {a}",
+}
+
+
+__all__ = ["LETTERS", "Compared", "Comparison", "Difference", "Part", "Table", "compare", "conclude", "match"]

@@ -1,1 +1,0 @@
-"""How cases are shown whose operations were due at a rate: the same for every experiment."""

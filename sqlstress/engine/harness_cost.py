@@ -1,0 +1,79 @@
+"""The harness's own cost: the same loop, in this process, over a store that does nothing."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import repeat
+from pathlib import Path
+from statistics import median
+
+from sqlstress.engine.loop import Window, work_through
+from sqlstress.engine.protocols import SelfDriven, Source
+from sqlstress.experiment import face_of
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.system.importing import named
+from sqlstress.system.interrupt import Pulse
+from sqlstress.targets.dry.store import DryPlace
+from sqlstress.targets.place import Place
+
+WARM_NS = 10 * NS_PER_MS
+LENGTH_NS = 40 * NS_PER_MS
+ATTEMPTS = 5
+
+
+def harness_ns(case: Case, pulse: Pulse) -> float | None:
+    """Return the nanoseconds that one operation of a case costs without a store; None for whole scripts."""
+    experiment = face_of(case)
+    if not experiment.windowed:
+        return None
+    alone = replace(case, concurrency=1, ops=None, arrivals=None)
+    nowhere = DryPlace(alone, Path())
+    work = experiment.open_work(alone, nowhere, 1, {})
+    work.prepare(pulse)
+    source = named(experiment.worker)(alone, nowhere, 1, 1, work.shared)
+    costs = (_cost_ns(source) for _ in range(ATTEMPTS))
+    return next((cost for cost in costs if cost is not None), None)
+
+
+def _cost_ns(source: Source | SelfDriven) -> float | None:
+    """Return nanoseconds for one operation; None when this process did not run while the window was open."""
+    now = time.perf_counter_ns()
+    window = Window(now, now + WARM_NS, now + WARM_NS + LENGTH_NS)
+    totals = work_through(source, window, None, array("q", [0]), array("q", [0]))
+    done = sum(totals.operations.values())
+    return LENGTH_NS / done if done else None
+
+
+# What the cheapest call through a binding costs, apart from what the store does: timed in this process.
+
+
+ROUNDS = 9
+ROUND_NS = 3 * NS_PER_MS
+MOST = 5000
+"""Calls of a round."""
+
+
+def bare_call_ns(place: Place, pulse: Pulse) -> float:
+    """Return the nanoseconds of the cheapest call of a place's binding: the median of several rounds.
+
+    Raises EnvironmentFailure where it can't connect.
+    """
+    with place.bare_call() as call:
+        first = _ns_each(call, 20)
+        calls = min(MOST, max(1, int(ROUND_NS / first))) if first else MOST
+        rounds = []
+        for _ in range(ROUNDS):
+            pulse()
+            rounds.append(_ns_each(call, calls))
+    return median(rounds)
+
+
+def _ns_each(call: Callable[[], object], calls: int) -> float:
+    begun = time.perf_counter_ns()
+    for _ in repeat(None, calls):
+        call()
+    return (time.perf_counter_ns() - begun) / calls

@@ -1,0 +1,259 @@
+"""How an application is shown: the usual table, its connections, and what its transactions raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.scaling import starvation, throughput
+from sqlstress.analysis.wording import listing, plural, whole
+from sqlstress.experiments.app import show_sessions
+from sqlstress.experiments.app.topics import CONNECTION, DECLARED, EXCEPTION, HERE, UNSEEN
+from sqlstress.report import Run
+from sqlstress.report.case import Case
+from sqlstress.show.at_a_rate import at_a_rate
+from sqlstress.show.blocks import Block, Paragraph, shortened
+from sqlstress.show.shown import Topic
+from sqlstress.statistics.units import format_duration
+from sqlstress.user_work.show import OwnShown, too_weak
+
+# What the connections of the application ran with, and what is unwise about it.
+
+
+SHORT_MS = 1000
+"""A busy time-out under this gives up while a checkpoint or a larger transaction of others goes on."""
+
+MOST_LINES = 5
+"""Kinds of connections that are described; the JSON report has them all."""
+_SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
+_LONGEST = 200
+
+Traits = Mapping[str, str]
+Counts = dict[tuple[tuple[str, str], ...], int]
+
+
+def counted(group: Group) -> tuple[Counts, int]:
+    """Return how many connections of each kind all trials saw, and how many were not looked at."""
+    kinds: Counts = {}
+    unseen = 0
+    for run in group.runs:
+        for trial in run.trials:
+            for one in trial.sightings:
+                if one.topic == CONNECTION:
+                    key = tuple(one.traits.items())
+                    kinds[key] = kinds.get(key, 0) + one.count
+                elif one.topic == UNSEEN:
+                    unseen += one.count
+    return dict(sorted(kinds.items(), key=lambda item: -item[1])), unseen
+
+
+def described(group: Group) -> Iterator[str]:
+    """Yield a line for each kind of connection."""
+    kinds, unseen = counted(group)
+    # Two that differ in what was seen of their transactions only are told as one.
+    counts: dict[tuple[str, ...], int] = {}
+    begins: dict[tuple[str, ...], dict[str, None]] = {}
+    for traits, count in kinds.items():
+        known = dict(traits)
+        settings = tuple(known.get(name, "") for name in _SETTINGS)
+        counts[settings] = counts.get(settings, 0) + count
+        begins.setdefault(settings, {}).update(dict.fromkeys(filter(None, [known.get("writes_begin")])))
+    for number, (settings, count) in enumerate(list(counts.items())[:MOST_LINES]):
+        lead = "Your connections ran with (as SQLite answers): " if not number else "Others: "
+        line = _line(dict(zip(_SETTINGS, settings, strict=True)), list(begins[settings]))
+        yield f"{lead}{line} ({plural(count, 'connection')})."
+    if len(counts) > MOST_LINES:
+        yield f"And {whole(len(counts) - MOST_LINES)} kinds of connections more: see the JSON report."
+    if unseen:
+        yield (
+            f"{plural(unseen, 'connection')} more {'was' if unseen == 1 else 'were'} not looked at: each "
+            "process looks at its first 50, once they do anything."
+        )
+
+
+def _line(settings: Traits, begins: list[str]) -> str:
+    parts = [
+        f"journal_mode={settings['journal_mode']}",
+        f"synchronous={settings['synchronous']}",
+        f"busy time-out {_time(settings['busy_timeout'])}",
+        f"foreign keys {settings['foreign_keys'].partition(',')[0]}",
+        settings["python"],
+        f"writes begin {listing(begins)}" if begins else "no writes seen",
+    ]
+    if settings["database"] != HERE:
+        parts.append(f"database {settings['database']}")
+    return shortened(", ".join(filter(None, parts)), _LONGEST)
+
+
+def unwise(group: Group) -> Iterator[Finding]:
+    """Yield what is unwise about the connections, each thing once."""
+    kinds, _ = counted(group)
+    own = [dict(key) for key in kinds if dict(key).get("database") == HERE]
+    for code, text in _unwise(own):
+        yield Finding(code, text)
+    others = [name for key in kinds if (name := dict(key).get("database", HERE)) != HERE]
+    if others:
+        names = [shortened(name, 80) for name in dict.fromkeys(others)][:3]
+        yield Finding(
+            "other-database",
+            f"The app opened other databases too, where no check looks: {listing(names)}.",
+        )
+
+
+def _unwise(own: list[dict[str, str]]) -> Iterator[tuple[str, str]]:
+    timeouts = [found for one in own if (found := _whole(one.get("busy_timeout", ""))) is not None]
+    if timeouts and min(timeouts) < SHORT_MS:
+        yield "busy-timeout", _short(own, min(timeouts))
+    if any(one.get("upgrades") == "yes" for one in own):
+        yield (
+            "deferred-upgrade",
+            "Transactions begin DEFERRED, read, and then write: when another process wrote meanwhile, SQLite "
+            'answers "database is locked" at once, whatever the time-out is. Begin with BEGIN IMMEDIATE.',
+        )
+    modes = {one.get("journal_mode") for one in own}
+    if modes & {"off", "memory"}:
+        yield (
+            "journal-mode",
+            "There is no journal on disk (journal_mode OFF or MEMORY): a process that dies amid a "
+            "transaction can corrupt the database. Use WAL.",
+        )
+    elif modes & {"delete", "truncate", "persist"}:
+        yield (
+            "journal-mode",
+            "The journal is a rollback journal: who reads keeps others from committing, and who commits "
+            "keeps others from reading. PRAGMA journal_mode=WAL, once, lets both go on.",
+        )
+    if any(one.get("synchronous") == "off" for one in own):
+        yield (
+            "synchronous-off",
+            "synchronous is OFF: a power failure can corrupt the database. With WAL, NORMAL keeps it sound.",
+        )
+    if any(one.get("foreign_keys") == DECLARED for one in own):
+        yield (
+            "foreign-keys",
+            "Tables declare foreign keys, and they are off: PRAGMA foreign_keys=ON, in each connection.",
+        )
+    settings = {
+        tuple(one.get(name) for name in ("journal_mode", "synchronous", "busy_timeout")) for one in own
+    }
+    if len(settings) > 1:
+        yield (
+            "settings-differ",
+            f"The connections differ: {whole(len(settings))} kinds of settings were seen.",
+        )
+
+
+def _short(own: list[dict[str, str]], least: int) -> str:
+    worst = next(one for one in own if one.get("busy_timeout") == str(least))
+    opened = worst.get("opened_with", "")
+    changed = f", though it was opened with {_time(opened)}" if opened not in (str(least), "None", "") else ""
+    if not least:
+        return (
+            f"The busy time-out of connections is 0{changed}: SQLite does not wait for a lock, and answers "
+            '"database is locked" at once. Give it seconds: timeout=5, or PRAGMA busy_timeout.'
+        )
+    return (
+        f"The busy time-out of connections is {_time(str(least))}{changed}: a checkpoint or a larger "
+        "transaction can take longer. Give it seconds."
+    )
+
+
+def _whole(text: str) -> int | None:
+    """Return a number of milliseconds that SQLite can have answered; None for anything else."""
+    return int(text) if text.isdecimal() and len(text) <= 10 else None
+
+
+def _time(text: str) -> str:
+    found = _whole(text)
+    return text if found is None else format_duration(found / 1000)
+
+
+# What the transactions of the application raised.
+
+
+SHOWN = 5
+"""Kinds of exceptions that are told; the JSON report has them all."""
+_MEANINGS = {
+    "SQLITE_BUSY": "a lock was not free, at once or after the time-out",
+    "SQLITE_BUSY_SNAPSHOT": (
+        "what it had read was out of date when it wrote: no time-out helps, BEGIN IMMEDIATE does"
+    ),
+    "SQLITE_LOCKED": "another connection of the same process holds a lock",
+    "SQLSTATE 40001": "others changed what it had read: it is to be begun again, as a whole",
+    "SQLSTATE 40P01": "each waited for a lock of another's: it is to be begun again, as a whole",
+    "SQLSTATE 55P03": "a lock was not free, at once or after lock_timeout",
+}
+
+
+def raised(group: Group) -> Iterator[Finding]:
+    """Yield each kind of exception, the most frequent first, with what the first one said."""
+    counts: dict[tuple[str, str, str], int] = {}
+    examples: dict[tuple[str, str, str], str] = {}
+    for run in group.runs:
+        for trial in run.trials:
+            for one in trial.sightings:
+                if one.topic == EXCEPTION:
+                    key = (one.what, one.traits.get("raised", ""), one.traits.get("transaction", ""))
+                    counts[key] = counts.get(key, 0) + one.count
+                    examples.setdefault(key, one.example)
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    for key, count in ranked[:SHOWN]:
+        yield Finding("raised", f"{_told(*key)}, {plural(count, 'time')}{_example(examples[key], key[0])}")
+    if len(ranked) > SHOWN:
+        yield Finding(
+            "raised", f"And {whole(len(ranked) - SHOWN)} kinds of exceptions more: see the JSON report."
+        )
+
+
+def _told(what: str, kind: str, transaction: str) -> str:
+    through = f" (as {kind})" if kind and kind != what else ""
+    return f"{transaction} raised {what}{through}" if transaction else f"Raised: {what}"
+
+
+def _example(text: str, what: str) -> str:
+    said = f": {text.removesuffix('.')}" if text else ""
+    meaning = f" ({_MEANINGS[what]})" if what in _MEANINGS else ""
+    return f"{said}{meaning}."
+
+
+def waits(group: Group) -> Iterator[Finding]:
+    """Yield where a process got less than its share, or waited long."""
+    return starvation(group, lambda _: "Try shorter transactions, or fewer processes.")
+
+
+class AppShown(OwnShown):
+    """The figures of an application."""
+
+    topics: ClassVar[tuple[Topic, ...]] = (
+        raised,
+        unwise,
+        show_sessions.unwise,
+        too_weak,
+        throughput,
+        at_a_rate,
+        waits,
+        partial_proofs,
+        trust,
+    )
+    meanings: ClassVar[Mapping[str, str]] = {"failed %": "failed: transactions that raised, in per cent"}
+
+    def why_failed(self, run: Run) -> str:
+        return "they raised, as the report says"
+
+    def work(self, case: Case) -> str:
+        """Return what the processes of a case do, as the beginning of a sentence."""
+        app = case.spec
+        total = sum(one.weight for one in app.transactions)
+        parts = (
+            f"{one.name} {100 * one.weight / total:.2g}%" if len(app.transactions) > 1 else one.name
+            for one in app.transactions
+        )
+        return f"{app.file}: {', '.join(parts)}"
+
+    def blocks(self, group: Group) -> Iterator[Block]:
+        yield from super().blocks(group)
+        for text in (*described(group), *show_sessions.described(group)):
+            yield Paragraph(text)

@@ -1,0 +1,172 @@
+"""The experiment with cycles: its cases are settings with numbers of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sqlstress.errors import UsageError
+from sqlstress.experiment import Experiment
+from sqlstress.options.option import LOAD, SWEEP, chosen, option, options_of
+from sqlstress.options.parsing import choice, choices, duration, whole
+from sqlstress.plan import Ask, check_locking, is_exclusive
+from sqlstress.report.case import Case, common, otherwise
+
+# What a case of the experiment with cycles says beside what all cases say.
+
+
+PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
+"""The published settings: journal; tx: in a transaction; off: without automatic checkpoints."""
+SETTINGS = (*PUBLISHED, "wal-off", "delete-cycle", "wal-cycle", "wal-cycle-off")
+WORDS = {"run": "tx", "cycle": "cycle"}
+"""What one transaction holds → the word for it in the name of a setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cycling:
+    """The experiment with cycles: insert rows, delete all of them, insert rows again."""
+
+    cycles: int = option(whole(1, 100_000), 100, LOAD, "Cycles: insert rows, delete all, insert rows.")
+    rows: int = option(whole(1, 10_000), 5, LOAD, "Rows of each insertion, a statement each.")
+    transaction: str = "none"
+    """What one transaction holds: none of ours (each statement is its own), a cycle, or the whole run."""
+    timeout_s: float | None = option(
+        duration(0.001),
+        "60s",
+        LOAD,
+        "When a run is given up; the cycles done by then are shown.",
+        name="timeout",
+        metavar="TIME",
+        meaning="After which time of work a run is given up, in seconds; None: never.",
+        unsaid=None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Options that only say which cases there are."""
+
+    settings: tuple[str, ...] = option(
+        choices(*SETTINGS),
+        ",".join(PUBLISHED),
+        SWEEP,
+        "Journal delete or wal; tx: in one transaction; off: without checkpoints; also wal-off, and for a "
+        "transaction each cycle delete-cycle, wal-cycle and wal-cycle-off.",
+        metavar="LIST",
+    )
+    transaction: str = option(
+        choice("cycle", "run"),
+        "run",
+        LOAD,
+        "What the one transaction of the settings with tx holds: the whole run, or a cycle.",
+        metavar="WHAT",
+    )
+
+
+COMMIT_S, STATEMENT_S = 250e-6, 10e-6
+
+Asked = Ask[Cycling, Extra]
+
+
+def cases(asked: Asked) -> Iterator[Case]:
+    """Yield the cases, settings outside, concurrencies inside. Raises UsageError."""
+    _check_together(asked)
+    for name in dict.fromkeys(_named(asked, name) for name in asked.extra.settings):
+        for concurrency in asked.some("concurrency"):
+            yield _case(asked, name, concurrency)
+
+
+def _check_together(asked: Asked) -> None:
+    names = asked.extra.settings
+    if "transaction" in asked.given and not any("-tx" in name for name in names):
+        raise UsageError("--transaction is for settings in one transaction: add one with tx to --settings.")
+    if "wal-autocheckpoint" in asked.given and not {"wal", "wal-tx", "wal-cycle"} & set(names):
+        raise UsageError("--wal-autocheckpoint is for the settings wal and wal-tx: add one of them.")
+    check_locking(asked)
+    if is_exclusive(asked.settings) and any(name.startswith("wal") for name in names):
+        raise UsageError(
+            "PRAGMA locking_mode=exclusive hides the WAL's index, in which checkpoints are seen: "
+            "use it with --settings delete,delete-tx only."
+        )
+
+
+def _named(asked: Asked, name: str) -> str:
+    """Return a setting by the name that it is shown by: with --transaction, tx stands for either."""
+    return name.replace("-tx", f"-{WORDS[asked.extra.transaction]}")
+
+
+def _case(asked: Asked, name: str, concurrency: int) -> Case:
+    journal, *rest = name.split("-")
+    frames = asked.settings.wal_autocheckpoint if journal == "wal" else None
+    settings = asked.with_settings(journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames)
+    held = next((what for what, word in WORDS.items() if word in rest), "none")
+    cycling = replace(asked.spec, transaction=held)
+    return replace(asked.case, concurrency=concurrency, settings=settings, spec=cycling)
+
+
+def setting_of(case: Case) -> str:
+    """Return which setting a case tries, as --settings has it; frames of a checkpoint come behind it."""
+    held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
+    parts = [case.settings.journal_mode]
+    parts += [WORDS.get(held, held)] * (held != "none")
+    parts += [str(frames) if frames else "off"] * (frames is not None)
+    return "-".join(parts)
+
+
+def _one_table(case: Case) -> Case:
+    settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)
+    cycling = replace(case.spec, transaction="", timeout_s=None)
+    return replace(case, concurrency=1, seed=0, spec=cycling, settings=settings)
+
+
+def _guess_s(case: Case) -> float:
+    work: Cycling = case.spec
+    commits = {"none": work.cycles * (2 * work.rows + 1), "cycle": work.cycles}.get(work.transaction, 1)
+    # A commit of a rollback journal waits for several syncs.
+    commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
+    load = case.concurrency * (commits * commit_s + work.cycles * (2 * work.rows + 1) * STATEMENT_S)
+    return load if work.timeout_s is None else min(load, work.timeout_s)
+
+
+CYCLES = Experiment(
+    name="cycles",
+    spec=Cycling,
+    key="cycling",
+    command="cycles",
+    summary="Insert, delete all, insert again: each cycle's time, by setting.",
+    help=(
+        "Measure cycles of inserting rows, deleting all of them and inserting again, under five settings.\n\n"
+        "The settings: rollback journal (delete) or WAL, row by row or in one transaction (tx), and WAL "
+        "without automatic checkpoints (off). Each cycle is timed, and watched for checkpoints."
+    ),
+    example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
+    options=(
+        *chosen(options_of(Extra), "settings"),
+        otherwise("concurrency", default="1"),
+        otherwise("repeat", default=5),
+        *chosen(options_of(Cycling), "cycles", "rows"),
+        *chosen(options_of(Extra), "transaction"),
+        *chosen(options_of(Cycling), "timeout"),
+        *common("synchronous", "fullfsync"),
+        otherwise(
+            "wal-autocheckpoint",
+            parse=whole(1, 10**9),
+            help="PRAGMA wal_autocheckpoint of the settings wal and wal-tx.",
+        ),
+        *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout", "busy"),
+        *common("driver", "verify", "max-failed", "seed"),
+    ),
+    extra=Extra,
+    cases=cases,
+    one_table=_one_table,
+    same_work=lambda case: replace(case, spec=replace(case.spec, timeout_s=None)),
+    work_of=setting_of,
+    in_label=frozenset(("transaction",)),
+    unit="statement",
+    counted="cycles",
+    guess_s=_guess_s,
+    work="sqlstress.experiments.cycles.work:CyclesWork",
+    worker="sqlstress.experiments.cycles.worker:CyclesSource",
+    companions={"cycle watcher": "sqlstress.experiments.cycles.watcher:CycleWatcher"},
+    shown="sqlstress.experiments.cycles.show:CyclesShown",
+)

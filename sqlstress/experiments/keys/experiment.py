@@ -1,0 +1,192 @@
+"""The experiment with primary keys: its cases are schemas with types of identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+from sqlstress.errors import UsageError
+from sqlstress.experiment import Experiment
+from sqlstress.options.option import LOAD, SWEEP, chosen, either, option, options_of
+from sqlstress.options.parsing import choice, choices, switch, whole
+from sqlstress.plan import Ask, check_locking
+from sqlstress.report.case import BEGINS, SETTINGS, Case, Settings, common, otherwise
+from sqlstress.targets import target_of
+
+# What a case of the experiment with primary keys says beside what all cases say.
+
+
+SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
+QUICK_SCHEMAS = "id-rowid,no-key"
+ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
+ID_MAKERS = ("python", "sqlite")
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """The experiment with primary keys: users pick items, a transaction for each user."""
+
+    schema: str = option(
+        choices(*SCHEMAS),
+        QUICK_SCHEMAS,
+        SWEEP,
+        f"Schemas of the table of picks: some of {', '.join(SCHEMAS)}.",
+        metavar="LIST",
+        varies=True,
+        meaning="Name of the schema of the table of picks.",
+        required=True,
+    )
+    id_type: str = option(
+        choices(*ID_TYPES),
+        ",".join(ID_TYPES),
+        SWEEP,
+        "Types of identifiers.",
+        metavar="LIST",
+        varies=True,
+        meaning="What identifies users, items and, where they have an id of their own, picks.",
+        required=True,
+    )
+    made_by: str = option(
+        choices(*ID_MAKERS),
+        "python",
+        SWEEP,
+        "Where a pick's own id is made: python, or sqlite (a registered function).",
+        metavar="LIST",
+        varies=True,
+    )
+    users: int = option(whole(1, 10**6), 1000, LOAD, "Users, each one transaction.")
+    picks: int = option(whole(1, 10**5), 100, LOAD, "Items that a user picks, give or take a tenth.")
+    items: int = option(whole(1, 10**6), 10_000, LOAD, "Items to pick from.")
+    begin: str = option(
+        choice(*BEGINS), "deferred", LOAD, f"How a transaction begins: {either(BEGINS)}.", metavar="HOW"
+    )
+
+    @property
+    def own_id(self) -> bool:
+        """Whether a pick has an id of its own; else it is the user and the item that identify it."""
+        return self.schema.startswith("id-")
+
+    @property
+    def most_picks(self) -> int:
+        """The largest number of items that one user can pick."""
+        return self.picks + self.picks // 10
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Options that only say which cases there are."""
+
+    full: bool = option(switch, False, SWEEP, "All schemas, for all types of identifiers.", flag=True)
+
+
+MOST_ROWS = 10_000_000
+"""Picks in the table: all of them are compared with what the workers were told, in memory."""
+PICK_S = 50e-6
+USERS = 300
+"""Five passes over so many take little longer than one over the thousand of the published experiment."""
+
+Asked = Ask[Picks, Extra]
+
+
+def cases(asked: Asked) -> Iterator[Case]:
+    """Yield the cases, schemas outside, types inside. Raises UsageError."""
+    schemas = _schemas(asked)
+    _check_together(asked)
+    case = replace(asked.case, settings=_settings(asked))
+    for schema, concurrency in product(schemas, asked.some("concurrency")):
+        of_schema = replace(asked.spec, schema=schema)
+        # Where picks have no id of their own, nobody makes it.
+        makers = asked.some("made-by") if of_schema.own_id else ("python",)
+        for made_by, id_type in product(makers, asked.some("id-type")):
+            picks = replace(of_schema, id_type=id_type, made_by=made_by)
+            yield replace(case, concurrency=concurrency, spec=picks)
+
+
+def _schemas(asked: Asked) -> tuple[str, ...]:
+    if asked.extra.full and "schema" in asked.given:
+        raise UsageError("--full is every schema: leave out --full or --schema.")
+    schemas = SCHEMAS if asked.extra.full else asked.some("schema")
+    if "sqlite" in asked.some("made-by") and not any(Picks(schema, "").own_id for schema in schemas):
+        raise UsageError("--made-by sqlite needs a --schema whose picks have an id of their own.")
+    return schemas
+
+
+def _check_together(asked: Asked) -> None:
+    load = asked.spec
+    if load.most_picks > load.items:
+        raise UsageError(
+            f"--picks {load.picks} is up to {load.most_picks:,} distinct items of the {load.items:,} that "
+            "there are. Lower --picks or raise --items."
+        )
+    if load.users * load.picks > MOST_ROWS:
+        raise UsageError(f"--users times --picks is more than {MOST_ROWS:,} rows: lower one of them.")
+    most = asked.most_processes
+    if most > load.users:
+        raise UsageError(f"--users {load.users} leaves some of {most} processes without one: raise --users.")
+    if "sqlite" in asked.some("made-by") and not target_of(asked.case.driver).STORES:
+        raise UsageError("--made-by sqlite needs a database: the dry driver stores nothing.")
+    check_locking(asked)
+
+
+def _settings(asked: Asked) -> Settings:
+    """Return the settings, with foreign keys enforced unless it is said otherwise."""
+    pragmas = asked.settings.pragmas
+    if "foreign_keys" in dict(pragmas):
+        return asked.settings
+    return asked.with_settings(pragmas=(("foreign_keys", "on"), *pragmas))
+
+
+def _work_of(case: Case) -> str:
+    made = " made by SQLite" if case.spec.made_by == "sqlite" else ""
+    return f"{case.spec.schema}, {case.spec.id_type}{made}"
+
+
+def _one_table(case: Case) -> Case:
+    work = replace(case.spec, schema="", id_type="", made_by="")
+    return replace(case, concurrency=1, seed=0, spec=work)
+
+
+KEYS = Experiment(
+    name="keys",
+    spec=Picks,
+    key="picks",
+    command="keys",
+    summary="Primary keys: integers, UUIDs and ULIDs, in five schemas.",
+    help=(
+        "Measure primary keys: concurrent writers insert rows whose ids are integers, UUIDs or ULIDs.\n\n"
+        "Each user picks about 100 items, in one transaction. Time and space of each type of id, schema by "
+        "schema."
+    ),
+    example="sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json",
+    options=(
+        otherwise("concurrency", default="4"),
+        *chosen(options_of(Picks), "schema"),
+        *chosen(options_of(Extra)),
+        *chosen(options_of(Picks), "id-type", "made-by"),
+        otherwise("repeat", default=5),
+        replace(options_of(Picks)["users"], default=USERS),
+        *chosen(options_of(Picks), "picks", "items", "begin"),
+        *(
+            otherwise("synchronous", default="normal")
+            if name == "synchronous"
+            else otherwise(
+                "pragma", help="Any other PRAGMA; may be repeated. foreign_keys is on unless it is given."
+            )
+            if name == "pragma"
+            else common(name)[0]
+            for name in SETTINGS
+        ),
+        *common("driver", "verify", "max-failed", "seed"),
+    ),
+    extra=Extra,
+    cases=cases,
+    one_table=_one_table,
+    work_of=_work_of,
+    in_label=frozenset(("schema", "id_type", "made_by")),
+    counted="rows",
+    guess_s=lambda case: PICK_S * case.spec.users * case.spec.picks,
+    work="sqlstress.experiments.keys.work:KeysWork",
+    worker="sqlstress.experiments.keys.worker:KeysSource",
+    shown="sqlstress.experiments.keys.show:KeysShown",
+)

@@ -1,0 +1,326 @@
+"""The experiment with methods: its cases are the cells of the published tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isqrt
+from typing import Any
+
+from sqlstress.errors import UsageError
+from sqlstress.experiment import Experiment
+from sqlstress.options.option import LOAD, SWEEP, chosen, option, options_of
+from sqlstress.options.parsing import choices, duration, ranges, switch, whole
+from sqlstress.plan import Ask, check_locking
+from sqlstress.report.case import Case, common, otherwise
+
+# What a case of the experiment with methods says beside what all cases say.
+
+
+PHASES = ("insert", "allocate", "query")
+METHOD_NAMES = ("1b1", "BLK", "BLK/n", "ROW", "VALUES", "JSON", "SPC")
+
+MOST_ROWS = 1_000_000
+MOST_SAMPLES = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One cell of the experiment with methods: how so many rows are written or read."""
+
+    phase: str
+    """What is done: insert (samples), allocate (a result for each pair of samples) or query (pairs)."""
+    name: str
+    """How: 1b1 (one by one), BLK, JSON, SPC, or one of their variants; one of METHODS."""
+    transaction: bool
+    """Whether all of it is one transaction (TSC)."""
+    scale: int
+    """Samples to insert, samples whose pairs are allocated, or pairs to query."""
+    timeout_s: float = option(
+        duration(0.01),
+        None,
+        LOAD,
+        "When a cell is given up; if not told 2.6s, and 10s for queries and SPC.",
+        name="timeout",
+        metavar="TIME",
+        meaning="After which time of work the cell is given up, in seconds.",
+        required=True,
+    )
+    samples: int = option(
+        whole(2, MOST_SAMPLES),
+        500,
+        LOAD,
+        "Samples of which the table that is queried holds every pair.",
+        meaning="Samples of which the table that is queried holds every pair; 0 where that is not known.",
+        unsaid=1000,
+    )
+    chunk: int = option(whole(1, MOST_ROWS), 1000, LOAD, "Rows of each statement of BLK/n.", metavar="ROWS")
+    as_published: bool = option(
+        switch,
+        False,
+        LOAD,
+        "Show the summary of insertions also as published, which mixes two phases.",
+        flag=True,
+        meaning="Whether a summary that mixes the phases, as the published one does, is shown too.",
+    )
+
+    @property
+    def rows(self) -> int:
+        """Rows that are written or read."""
+        return self.scale * (self.scale - 1) // 2 if self.phase == "allocate" else self.scale
+
+    @property
+    def sets(self) -> tuple[int, int]:
+        """Sizes of the two sets of ids between which the queried pairs lie: the nearest, the lower first."""
+        lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
+        return lower, self.scale // lower
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Options that only say which cases there are."""
+
+    phase: tuple[str, ...] = option(
+        choices(*PHASES),
+        ",".join(PHASES),
+        SWEEP,
+        "What is done: insert samples, allocate results, query pairs.",
+        metavar="LIST",
+    )
+    method: tuple[str, ...] | None = option(
+        choices(*map(str.lower, METHOD_NAMES)),
+        None,
+        SWEEP,
+        f"Of {', '.join(METHOD_NAMES)}: only these; WAL and TSC come with each as published.",
+        metavar="LIST",
+    )
+    scale: tuple[int, ...] | None = option(
+        ranges(MOST_ROWS),
+        None,
+        SWEEP,
+        "Samples to insert, samples to pair or pairs to query, of one --phase; else a choice of the "
+        "published ones.",
+        metavar="LIST",
+    )
+    full: bool = option(switch, False, SWEEP, "All published scales.", flag=True)
+
+
+LOOP_S = 2.6
+"""Time-out of insertions and allocations, as the published tables have it."""
+PATIENT_S = 10.0
+"""Time-out of queries, and of what is done inside SQLite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Methods that are measured at the same scales."""
+
+    phase: str
+    tricks: tuple[str, ...]
+    """Each a method's name, and WAL and TSC where it has them: those of the published tables, and ours."""
+    published: Sequence[int]
+    """Their scales in the published tables."""
+    chosen: Sequence[int]
+    """Those that are measured unless all are asked for."""
+
+
+Cell = tuple[str, str, int]
+"""Phase, tricks and scale."""
+_INSERTED = (100, 1000, 10_000, 100_000)
+_QUERIED = (100, 1000, 2000, 4000, 8000, *range(10_000, 14_001, 1000))
+CELLS = (
+    Cells("insert", ("1b1", "1b1 + WAL"), _INSERTED, (100,)),
+    Cells("insert", ("1b1 + TSC", "1b1 + WAL + TSC", "BLK", "BLK/n + TSC", "JSON"), _INSERTED, (100, 10_000)),
+    Cells("allocate", ("1b1", "1b1 + WAL", "1b1 + TSC"), (10, 30, 50, 70, 90), (10, 30)),
+    Cells("allocate", ("BLK", "BLK/n + TSC", "1b1 + WAL + TSC", "JSON"), range(100, 1001, 50), (100, 450)),
+    Cells("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (500,)),
+    Cells("query", ("1b1", "BLK", "ROW", "VALUES", "JSON", "SPC"), _QUERIED, (100, 4000)),
+    Cells("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (4000,)),
+)
+
+
+QUERIED = "samples of the queried table"
+
+Asked = Ask[Any, Extra]
+
+
+def cases(asked: Asked) -> Iterator[Case]:
+    """Yield the cases: phases outside, then processes, drivers and methods, scales inside.
+
+    Raises UsageError when options contradict each other.
+    """
+    extra = asked.extra
+    _check_together(extra)
+    check_locking(asked)
+    planned = [
+        (cells.phase, tricks, scale)
+        for phase in extra.phase
+        for cells in CELLS
+        for tricks in cells.tricks
+        for scale in _scales(cells, extra)
+        if cells.phase == phase and (extra.method is None or _name(tricks).lower() in extra.method)
+    ]
+    _check_use(planned, asked)
+    for concurrency in asked.some("concurrency"):
+        for driver in asked.some("driver"):
+            for cell in planned:
+                yield _case(asked, cell, driver, concurrency)
+
+
+def _name(tricks: str) -> str:
+    return tricks.partition(" ")[0]
+
+
+def _scales(cells: Cells, extra: Extra) -> Sequence[int]:
+    if extra.scale is not None:
+        return sorted(extra.scale)
+    return cells.published if extra.full else cells.chosen
+
+
+def _check_use(planned: Sequence[Cell], asked: Asked) -> None:
+    """Refuse what no cell would use."""
+    if not planned:
+        raise UsageError(f"--method {','.join(asked.extra.method or ())} has no part in this --phase.")
+    phases = {phase for phase, _, _ in planned}
+    used = {
+        "samples": ("query" in phases, "queries only: it needs --phase query"),
+        "chunk": (
+            any(_name(tricks) == "BLK/n" for _, tricks, _ in planned),
+            "BLK/n only, which is not asked for",
+        ),
+        "as-published": (
+            {"insert", "allocate"} <= phases,
+            "insertions and allocations: it needs both phases",
+        ),
+    }
+    for name, (is_used, what) in used.items():
+        if name in asked.given and not is_used:
+            raise UsageError(f"--{name} is of {what}.")
+
+
+def _check_together(extra: Extra) -> None:
+    if extra.scale is None:
+        return
+    if extra.full:
+        raise UsageError("--scale and --full both choose the scales: leave one of them out.")
+    if len(extra.phase) > 1:
+        raise UsageError("--scale counts samples or pairs: name one --phase with it.")
+
+
+def _case(asked: Asked, cell: Cell, driver: str, concurrency: int) -> Case:
+    phase, tricks, scale = cell
+    name, *others = tricks.split(" + ")
+    default_s = PATIENT_S if phase == "query" or name == "SPC" else LOOP_S
+    method = replace(
+        asked.spec,
+        phase=phase,
+        name=name,
+        transaction="TSC" in others,
+        scale=scale,
+        timeout_s=default_s if asked.spec.timeout_s is None else asked.spec.timeout_s,
+    )
+    _check_scale(method)
+    journal_mode = "wal" if "WAL" in others else "delete"
+    settings = asked.with_settings(journal_mode=journal_mode)
+    return replace(asked.case, driver=driver, concurrency=concurrency, settings=settings, spec=method)
+
+
+def _check_scale(method: Method) -> None:
+    """Refuse a scale that has no meaning in its phase."""
+    if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
+        raise UsageError(f"--scale {method.scale}: results are allocated for 2 to {MOST_SAMPLES:,} samples.")
+    if method.phase == "query" and sum(method.sets) > method.samples:
+        first, second = method.sets
+        raise UsageError(
+            f"{method.scale:,} pairs lie between {first:,} and {second:,} samples, and the table that is "
+            f"queried has {method.samples:,}: give more --samples, or another --scale."
+        )
+
+
+def tricks_of(case: Case) -> str:
+    """Return which method a case tries, as a column of its tables is headed: "1b1 + WAL + TSC"."""
+    parts = [case.spec.name, *["TSC"] * case.spec.transaction]
+    parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
+    return " + ".join(parts)
+
+
+def _work_of(case: Case) -> str:
+    return f"{case.spec.phase} {case.spec.scale:,} by {tricks_of(case)}, {case.driver}"
+
+
+def _one_table(case: Case) -> Case:
+    settings = replace(case.settings, journal_mode="")
+    return replace(case, concurrency=1, driver="", seed=0, spec=(), settings=settings)
+
+
+def queried(case: Case) -> int | None:
+    """Return the samples of which all pairs are in the table that a case queries; None: it queries none."""
+    return case.spec.samples if case.spec.phase == "query" else None
+
+
+def _same_work(case: Case) -> Case:
+    method = replace(case.spec, timeout_s=0.0, as_published=False, samples=queried(case) or 0)
+    return replace(case, spec=method)
+
+
+ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
+"""A row that is a transaction, a row that is a statement, and a row among others in one statement."""
+
+
+def _guess_s(case: Case) -> float:
+    method: Method = case.spec
+    row_s = IN_BULK_S if method.name != "1b1" else ROW_S
+    if method.name == "1b1" and method.phase != "query" and not method.transaction:
+        row_s = ROW_COMMIT_S
+    return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
+
+
+_SPEC = options_of(Method)
+_EXTRA = options_of(Extra)
+
+METHODS = Experiment(
+    name="methods",
+    spec=Method,
+    key="method",
+    command="methods",
+    summary="Ways to write and read rows: one by one, bulk, JSON, in SQL.",
+    help=(
+        "Measure ways to write and read rows: one by one, in bulk, from JSON, inside SQLite; with WAL or not."
+    ),
+    example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",
+    options=(
+        *chosen(_EXTRA, "phase", "method"),
+        otherwise(
+            "driver",
+            parse=choices("peewee", "sqlite3", "apsw"),
+            default="peewee,sqlite3",
+            group=SWEEP,
+            help="Bindings: peewee, sqlite3 (standard library, below Peewee too), apsw (extra).",
+            metavar="LIST",
+            varies=True,
+        ),
+        otherwise(
+            "concurrency", default="1", help="Processes at once, each with a range of its own: 4 or 1,2,4."
+        ),
+        *chosen(_EXTRA, "scale", "full"),
+        otherwise("repeat", default=3),
+        *chosen(_SPEC),
+        *common("synchronous", "fullfsync", "wal-autocheckpoint", "page-size", "cache-size", "mmap-size"),
+        *common("pragma", "busy-timeout", "verify", "seed"),
+    ),
+    extra=Extra,
+    cases=cases,
+    one_table=_one_table,
+    same_work=_same_work,
+    forget=lambda case: replace(case, spec=replace(case.spec, samples=0)),
+    may_be_unknown={QUERIED: ("the size of the table that is queried", queried)},
+    work_of=_work_of,
+    in_label=frozenset(one for one in Method.__slots__),
+    counted="rows",
+    guess_s=_guess_s,
+    timeout_s=lambda case: float(case.spec.timeout_s),
+    work="sqlstress.experiments.methods.work:MethodsWork",
+    worker="sqlstress.experiments.methods.worker:MethodsSource",
+    needless="sqlstress.experiments.methods.work:needless",
+    shown="sqlstress.experiments.methods.show:MethodsShown",
+)

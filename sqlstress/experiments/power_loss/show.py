@@ -1,0 +1,263 @@
+"""How power cuts are shown: what was tried, a row for each configuration, and what to use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlstress.analysis.durability import describe_waits
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import files, listing, plural, rounded, whole
+from sqlstress.experiments.power_loss.experiment import PowerCuts, PowerLoss
+from sqlstress.report import Report, Run
+from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN, Risk, risk
+from sqlstress.show import heading
+from sqlstress.show.blocks import DETAIL, NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.show.phrases import phrase
+from sqlstress.show.shown import ResultShown, Tile, came_of
+
+# What power cuts say, in sentences: the verdict, what to use, and counter-examples.
+
+
+_NO_WORSE = "No configuration did worse than SQLite documents."
+_SPOILED = Risk(
+    CORRUPT,
+    "a power failure can take acknowledged transactions with the sector that was being written",
+    "SQLite was told that a write leaves the bytes beside it alone (psow=1), and this disk does not",
+)
+
+
+def risk_of(loss: PowerLoss, cuts: PowerCuts) -> Risk:
+    """Return what SQLite's documentation lets a power cut do to a configuration."""
+    journal_mode, synchronous = _levels(cuts)
+    if loss.spoils and loss.told_powersafe and journal_mode == "wal" and synchronous != "off":
+        return _SPOILED
+    return risk(journal_mode, synchronous)
+
+
+def _levels(cuts: PowerCuts) -> tuple[str, str]:
+    """Return journal mode and synchronous, as they were read back where they were."""
+    settings, effective = cuts.case.settings, cuts.effective
+    return (
+        effective.get("journal_mode", settings.journal_mode),
+        effective.get("synchronous", settings.synchronous or ""),
+    )
+
+
+def has_lost(loss: PowerLoss) -> bool:
+    """Say whether a configuration lost anything at all, be it as documented."""
+    return any(cuts.worst != GOOD for cuts in loss.configurations)
+
+
+def power_verdict(loss: PowerLoss) -> Finding:
+    """Return in a few sentences what was found."""
+    if loss.control is None or loss.checked == 0:
+        return Finding(UNPROVED, "Nothing is proved: no image was checked.")
+    if not loss.is_proved:
+        return Finding(WRONG, f"FAILED: {_unproved(loss.control)}")
+    if worse := [cuts for cuts in loss.configurations if _breaks(loss, cuts)]:
+        told = "; ".join(f"{name(cuts)}: {_found(cuts)}" for cuts in worse)
+        return Finding(WRONG, f"FAILED: worse than SQLite documents. {told}.")
+    said = _NO_WORSE if loss.matrix else _of_one(loss, loss.configurations[0])
+    return Finding(PROVED, f"{said} {_control(loss)}")
+
+
+def _unproved(control: PowerCuts) -> str:
+    counts = zip((LOST, TORN, CORRUPT), (control.lost, control.torn, control.corrupt), strict=True)
+    missing = listing([kind for kind, count in counts if not count])
+    return (
+        f"{name(control)} is known to fail, and of its {plural(control.images, 'image')} none was {missing}: "
+        "what finds nothing here would find nothing elsewhere, so nothing is proved of any configuration."
+    )
+
+
+def _of_one(loss: PowerLoss, cuts: PowerCuts) -> str:
+    """Return what came of a configuration that did no worse than it may."""
+    found = risk_of(loss, cuts)
+    if cuts.worst == GOOD:
+        more = f" SQLite allows more: {found.told}." if found.told else ""
+        return (
+            f"Nothing was lost: all of {plural(cuts.images, 'image')} of the disk held every acknowledged "
+            f"transaction, whole, in sound files.{more}"
+        )
+    why = f"{found.why}: " if found.why else ""
+    return f"As SQLite documents, {_found(cuts)}. {why}{found.told}. {_cure(loss, found)}"
+
+
+def _found(cuts: PowerCuts) -> str:
+    """Return what was wrong with the images of a configuration."""
+    counts = (
+        (cuts.lost, "lost acknowledged transactions"),
+        (cuts.torn, "held torn ones"),
+        (cuts.corrupt, "were corrupt"),
+    )
+    found = [f"{whole(count)} {what}" for count, what in counts if count]
+    return f"of {plural(cuts.images, 'image')} {listing(found)}"
+
+
+def _cure(loss: PowerLoss, found: Risk) -> str:
+    if found is _SPOILED:
+        return "To keep every commit on such a disk, open with psow=0 (--psow off)."
+    return f"To keep every commit, use {found.cure.upper() or 'WAL with FULL'}."
+
+
+def _control(loss: PowerLoss) -> str:
+    assert loss.control
+    failed = loss.control.images - loss.control.good
+    return (
+        f"{name(loss.control)}, which must fail, did so in {whole(failed)} of "
+        f"{plural(loss.control.images, 'image')}: lost, torn and corrupt ones are found where there are any."
+    )
+
+
+def _is_worse(one: str, other: str) -> bool:
+    return KINDS.index(one) > KINDS.index(other)
+
+
+def advice(loss: PowerLoss) -> Iterator[Finding]:
+    """Yield what to use, of several configurations that were tried."""
+    if not loss.matrix or not loss.is_proved:
+        return
+    safe, losing, breaking = (_able(loss, *kinds) for kinds in ((GOOD,), (LOST,), (TORN, CORRUPT)))
+    if least := safest(loss):
+        others = listing([name(cuts) for cuts in safe if cuts is not least])
+        yield Finding(
+            "power-safe",
+            f"Use {name(least)}: nothing was lost, and of what lost nothing it syncs least."
+            + (f" As safe here: {others}." if others else ""),
+        )
+    if documented := [cuts for cuts in losing if risk_of(loss, cuts).told]:
+        told = "; ".join(f"{name(cuts)}: {risk_of(loss, cuts).told}" for cuts in documented)
+        yield Finding(
+            "power-losing", f"Where the latest commits may be lost, these will do, which tear none. {told}."
+        )
+    if breaking:
+        others = "other one" if len(breaking) == 1 else f"{whole(len(breaking))} others"
+        yield Finding(
+            "power-breaking",
+            f"The {others} can tear or corrupt a file: not for what must be there after a power cut.",
+        )
+
+
+def safest(loss: PowerLoss) -> PowerCuts | None:
+    """Return the configuration that syncs least of those of a proved matrix that lost nothing."""
+    safe = _able(loss, GOOD) if loss.matrix and loss.is_proved else ()
+    return min(safe, key=syncs_each, default=None)
+
+
+def _able(loss: PowerLoss, *kinds: str) -> Sequence[PowerCuts]:
+    """Return the configurations of which such an image is the worst that was met, or that is known of."""
+    return [
+        cuts
+        for cuts in loss.configurations
+        if max(cuts.worst, risk_of(loss, cuts).worst, key=KINDS.index) in kinds and cuts.images
+    ]
+
+
+def syncs_each(cuts: PowerCuts) -> float:
+    """Return the syncs of a run for each of its transactions, checkpoints and all."""
+    return cuts.syncs / max(1, cuts.transactions)
+
+
+def power_findings(loss: PowerLoss) -> Iterator[Finding]:
+    """Yield what must be known beside the verdict."""
+    yield from advice(loss)
+    for cuts in loss.configurations:
+        for text in cuts.counterexamples[-1:] if not loss.matrix or _breaks(loss, cuts) else ():
+            yield Finding("counterexamples", f"{name(cuts)}: {text}.")
+    if loss.error:
+        yield Finding("ended-early", f"Ended early: {loss.error.removesuffix('.')}.")
+
+
+def _breaks(loss: PowerLoss, cuts: PowerCuts) -> bool:
+    return _is_worse(cuts.worst, risk_of(loss, cuts).worst)
+
+
+def power_progress(loss: PowerLoss) -> str:
+    """Return how far a test of power cuts has come."""
+    images = loss.images * loss.planned
+    return f"{whole(loss.checked)} of {plural(images, 'image')}"
+
+
+def name(cuts: PowerCuts) -> str:
+    """Return what tells a configuration from others: "WAL with FULL"."""
+    settings = cuts.case.settings
+    return f"{settings.journal_mode.upper()} with {(settings.synchronous or 'default').upper()}"
+
+
+class PowerLossShown(ResultShown[PowerLoss]):
+    """Power cuts, in one configuration or more."""
+
+    def part(self, result: PowerLoss) -> Part:
+        return Part("power cuts", power_verdict(result), result.seconds, result.error, "crash")
+
+    def result_blocks(self, report: Report, result: PowerLoss) -> Iterator[Block]:
+        if result.configurations:
+            cuts = result.configurations[0]
+            group = Group(cuts.case, (Run(cuts.case),))
+            about = [heading.describe(_what(result, cuts), group, report)]
+            if cuts.effective and not result.matrix:
+                about.append(describe_waits(cuts.effective, report.environment.sync))
+            yield Lines(tuple(about))
+            yield Table(COLUMNS, tuple(map(_row, result.configurations)), leaving=LEAVING)
+            yield Paragraph(f"{LEGEND} It took {rounded(result.seconds)} s.")
+        yield Verdict(phrase(power_verdict(result)))
+        if told := tuple(phrase(finding) for finding in power_findings(result)):
+            yield Bullets(told)
+
+    def tiles(self, result: PowerLoss) -> Iterator[Tile]:
+        value, what, kind = came_of(power_verdict(result), "nothing lost", "power cuts")
+        documented = kind == "ok" and has_lost(result)
+        yield ("as documented", "what power cuts took", "") if documented else (value, what, kind)
+        if least := safest(result):
+            yield name(least), "lost nothing, with the fewest syncs", ""
+        yield whole(result.checked), "images of the disk", ""
+
+    def progress(self, result: PowerLoss) -> str:
+        return power_progress(result)
+
+
+COLUMNS = (
+    Column("journal mode", ("journal", "mode"), "left", NAME),
+    Column("synchronous", ("synchro-", "nous"), "left", NAME),
+    Column("syncs/transaction", ("syncs/", "trans."), role=DETAIL),
+    Column("images", ("", "images"), role=DETAIL),
+    Column("good", ("", "good")),
+    Column("lost", ("", "lost")),
+    Column("torn", ("", "torn")),
+    Column("corrupt", ("", "corrupt")),
+    Column("most lost", ("most", "lost")),
+)
+LEAVING = ("syncs/transaction", "good", "most lost")
+LEGEND = (
+    "good: every acknowledged transaction is there, none in parts; lost: the files are as they were at an "
+    'earlier moment, by as many acknowledged transactions as stand under "most lost"; torn: as they '
+    "were at no moment; corrupt: SQLite or integrity_check complains. syncs/transaction: of files and "
+    "folders, checkpoints and all. The counts are this model's: how much a real cut takes depends on when "
+    "your load checkpoints and your system writes back."
+)
+
+
+def _what(loss: PowerLoss, cuts: PowerCuts) -> str:
+    case = cuts.case
+    sector = "may hold anything" if loss.spoils else "is the old or the new"
+    told = "" if loss.told_powersafe else ", as SQLite was told (psow=0)"
+    return (
+        f"Power cuts. {plural(cuts.transactions, 'transaction')} on {files(case.buckets)}, "
+        f"{plural(case.concurrency, 'connection')} each; a sector written at the cut {sector}{told}"
+    )
+
+
+def _row(cuts: PowerCuts) -> tuple[str, ...]:
+    counts = (cuts.images, cuts.good, cuts.lost, cuts.torn, cuts.corrupt, cuts.most_lost)
+    settings = cuts.case.settings
+    return (
+        settings.journal_mode.upper(),
+        (settings.synchronous or "default").upper(),
+        _tenths(syncs_each(cuts)),
+        *map(whole, counts),
+    )
+
+
+def _tenths(number: float) -> str:
+    return f"{number:.1f}" if abs(number) < 100 else rounded(number, 2)

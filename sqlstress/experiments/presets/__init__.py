@@ -1,1 +1,0 @@
-"""Published settings of well-known projects, measured in turns on the user's own load."""

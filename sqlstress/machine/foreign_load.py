@@ -1,0 +1,185 @@
+"""What is taken of the processors while we measure: by other programs, a hypervisor's other guests, heat."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from sqlstress.statistics.units import NS_PER_S
+
+# This process and all that it has started: what they took of the processors.
+#
+# A process that has ended and was waited for counts with who waited for it, on systems that keep such an
+# account. Neither macOS nor Windows does: there it counts as it was seen last.
+
+
+KEEPS_ACCOUNT = sys.platform not in ("darwin", "win32")
+
+
+class Family:
+    """A process, and those that it, and they, have started before the first look."""
+
+    def __init__(self, pid: int | None = None) -> None:
+        """Without an id it is this process. Raises psutil.NoSuchProcess."""
+        self._head = psutil.Process(pid)
+        self._others: list[psutil.Process] | None = None
+        self._seen: dict[psutil.Process, float] = {}
+        """What the others took, as they were seen last, where no account of them is kept."""
+
+    def spent_s(self) -> float | None:
+        """Return the processors' time that they took since they began, in seconds; None if not to be told."""
+        try:
+            # Who ends between two readings is counted twice rather than never.
+            return sum(map(self._spent_by, self._descendants())) + _spent(self._head)
+        except (psutil.Error, OSError):
+            return None
+
+    def _descendants(self) -> Iterable[psutil.Process]:
+        if self._others is None:
+            self._others = self._found()
+        return self._others
+
+    def _found(self) -> list[psutil.Process]:
+        """Return all that was started, each before who has started it."""
+        return self._head.children(recursive=True)[::-1]
+
+    def _spent_by(self, process: psutil.Process) -> float:
+        """Return what one has taken; 0 of one that has ended, where it counts with who waited for it."""
+        try:
+            spent = _spent(process)
+        except psutil.NoSuchProcess:
+            return self._seen.get(process, 0.0)
+        if not KEEPS_ACCOUNT:
+            self._seen[process] = spent
+        return spent
+
+
+class ChangingFamily(Family):
+    """A process that starts others all the time, as those do, which end soon."""
+
+    def _descendants(self) -> Iterable[psutil.Process]:
+        return self._found()
+
+
+def _spent(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+APART_S = 0.1
+"""Looks that are nearer to each other say nothing: systems count processor time in hundredths."""
+PRICE = 0.05
+"""Looks take no larger share of a processor than this: each costs some 60 µs for each of our processes."""
+_PROCESSORS = Path("/sys/devices/system/cpu")
+_NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
+"""Times of no program of this machine, and times that are contained in others (the last four)."""
+
+
+class Look(NamedTuple):
+    """Seconds since any beginning, of all processors together."""
+
+    at_ns: int
+    busy: float
+    """In which they ran anything of this machine."""
+    own: float | None
+    """In which they ran us; None where that can't be told."""
+    stolen: float
+    """In which a hypervisor ran something else."""
+
+
+class Shares(NamedTuple):
+    """Shares of all processors' time, each 0 to 1; and how often they were slowed down."""
+
+    foreign: float | None
+    """What other programs took; None where they can't be told from us."""
+    stolen: float
+    """What other guests of the hypervisor took, where the system says so; else 0."""
+    throttled: int | None = None
+    """How often a processor was slowed down since it was hot; None where the system does not say."""
+
+
+def look(own: Family | None) -> Look | None:
+    """Look at the processors' times, and at those of our processes; None when they can't be read.
+
+    `own` is None where it can't be told what is ours.
+    """
+    ours = own.spent_s() if own else None
+    if own and ours is None:
+        return None
+    try:
+        known = psutil.cpu_times()._asdict()
+    except (psutil.Error, OSError):
+        return None
+    busy = sum(value for name, value in known.items() if name not in _NOT_BUSY)
+    return Look(time.perf_counter_ns(), busy, ours, known.get("steal", 0.0))
+
+
+def shares(first: Look, last: Look, processors: int) -> Shares:
+    """Return what others took between two looks."""
+    whole = processors * (last.at_ns - first.at_ns) / NS_PER_S
+    stolen = _share(last.stolen - first.stolen, whole)
+    if first.own is None or last.own is None:
+        return Shares(None, stolen)
+    return Shares(_share((last.busy - first.busy) - (last.own - first.own), whole), stolen)
+
+
+def _share(part: float, whole: float) -> float:
+    return min(1.0, max(0.0, part / whole))
+
+
+def throttled(folder: Path = _PROCESSORS) -> int | None:
+    """Return how often processors were slowed down for heat since the system's start; None if not known.
+
+    Source: the Linux kernel's thermal_throttle of x86.
+    """
+    try:
+        counts = [int(path.read_text()) for path in folder.glob("cpu*/thermal_throttle/*_throttle_count")]
+    except (OSError, ValueError):
+        return None
+    return sum(counts) if counts else None
+
+
+class Watch:
+    """Looks from time to time while our processes work, more rarely the longer it takes."""
+
+    def __init__(self, own: Family | None, begins_ns: int, ends_ns: int) -> None:
+        """Of looks outside of the two times, on the shared clock, nothing is learned.
+
+        `own` is None where it can't be told what is ours.
+        """
+        self._own = own
+        self._throttled = throttled()
+        self._begins, self._ends = begins_ns, ends_ns
+        self._first: Look | None = None
+        self._last: Look | None = None
+        self._cost_ns = 0
+        """What the last look took."""
+
+    def pulse(self) -> None:
+        """Look, if it is time: to be called several times a second."""
+        now = time.perf_counter_ns()
+        if not self._begins <= now <= self._ends or not self._is_due(now):
+            return
+        seen = look(self._own)
+        self._cost_ns = time.perf_counter_ns() - now
+        if seen and seen.at_ns <= self._ends:
+            self._first, self._last = self._first or seen, seen
+
+    def _is_due(self, now: int) -> bool:
+        if self._first is None or self._last is None:
+            return True
+        apart = max(APART_S / 2 * NS_PER_S, 0.1 * (now - self._first.at_ns), self._cost_ns / PRICE)
+        return now - self._last.at_ns >= apart
+
+    def shares(self) -> Shares | None:
+        """Return what others took; None when that could not be seen, or not for long enough."""
+        if not self._first or not self._last or self._last.at_ns - self._first.at_ns < APART_S * NS_PER_S:
+            return None
+        found = shares(self._first, self._last, psutil.cpu_count() or 1)
+        before, now = self._throttled, throttled()
+        return found if before is None or now is None else found._replace(throttled=now - before)

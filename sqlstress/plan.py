@@ -1,0 +1,331 @@
+"""Plan: flags or a TOML file become a list of Cases."""
+
+from __future__ import annotations
+
+import difflib
+import secrets
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from sqlstress.errors import UsageError
+from sqlstress.experiment import DEFAULT, Experiment, faces, of_command
+from sqlstress.options.option import Option, has_default, options_of
+from sqlstress.options.parsing import shown
+from sqlstress.report.case import Arrivals, Case, Settings
+from sqlstress.system.files import read_text
+
+# What was asked for: the values of options, as the dataclasses that cases are made of.
+
+
+S = TypeVar("S")
+E = TypeVar("E")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Ask(Generic[S, E]):
+    """The options of one experiment: S is its spec, E what says only which cases there are."""
+
+    case: Case
+    """The first of the cases that were asked for, as far as the options say it; its spec is `spec`."""
+    extra: E
+    lists: Mapping[str, tuple[Any, ...]]
+    """The values of the options of which each case has one, by name."""
+    given: frozenset[str]
+    """The names of the options that were given."""
+
+    @property
+    def spec(self) -> S:
+        """What only cases of this experiment have."""
+        return cast(S, self.case.spec)
+
+    @property
+    def settings(self) -> Settings:
+        """How every connection is opened."""
+        return self.case.settings
+
+    @property
+    def most_processes(self) -> int:
+        """The largest number of processes."""
+        return cast(int, max(self.lists.get("concurrency", (self.case.concurrency,))))
+
+    def some(self, name: str) -> tuple[Any, ...]:
+        """Return the values of an option of which each case has one."""
+        return self.lists[name]
+
+    def with_settings(self, **changes: Any) -> Settings:
+        """Return the settings, changed."""
+        return replace(self.settings, **changes)
+
+
+def ask(experiment: Experiment, values: Mapping[str, Any], given: frozenset[str]) -> Ask[Any, Any]:
+    """Return what parsed values by option name ask for."""
+    lists = {one.name: values[one.name] or (None,) for one in experiment.options if one.varies}
+    first = {**values, **{name: several[0] for name, several in lists.items()}}
+    window = {} if "duration" in values else {"duration_s": 0.0, "warmup_s": 0.0}
+    arrivals = None if first.get("rate") is None else built(Arrivals, first)
+    case = built(
+        Case,
+        first,
+        workload=experiment.name,
+        arrivals=arrivals,
+        settings=built(Settings, first),
+        spec=built(experiment.spec, first),
+        **window,
+    )
+    return Ask(case, built(experiment.extra, values) if experiment.extra else None, lists, given)
+
+
+def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
+    """Return a dataclass whose fields are options from their values; what has no value keeps its default.
+
+    What only the experiment itself can say, such as the scale of a cell, is None until it does.
+    """
+    known_options = options_of(cast(Any, cls)).items()
+    found = {name: values[option.name] for name, option in known_options if option.name in values}
+    for one in fields(cast(Any, cls)):
+        if one.name not in found and one.name not in known and is_dataclass(one.default):
+            found[one.name] = built(type(cast(Any, one.default)), values)
+    unsaid = {
+        one.name: None for one in fields(cast(Any, cls)) if one.name not in found and not has_default(one)
+    }
+    return cls(**{**unsaid, **found, **known})
+
+
+def is_exclusive(settings: Settings) -> bool:
+    """Return whether one connection locks a database for itself."""
+    return any(name == "locking_mode" and value.lower() == "exclusive" for name, value in settings.pragmas)
+
+
+def check_locking(asked: Ask[Any, Any], who: str = "process") -> None:
+    """Raise UsageError when several are to share what one locks for itself."""
+    if is_exclusive(asked.settings) and asked.most_processes > 1:
+        raise UsageError(
+            f"PRAGMA locking_mode=exclusive lets one {who} in: use it with --concurrency 1 only."
+        )
+
+
+MOST_CASES = 1000
+
+
+class Planned(NamedTuple):
+    """What is to be measured."""
+
+    cases: tuple[Case, ...]
+    experiment: Experiment | None = None
+    """The one whose options asked for it; None: a plan, whose cases are of any."""
+    extra: Any = None
+    """Its options that stand in no case."""
+
+
+def options_of_command(command: str) -> tuple[Option, ...]:
+    """Return the options of a command: those of every experiment that it can measure, each once."""
+    found: dict[str, Option] = {}
+    for experiment in of_command(command):
+        for option in experiment.options:
+            found.setdefault(option.name, option)
+    return tuple(found.values())
+
+
+def parsed(option: Option, value: Any) -> Any:
+    """Parse one option's value; raises UsageError that names the option."""
+    try:
+        return None if value is None else option.parse(value)
+    except ValueError as error:
+        raise UsageError(f"--{option.name}: {error}.") from error
+
+
+def asked_for(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Experiment, Ask[Any, Any]]:
+    """Return which experiment options ask for, and what of it.
+
+    `given` holds unparsed values by option name; what is missing or None has its default. Raises UsageError.
+    """
+    given = {name: value for name, value in seeded(given).items() if value is not None}
+    experiment = _chosen(command, given)
+    known = {option.name: option for option in experiment.options}
+    for name in given:
+        if name not in known:
+            raise UsageError(_stray(experiment, command, name))
+    values = {name: option.value for name, option in known.items()}
+    values |= {name: parsed(known[name], value) for name, value in given.items()}
+    return experiment, ask(experiment, values, frozenset(given))
+
+
+def _chosen(command: str, given: Mapping[str, Any]) -> Experiment:
+    first, *others = of_command(command)
+    return next((one for one in others if any(given.get(name) for name in one.chosen_by)), first)
+
+
+def _stray(experiment: Experiment, command: str, name: str) -> str:
+    """Say what an option is for that the experiment has not got."""
+    if why := experiment.without.get(name):
+        return f"--{name}: {why}."
+    if experiment.chosen_by:
+        return f"--{name} means nothing for {experiment.noun}: leave it out."
+    for other in of_command(command):
+        if any(option.name == name for option in other.options):
+            ways = " or ".join(f"--{way}" for way in other.chosen_by)
+            return f"--{name} is for {other.noun}: add {ways}."
+    known = [option.name for option in options_of_command(command)]
+    return f"{name} is not an option of {command}.{suggestion(name, known)}"
+
+
+def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
+    """Return what one set of options asks for.
+
+    Raises UsageError, also for more cases than anybody waits for, before they take memory.
+    """
+    experiment, asked = asked_for(given, command)
+    cases = tuple(islice(experiment.cases(asked), MOST_CASES + 1))
+    check_count(len(cases))
+    return Planned(cases, experiment, asked.extra)
+
+
+def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ...]:
+    """Return the cases of one set of options. Raises UsageError."""
+    return planned(given, command).cases
+
+
+def from_toml(path: Path) -> tuple[Case, ...]:
+    """Return the cases of a plan: options at the top are defaults, each [[case]] has its own."""
+
+    return plan_cases(path)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return " Did you mean …?" for a mistyped word, or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with a seed: a random one, unless one is given."""
+    seed = given.get("seed")
+    return {**given, "seed": secrets.randbelow(1 << 32) if seed is None else seed}
+
+
+def check_count(cases: int) -> None:
+    """Raise UsageError for more cases than anybody waits for."""
+    if cases > MOST_CASES:
+        raise UsageError(f"these are more than {MOST_CASES:,} cases: split the plan.")
+
+
+# The cases of an experiment that has both loops: closed, or open at each rate that was asked for.
+
+
+AT_A_RATE = ("rate", "arrival", "latency-limit")
+"""The options of an open loop."""
+
+
+def at_rates(asked: Ask[Any, Any], case: Case) -> Iterator[Case]:
+    """Yield a case at each rate; as it is, in a closed loop, where none was asked for."""
+    for rate in asked.some("rate"):
+        yield (
+            case
+            if rate is None
+            else replace(case, arrivals=asked.case.arrivals and asked.case.arrivals.at(rate))
+        )
+
+
+def check_rate(asked: Ask[Any, Any]) -> None:
+    """Raise UsageError for what means something at a rate only, or nothing at one."""
+    if asked.case.arrivals is None:
+        for name in AT_A_RATE[1:]:
+            if name in asked.given:
+                raise UsageError(f"--{name} is for operations that are due at a rate: add --rate.")
+    elif asked.case.ops is not None:
+        raise UsageError("--rate needs a window: leave out --ops or --rate.")
+
+
+# A plan in a TOML file: options at the top are defaults, each [[case]] has its own.
+
+
+LARGEST = 128 << 10
+"""Bytes of a plan: a thousand cases of a hundred bytes."""
+LONGEST_LINE = 500
+"""Characters of a line: tomllib takes time and memory that grow with the square of a dotted key's length."""
+
+
+def plan_cases(path: Path) -> tuple[Case, ...]:
+    """Return the cases of a plan. Raises UsageError that names the file and the case."""
+    document = _read(path)
+    tables = document.pop("case", None)
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+        raise UsageError(f"{path}: a plan needs at least one [[case]].{_misspelt(document)}")
+    document = seeded(document)
+    planned: list[Case] = []
+    elsewhere = {name for workload in _workloads(document, tables) for name in _names(workload)}
+    for number, table in enumerate(tables, 1):
+        try:
+            planned += _cases(document, table, elsewhere)
+            check_count(len(planned))
+        except UsageError as error:
+            raise UsageError(f"{path}, case {number}: {error}") from error
+    return tuple(planned)
+
+
+def _misspelt(document: Mapping[str, Any]) -> str:
+    """Return " It has [[cas]]." where tables have nearly the right name, or nothing."""
+    names = [name for name, value in document.items() if isinstance(value, list | dict)]
+    near = next((name for name in names if suggestion(name, ["case"])), None)
+    return f" It has [[{near}]]." if near else ""
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = read_text(path, LARGEST)
+        _check_lines(text)
+        return tomllib.loads(text)
+    except OSError as error:
+        raise UsageError(f"cannot read the plan {path}: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        # tomllib lets more than its own TOMLDecodeError through, such as for huge numbers.
+        raise UsageError(f"{path} is not a TOML file: {error!s:.160}.") from error
+
+
+def _check_lines(text: str) -> None:
+    long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > LONGEST_LINE), None)
+    if long:
+        raise ValueError(f"line {long} has more than {LONGEST_LINE} characters")
+
+
+def _workloads(document: Mapping[str, Any], tables: list[dict[str, Any]]) -> set[str]:
+    """Return which workloads a plan names; what is none of ours is told of where its case is read."""
+    named = (table.get("workload", document.get("workload")) for table in tables)
+    return {name for name in named if isinstance(name, str) and name in _known()}
+
+
+def _known() -> list[str]:
+    """Return the names that a plan can have."""
+    return [one.name for one in faces() if one.in_plans]
+
+
+def _names(workload: str) -> set[str]:
+    """Return the names of the options of a workload."""
+    return {option.name for option in options_of_command(workload)}
+
+
+def _cases(document: Mapping[str, Any], table: Mapping[str, Any], elsewhere: set[str]) -> tuple[Case, ...]:
+    """Return the cases of one [[case]]; `elsewhere` are the options that any workload of the plan has.
+
+    A default that belongs to another workload is not for it.
+    """
+    workload = _workload({**document, **table})
+    own = _names(workload)
+    defaults = {name: value for name, value in document.items() if name in own or name not in elsewhere}
+    given = {name: value for name, value in {**defaults, **table}.items() if name != "workload"}
+    for name in given:
+        if name not in own:
+            raise UsageError(f"{shown(name)} is not an option of {workload}.{suggestion(name, own)}")
+    return cases_of(given, workload)
+
+
+def _workload(table: Mapping[str, Any]) -> str:
+    workload = table.get("workload")
+    if not isinstance(workload, str) or workload not in _known():
+        raise UsageError(f"workload = {shown(workload)} is missing or not one of {', '.join(_known())}.")
+    return workload

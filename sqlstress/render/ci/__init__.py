@@ -1,1 +1,0 @@
-"""Reports for continuous integration: what test runners, benchmark trackers and GitHub read."""

@@ -1,0 +1,312 @@
+"""What a report is shown as, whatever the format: paragraphs, bullets, tables and pictures, in order."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import bucket_word, finite, rounded
+from sqlstress.report import Run
+from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A sentence or a few."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of it all, in a sentence or two: where figures come first, it closes them."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Short paragraphs that belong together: without a gap where there is none needed."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """Sentences that stand below each other."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Lines of characters that are a picture: shown as they are, at most 80 wide."""
+
+    lines: tuple[str, ...]
+
+
+NAME, FIGURE, DETAIL = "name", "figure", "detail"
+"""Of columns: it says which row it is; it is what is looked for; it is looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    """What it is called where there is room."""
+    heading: tuple[str, str]
+    """The same on two short lines."""
+    align: str = "right"
+    """right or left."""
+    role: str = FIGURE
+    """NAME, FIGURE or DETAIL: what is seen first where there is room for a few columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns and their cells."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """Cells, in the order of the columns."""
+    leaving: tuple[str, ...] = ()
+    """Names of the columns in the order in which they leave a table that is too wide."""
+    marked: frozenset[tuple[int, int]] = frozenset()
+    """Cells that stand out, as (row, column)."""
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def alignment(self) -> tuple[str, ...]:
+        """Each column's alignment."""
+        return tuple(column.align for column in self.columns)
+
+    def narrower(self) -> Table:
+        """Return the table without the column that leaves first, if it is there."""
+        name, *others = self.leaving
+        kept = [index for index, column in enumerate(self.columns) if column.name != name]
+        return Table(
+            tuple(self.columns[index] for index in kept),
+            tuple(tuple(row[index] for index in kept) for row in self.rows),
+            tuple(others),
+            frozenset((row, kept.index(index)) for row, index in self.marked if index in kept),
+        )
+
+
+Block = Paragraph | Verdict | Lines | Bullets | Picture | Table
+
+
+# Figures in a table: what a column says of each row, where one without any falls away; and numbers in
+# cells,
+# exact where that fits, and of bounded width whatever the number.
+
+
+MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
+UNKNOWN = "?"
+
+
+def count_cell(value: float | None) -> str | None:
+    """Write a count or a rate in at most nine characters: 1234567.8 → "1,234,568"."""
+    number = finite(value)
+    if number is None:
+        return None
+    if abs(number) >= 9_999_999.5:
+        return f"{number:.1e}"
+    return f"{number:.2f}" if 0 < abs(number) < 10 else format_count(number)
+
+
+def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
+    """Write a rate in about ten characters: "22.1k ±8%" where its spread is known; ~: disturbed."""
+    number = finite(value)
+    if number is None:
+        return None
+    mark = "~" * disturbed
+    return (
+        f"{mark}{count_cell(number)}" if spread is None else f"{mark}{_compact(number)}{spread_cell(spread)}"
+    )
+
+
+def spread_cell(spread: float | None) -> str:
+    """Write how far a typical figure may be off, to stand behind it: "  ±8%"; nothing if unknown."""
+    if spread is None:
+        return ""
+    share = "±>99%" if spread >= 0.995 else f"±{max(1, round(spread * 100))}%"
+    return f" {share:>4}"
+
+
+def _compact(number: float) -> str:
+    """Write a number of three digits with its thousands as a letter."""
+    for size, letter in ((10**6, "M"), (10**4, "k")):
+        if size * 0.9995 <= number < 999.5 * 10**6:
+            scaled = number / min(size, 1000 if letter == "k" else size)
+            return f"{scaled:.{max(0, 2 - int(math.log10(scaled)))}f}{letter}"
+    return str(count_cell(float(rounded(number, 3).replace(",", ""))))
+
+
+def ms_cell(ns: float | None) -> str | None:
+    """Write nanoseconds as milliseconds in at most seven characters: 60_000_000_000 → "60,000"."""
+    number = finite(ns)
+    if number is None:
+        return None
+    ms = number / NS_PER_MS
+    if not 0 <= ms < 999_999.5:
+        return f"{ms:.0e}"
+    return format_count(ms) if ms >= 1000 else format_ms(number)
+
+
+def seconds_cell(seconds: float | None) -> str | None:
+    """Write seconds with three significant digits or more, in at most five characters up to a day."""
+    number = finite(seconds)
+    if number is None:
+        return None
+    if not 0 <= number < 99_999.5:
+        return f"{number:.0e}"
+    places = 2 if number < 9.995 else 1 if number < 99.95 else 0
+    return f"{number:.{places}f}"
+
+
+def share_cell(share: float | None) -> str | None:
+    """Write a share, 0 to 1, with two decimals."""
+    number = finite(share)
+    return None if number is None else f"{number:.2f}" if abs(number) < 100 else f"{number:.0e}"
+
+
+def ratio_cell(ratio: float | None) -> str | None:
+    """Write a ratio: with two decimals where those say something, in at most eight characters."""
+    number = finite(ratio)
+    if number is None:
+        return None
+    return f"{number:.2f}" if 0.095 <= number < 999.995 else rounded(number, 2)
+
+
+def whole_cell(value: int) -> str:
+    """Write a small whole number as it is."""
+    return str(value) if abs(value) < 100_000 else f"{value:.0e}"
+
+
+R = TypeVar("R")
+C = TypeVar("C", contravariant=True)
+
+
+@dataclass(frozen=True)  # with slots, Python 3.11 can make no Figure[Row](...)
+class Figure(Generic[C]):
+    """A column, and what it says."""
+
+    column: Column
+    cell: Callable[[C], str | None]
+    """What it says of a row; None when it has no figure."""
+
+
+def layout_column(cases: Iterable[Case]) -> Column:
+    """Return the column of the number of files, or of what else a bucket of these cases is."""
+    word = f"{bucket_word(cases)}s"
+    return Column(word, ("", word), role=NAME)
+
+
+def table_of(rows: Sequence[R], figures: Sequence[Figure[R]], leaving: tuple[str, ...] = ()) -> Table:
+    """Return a table; `leaving` are the names of the columns that leave first where it is too wide."""
+    cells = [(figure.column, [figure.cell(row) for row in rows]) for figure in figures]
+    filled = [(column, found) for column, found in cells if any(cell is not None for cell in found)]
+    return Table(
+        tuple(column for column, _ in filled),
+        tuple(
+            tuple(MISSING if found[place] is None else str(found[place]) for _, found in filled)
+            for place in range(len(rows))
+        ),
+        leaving,
+    )
+
+
+def percent_cell(share: float) -> str:
+    """Write a share, 0 to 1, in per cent: "0.02", "3.1", "94"."""
+    number = share * 100
+    return f"{number:.0f}" if number >= 9.95 else f"{number:.1f}" if number >= 0.095 else f"{number:.2g}"
+
+
+FAILED = "FAILED"
+NOT_ALL = "ok, not all"
+_WORDS = {"ok": "ok", "failed": FAILED, "skipped": MISSING, "unknown": UNKNOWN}
+_MEANINGS = {"failed": "the data is wrong", "unknown": "it could not be decided", "skipped": "not checked"}
+
+
+def verified_cell(run: Run) -> str:
+    """Return what is said of a run: of data that is right, also whether too much failed to be written."""
+    if run.verdict.status == "ok" and run.failed_too_many:
+        return NOT_ALL
+    return _WORDS.get(run.verdict.status, UNKNOWN)
+
+
+VERIFIED: Figure[Any] = Figure(
+    Column("verified", ("veri-", "fied"), align="left"), lambda row: verified_cell(row.run)
+)
+"""Of rows that have a run: whether its data was proved right."""
+
+
+NOTHING_LOST = "no acknowledged write was lost"
+
+
+def verified_legend(group: Group, ok: str = NOTHING_LOST) -> Iterator[str]:
+    """Yield what the words in the column mean, as far as the group has them; `ok` is what was proved."""
+    meanings = {"ok": ok, **_MEANINGS}
+    statuses = {run.verdict.status for run in group.runs}
+    told = [f"{_WORDS[status]} = {text}" for status, text in meanings.items() if status in statuses]
+    if any(verified_cell(run) == NOT_ALL for run in group.runs):
+        told.append(f"{NOT_ALL} = but more operations failed than --max-failed lets")
+    if told:
+        yield f"verified: {', '.join(told)}"
+
+
+# Strings from elsewhere (a device, an error, a saved report), made safe for a terminal and a page.
+
+
+# ECMA-48: control sequences (CSI), and control strings (OSC, DCS, …) with what they carry. One that
+# nothing ends loses its introducer only, or it would swallow the rest of the sentence around it. None
+# carries the introducer of another, or each of a row of them would be read on to the end of the row.
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]{0,2048}(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]{0,8}[0-~]?"
+)
+# Controls, formatting (such as a change of the writing direction), half characters, unassigned ones.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_LONGEST = 800
+
+
+def clean(text: str) -> str:
+    """Return one line of visible characters: no escape sequences, no controls, runs of spaces as one."""
+    return " ".join(visible(text).split())
+
+
+def visible(text: str) -> str:
+    """Return one line of visible characters in which every space stays where it is."""
+    if text.isascii() and text.isprintable():
+        return text  # as nearly every text is
+    return "".join(map(_visible, _SEQUENCES.sub("", text)))
+
+
+def brief(text: str) -> str:
+    """Return a cleaned text of ten lines at most; a cut one says so."""
+    cleaned = clean(text)
+    return cleaned if len(cleaned) <= _LONGEST else f"{cleaned[: _LONGEST - 6]} [...]"
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return a cleaned text of so many characters at most; of a cut one the last ones are dots."""
+    cleaned = clean(text)
+    return cleaned if len(cleaned) <= longest else f"{cleaned[: longest - 2]}.."
+
+
+def _visible(character: str) -> str:
+    if character.isspace():
+        return " "
+    return "?" if unicodedata.category(character) in _UNSEEN else character

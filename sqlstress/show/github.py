@@ -1,0 +1,118 @@
+"""What GitHub Actions shows of a report: the step's summary, and annotations.
+
+Workflow commands and their escapes: actions/toolkit, packages/core/src/command.ts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlstress.analysis.ab import conclusion
+from sqlstress.analysis.advice import missing
+from sqlstress.analysis.baseline import Checked
+from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts
+from sqlstress.analysis.highest_rate import answered, is_whole
+from sqlstress.analysis.highest_rate import conclusion as conclusion_of_limit
+from sqlstress.report import Report
+from sqlstress.show.ab_view import check_conclusion, left_out
+from sqlstress.show.blocks import brief, clean
+from sqlstress.show.endings import failed_too_many
+from sqlstress.show.markdown import check_markdown, report_markdown
+from sqlstress.show.phrases import phrase
+from sqlstress.show.trackers import case_names
+from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS
+
+MOST = 10
+"""Annotations of a kind that GitHub shows of a step."""
+LARGEST_SUMMARY = 1 << 20
+"""Bytes of a step's summary; GitHub refuses a larger one as a whole."""
+
+_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_PROPERTY = {**_TEXT, ":": "%3A", ",": "%2C"}
+
+
+def workflow_commands(*reports: Report) -> tuple[str, ...]:
+    """Return the workflow commands that annotate a step: what is wrong, then what to know, ten of each."""
+    errors = [one for report in reports for one in _errors(report)]
+    warnings = list(dict.fromkeys(one for report in reports for one in _warnings(report)))
+    return (*_commands("error", errors), *_commands("warning", warnings))
+
+
+def check_commands(checked: Checked, metric: str, max_drop: float) -> tuple[str, ...]:
+    """Return the workflow commands that annotate a step in which a report was checked."""
+    said = check_conclusion(checked, metric, max_drop)
+    errors = [("Worse than the baseline" if checked.cases else "Wrong data", said)]
+    warnings = [("Not decided whether it is worse than the baseline", said)]
+    rest = [("Not measured again", left_out(checked))] if checked.left_out > 0 else []
+    return (
+        *_commands("error", errors if checked.verdict == FAIL else []),
+        *_commands("warning", (warnings if checked.verdict == INCONCLUSIVE else []) + rest),
+    )
+
+
+def check_summary(checked: Checked, metric: str, max_drop: float) -> str:
+    """Return the Markdown of the summary of such a step, or a sentence where GitHub would refuse it."""
+    return _accepted(check_markdown(checked, metric, max_drop))
+
+
+def summary(*reports: Report) -> str:
+    """Return the Markdown of a step's summary, or a sentence where GitHub would refuse it."""
+    return _accepted(report_markdown(*reports))
+
+
+def _accepted(text: str) -> str:
+    if len(text.encode("utf-8", "backslashreplace")) < LARGEST_SUMMARY:
+        return text
+    return "The report is too large for a step's summary: save it with -o report.html.\n"
+
+
+def _errors(report: Report) -> Iterator[tuple[str, str]]:
+    for part in parts(report):
+        if part.verdict.code == WRONG:
+            yield f"{part.kind}: {part.name}", phrase(part.verdict)
+        elif part.error:
+            yield f"{part.kind}: {part.name}", part.error
+    if report.ab and report.ab.verdict == FAIL:
+        yield "B is not as good as A", conclusion(report, report.ab)
+    for run, name in zip(report.runs, case_names(report), strict=True):
+        if run.verdict.status == "failed":
+            examples = "; ".join(run.verdict.counterexamples[:3]) or "see the report"
+            yield f"Wrong data: {name}", f"The data is not what the workers were told it is: {examples}"
+        elif run.error:
+            yield f"Not measured: {name}", run.error
+        elif run.failed_too_many:
+            yield f"Too many operations failed: {name}", failed_too_many(run)
+
+
+def _warnings(report: Report) -> Iterator[tuple[str, str]]:
+    for part in parts(report):
+        if part.verdict.code in (UNPROVED, UNTOLD):
+            yield f"{part.kind}: {part.name}", phrase(part.verdict)
+    for finding in missing(report):
+        yield "Not everything was measured", phrase(finding)
+    if report.ab and report.ab.verdict not in (PASS, FAIL):
+        yield "Not decided whether B is as good as A", conclusion(report, report.ab)
+    if report.limit and not is_whole(answered(report, report.limit)):
+        yield "Not known which rate holds", conclusion_of_limit(report, report.limit)
+    for warning in report.environment.warnings:
+        if warning.serious:
+            yield warning.code, warning.text
+    for run, name in zip(report.runs, case_names(report), strict=True):
+        for warning in run.warnings:
+            yield name, warning.text
+        if run.verdict.status == "unknown":
+            yield f"Undecided: {name}", "It could not be decided whether the data is right."
+
+
+def _commands(kind: str, found: list[tuple[str, str]]) -> Iterator[str]:
+    shown = found if len(found) <= MOST else [*found[: MOST - 1], _rest(len(found) - MOST + 1)]
+    for title, text in shown:
+        yield f"::{kind} title={_escaped(clean(title), _PROPERTY)}::{_escaped(brief(text), _TEXT)}"
+
+
+def _rest(number: int) -> tuple[str, str]:
+    return "And more", f"{number} more: see the step's summary."
+
+
+def _escaped(text: str, escapes: dict[str, str]) -> str:
+    return "".join(escapes.get(character, character) for character in text)

@@ -1,0 +1,63 @@
+"""A report as Markdown, for an issue, a wiki or a job's summary on GitHub.
+
+All columns are there, and strings from elsewhere can't mark anything up.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tabulate import tabulate
+
+from sqlstress.show.blocks import Block, Bullets, Lines, Picture, Table, brief, visible
+from sqlstress.show.views import Pages
+
+# Inside a word an underscore marks nothing up, and names such as x86_64 stay readable.
+_MARKUP = re.compile(r"[\\`*\[\]|~#!$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+def drawn(block: Block) -> str:
+    """Return one block as GitHub Markdown."""
+    match block:
+        case Table():
+            return _tabulated(block)
+        case Picture():
+            return "\n".join(("```", *(visible(line).rstrip() for line in block.lines), "```"))
+        case Lines():
+            return "\n\n".join(map(_paragraph, block.texts))
+        case Bullets():
+            return "\n".join(f"- {_paragraph(text)}" for text in block.texts)
+    return _paragraph(block.text)
+
+
+def _paragraph(text: str) -> str:
+    return _escaped(brief(text))
+
+
+def _escaped(text: str) -> str:
+    for character, entity in _HTML.items():
+        text = text.replace(character, entity)
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def _tabulated(table: Table) -> str:
+    return tabulate(
+        [
+            [_cell(cell, (place, index) in table.marked) for index, cell in enumerate(row)]
+            for place, row in enumerate(table.rows)
+        ],
+        headers=[_paragraph(header) for header in table.headers],
+        tablefmt="pipe",
+        colalign=table.alignment,
+        disable_numparse=True,
+    )
+
+
+def _cell(text: str, marked: bool) -> str:
+    shown = _paragraph(text)
+    return f"**{shown}**" if marked else shown
+
+
+PAGES = Pages(drawn)
+report_markdown, comparison_markdown, check_markdown = PAGES.report, PAGES.comparison, PAGES.check

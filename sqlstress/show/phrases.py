@@ -1,0 +1,216 @@
+"""Phrases: the one place where a finding becomes an English sentence.
+
+A phrase is a template over the facts of a finding. It has no logic beyond these four marks:
+
+    {name}           a fact, written by its type
+    {name:percent}   a fact, written by one of FORMATS; an argument may follow: {count:plural pass}
+    {name?yes|no}    the first text where the fact is true (of a number: above 0), else the second
+    [ of {name}]     a part that is left out where a fact in it is missing (None, False or empty)
+
+`[[` and `]]` are brackets. An experiment has its own phrases in a module `phrases` of its folder, in the same
+form. `python -m sqlstress.show.phrases` prints every phrase with sample facts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from sqlstress.analysis import wording
+from sqlstress.analysis.finding import Finding
+from sqlstress.experiment import EXPERIMENTS
+from sqlstress.statistics.ratios import Ratio
+
+_FIELD = r"\{(?P<name>\w+)(?::(?P<format>[^{}]*)|\?(?P<yes>[^{}|]*)\|(?P<no>[^{}]*))?\}"
+_TOKEN = re.compile(rf"(?P<literal>\[\[|\]\])|(?P<open>\[)|(?P<close>\])|{_FIELD}|(?P<text>[^\[\]{{]+)")
+
+
+class Phrase:
+    """A template, and facts with which it can be read."""
+
+    def __init__(self, template: str, **sample: Any) -> None:
+        self.template = template
+        self.sample = sample
+
+    def fields(self) -> set[str]:
+        """Return the names of the facts in it."""
+        return {found["name"] for found in _TOKEN.finditer(self.template) if found["name"]}
+
+    def filled(self, facts: Mapping[str, Any]) -> str:
+        """Return the sentence with these facts."""
+        text, _ = _filled(_TOKEN.finditer(self.template), facts)
+        return text
+
+
+def _filled(tokens: Iterator[re.Match[str]], facts: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the text up to the end of a part, and whether a fact of its own is missing."""
+    text, missing = "", False
+    for token in tokens:
+        if token["close"]:
+            break
+        if token["open"]:
+            part, left_out = _filled(tokens, facts)
+            text += "" if left_out else part
+        elif token["name"]:
+            fact = facts.get(token["name"])
+            missing = missing or _is_missing(fact)
+            text += "" if _is_missing(fact) and token["yes"] is None else _field(token, fact)
+        else:
+            text += token["text"] or token["literal"][0]
+    return text, missing
+
+
+def _is_missing(fact: Any) -> bool:
+    return fact is None or fact is False or fact in ("", (), [])
+
+
+def _field(token: re.Match[str], fact: Any) -> str:
+    if token["yes"] is not None:
+        return str(token["yes"] if fact is True or (not _is_missing(fact) and fact > 0) else token["no"])
+    kind, _, argument = (token["format"] or "").partition(" ")
+    if not kind:
+        return written(fact)
+    return FORMATS[kind](fact, argument) if argument else FORMATS[kind](fact)
+
+
+def written(fact: Any) -> str:
+    """Return a fact as it stands in a sentence when the phrase asks for no format."""
+    if isinstance(fact, Finding):
+        return phrase(fact)
+    if isinstance(fact, str):
+        return fact
+    if isinstance(fact, (tuple, list)):
+        return wording.listing([written(one) for one in fact])
+    if isinstance(fact, Ratio):
+        return wording.between(fact)
+    return wording.whole(fact) if isinstance(fact, int) else wording.rounded(fact)
+
+
+def _joined(separator: str, facts: Any) -> str:
+    return separator.join(written(one) for one in facts)
+
+
+def _change(change: float, than: str) -> str:
+    """Write a relative change: "20% slower than", "2.5 times as fast as"."""
+    if change >= 1:
+        return f"{wording.times(1 + change)} as fast as"
+    return f"{wording.percent(abs(change))} {'faster' if change > 0 else 'slower'} {than}"
+
+
+FORMATS: Mapping[str, Callable[..., str]] = {
+    "percent": wording.percent,
+    "times": wording.times,
+    "duration": wording.duration,
+    "size": wording.size,
+    "rounded": wording.rounded,
+    "whole": wording.whole,
+    "plural": wording.plural,
+    "processes": wording.processes,
+    "files": wording.files,
+    "faster": _change,
+    "or": lambda facts: wording.listing([written(one) for one in facts], "or"),
+    "semicolons": partial(_joined, "; "),
+    "commas": partial(_joined, ", "),
+}
+"""How a fact can be written: name → function of the fact, and of the argument if there is one."""
+
+PHRASES: dict[str, Phrase] = {
+    # What went wrong, and what could not be measured.
+    "data-wrong": Phrase(
+        "FAILED at {where}: {checks:semicolons}.",
+        where="4 processes on 20 files",
+        checks=(Finding("check-failed", "last writes, 2 of 500 wrong (key 7 has no value)"),),
+    ),
+    "check-failed": Phrase(
+        "{name}[, {problems}[ of {checked}] wrong][, in {failed} of {passes} passes]"
+        "[ ({examples:semicolons})]",
+        name="last writes",
+        problems=2,
+        checked=500,
+        failed=1,
+        passes=5,
+        examples=("key 7 has no value",),
+    ),
+    "data-wrong-elsewhere": Phrase(
+        "FAILED at {where} too: the JSON report has the counter-examples.", where="8 processes on 20 files"
+    ),
+    "case-failed": Phrase(
+        "Not measured at {where}: {reason}.", where="8 processes", reason="the disk is full"
+    ),
+    "case-incomplete": Phrase(
+        "Not wholly measured at {where}: {reason}.", where="8 processes", reason="a worker died"
+    ),
+    "interrupted": Phrase(
+        "Interrupted[ after {progress}]: what was found by then is reported.", progress="3 of 100 rounds"
+    ),
+    "interrupted-cases": Phrase(
+        "Interrupted: {cases} of {planned} planned cases are reported, with {trials:plural trial}.",
+        cases=3,
+        planned=8,
+        trials=12,
+    ),
+    # How far the figures can be trusted.
+    "proof-ok": Phrase(
+        "Proved in part at {where} ({checks})[: {note}].",
+        where="8 processes",
+        checks=("rows",),
+        note="read once",
+    ),
+    "proof-unknown": Phrase(
+        "Undecided at {where} ({checks})[: {note}].",
+        where="8 processes",
+        checks=("rows",),
+        note="a worker died",
+    ),
+    "not-steady": Phrase(
+        "Not steady at {where}: the second half of the window was up to {change:faster than} the first. "
+        "Measure longer (--duration).",
+        where="8 processes on 20 files",
+        change=-0.2,
+    ),
+    "spread": Phrase(
+        "Trials of the same case differ by up to {share:percent} ({where}).", share=0.3, where="8 processes"
+    ),
+    "harness-cost": Phrase(
+        "The harness itself took at most {share:percent} of the processes' time (at {where}); with a store "
+        "that does nothing it takes {cost_ns:duration} for each {unit}.",
+        share=0.0021,
+        where="2 processes on 20 files",
+        cost_ns=47,
+        unit="transaction",
+    ),
+    "proof-cost": Phrase(
+        "The proof took up to {share:percent} of the window (at {where}): --verify none measures without it.",
+        share=0.08,
+        where="8 processes",
+    ),
+}
+
+
+@cache
+def phrases() -> Mapping[str, Phrase]:
+    """Return all phrases by code: the shared ones, and those of each experiment."""
+    found = dict(PHRASES)
+    for module in _modules():
+        found.update(vars(import_module(module))["PHRASES"])
+    return found
+
+
+def _modules() -> Iterator[str]:
+    packages = dict.fromkeys(target.rpartition(".")[0] for target in EXPERIMENTS.values())
+    yield from (f"{package}.phrases" for package in packages if find_spec(f"{package}.phrases"))
+
+
+def phrase(finding: Finding) -> str:
+    """Return a finding as an English sentence."""
+    text = finding.said or phrases()[finding.code].filled(finding.facts)
+    return f"[{finding.part}] {text}" if finding.part else text
+
+
+if __name__ == "__main__":
+    for code, one in phrases().items():
+        print(f"{code}\n    {one.filled(one.sample)}")  # noqa: T201

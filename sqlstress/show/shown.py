@@ -1,0 +1,229 @@
+"""What every experiment is asked for when a report is shown, and what those show that say nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import ClassVar, Generic, TypeVar
+
+from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.comparison import Compared
+from sqlstress.analysis.differences import differing
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import listing
+from sqlstress.experiment import face_of
+from sqlstress.options.option import Unknown
+from sqlstress.report import Report, Run, Trial
+from sqlstress.report.case import Case
+from sqlstress.show.blocks import NOTHING_LOST, Block, Paragraph, seconds_cell, shortened
+from sqlstress.show.case_table import (
+    RATIO,
+    ROWS_MEASURE,
+    SPREAD,
+    TPS,
+    Measure,
+    Measures,
+    common_legend,
+    common_table,
+    compared_trial,
+)
+from sqlstress.show.plots import Plot, bar_plots, line_plots
+
+R = TypeVar("R")
+Value = str | float | None
+Topic = Callable[[Group], Iterator[Finding]]
+
+TIME = Measure(
+    "{letter} time s",
+    ("{letter}", "time s"),
+    "time: how long the work took",
+    compared_trial(lambda trial: seconds_cell(trial.seconds)),
+)
+
+
+LOCKED = "the database was locked for longer than --busy-timeout"
+OUT_OF_DATE = "others had changed what they had read (BUSY_SNAPSHOT)"
+OF_ALL: tuple[Topic, ...] = (partial_proofs, trust)
+"""What is said of all parts of a group together."""
+
+
+def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
+    """Yield what is said of each part of a group, once where it is the same of all."""
+    told: dict[Finding, list[str]] = {}
+    for part in group.parts or (group,):
+        for finding in topic(part):
+            told.setdefault(finding, []).append(group.value(part.case))
+    for finding, values in told.items():
+        of_all = len(values) == max(1, len(group.parts))
+        yield finding if of_all else finding.of_part(f"{group.setting} {listing(values)}")
+
+
+class Shown:
+    """How an experiment is shown: pure functions of a report. One of its own overrides what differs."""
+
+    topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, trust)
+    """What there is to say of a group, beside what is wrong or missing."""
+    measures: ClassVar[Measures] = ((ROWS_MEASURE, RATIO), (SPREAD,), (TIME,))
+    """The figures that a comparison shows."""
+    proves: ClassVar[str] = NOTHING_LOST
+    """What is known of the data of a run that is proved."""
+    together: ClassVar[int] = 1
+    """How many reports stand beside the first one in 80 columns; one where a case has a long name."""
+
+    def why_failed(self, run: Run) -> str:
+        """Return why operations of a run failed, in words."""
+        trials = [trial for trial in run.ended if trial.failed]
+        if not any(trial.busy_snapshot for trial in trials):
+            return LOCKED
+        return f"{LOCKED}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE
+
+    def what(self, group: Group) -> str:
+        """Return what the processes did, as the beginning of a sentence."""
+        return group.case.workload
+
+    def blocks(self, group: Group) -> Iterator[Block]:
+        """Yield the tables and pictures, each with a sentence that says what it means."""
+        table = common_table(group)
+        yield table
+        yield Paragraph(common_legend(group, table))
+
+    def findings(self, group: Group) -> Iterator[Finding]:
+        """Yield what there is to say."""
+        for topic in self.topics:
+            yield from topic(group) if topic in OF_ALL else by_part(topic, group)
+
+    def plots(self, group: Group) -> Iterator[Plot]:
+        """Yield the plots of a group."""
+        return iter(())
+
+    def rate(self, run: Run) -> float | None:
+        """Return what a run is compared by, a second: of one that was done, and whose data is right."""
+        trial = run.shown()
+        return trial.rows_per_s if trial else None
+
+    def commits(self, trial: Trial) -> int | None:
+        """Return how many commits a trial made; None where that is not known."""
+        return None
+
+    def tracked(self, run: Run) -> Iterator[float | None]:
+        """Yield what trackers keep of each trial that counts: what it did a second."""
+        return (trial.tps for trial in run.valid)
+
+    def tracked_unit(self, case: Case) -> str:
+        """Return what that counts, in the plural."""
+        return face_of(case).units
+
+    def loads(self, cases: Sequence[Case]) -> list[str]:
+        """Return what differs in the loads of cases that do the same work, but for what varies in a table."""
+        parts = [face_of(case).one_table(case).spec for case in cases]
+        names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
+        return [
+            ", ".join(f"{name.replace('_', ' ')} {getattr(part, name)}" for name in names) for part in parts
+        ]
+
+    def compared_plots(self, compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
+        """Yield the plots of several reports side by side: lines over the processes, or bars case by case."""
+        if compared.table.sweeps:
+            yield from line_plots(compared, names)
+        else:
+            yield from bar_plots(compared, names, self)
+
+    def bar(self, case: Case) -> tuple[str, Hashable]:
+        """Return under which title a case has its bar there; of the same title and key only the last one."""
+        return "", case
+
+    def bar_name(self, case: Case) -> str:
+        """Return what a bar is called, but for the number of processes."""
+        return face_of(case).work_of(case)
+
+    def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
+        """Return the columns of the CSV that only its cases have: the fields of their specs."""
+        found: dict[str, Callable[[Run], Value]] = {}
+        for run in runs:
+            key = face_of(run.case).key or run.case.workload
+            for one in fields(run.case.spec) if not isinstance(run.case.spec, Unknown) else ():
+                found.setdefault(f"{key}_{one.name}", _field(type(run.case.spec), one.name))
+        return found
+
+    def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
+        """Return the columns of the CSV that only its trials have."""
+        return {}
+
+
+class ResultShown(Shown, Generic[R]):
+    """How what a study has found is shown, which is no sweep of cases: R is its type."""
+
+    def part(self, result: R) -> Part:
+        """Return what was tried, and its verdict."""
+        raise NotImplementedError
+
+    def result_blocks(self, report: Report, result: R) -> Iterator[Block]:
+        """Yield everything that it shows."""
+        raise NotImplementedError
+
+    def tiles(self, result: R) -> Iterator[Tile]:
+        """Yield the figures that are looked for first."""
+        raise NotImplementedError
+
+    def progress(self, result: R) -> str:
+        """Return how far it has come: "3 of 100 rounds"."""
+        raise NotImplementedError
+
+
+def _field(kind: type, name: str) -> Callable[[Run], Value]:
+    return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
+
+
+Tile = tuple[str, str, str]
+"""A figure, what it is, and how it stands: ok, failed, unknown, or neither."""
+
+
+def came_of(verdict: Finding, proved: str, what: str) -> Tile:
+    """Return the tile of a verdict; `proved` is what it says when all is well."""
+    values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
+    value, kind = values[verdict.code]
+    return value, what, kind
+
+
+# How cases are shown whose experiment is not known: what all cases have in common, and nothing else.
+
+
+_LONGEST = 60
+
+
+class ShownUnknown(Shown):
+    """Says that it does not know what the processes did."""
+
+    measures = ((TPS, RATIO),)
+
+    def what(self, group: Group) -> str:
+        own = group.case.spec.said()
+        its_own = f": not its own {shortened(_written(own, own), _LONGEST)}" if own else ""
+        return (
+            f"The experiment {group.case.workload!r:.60} is not known to this version of sqlstress, which "
+            f"can show only what all experiments have in common{its_own}"
+        )
+
+    def rate(self, run: Run) -> float | None:
+        return run.median_tps()
+
+    def loads(self, cases: Sequence[Case]) -> list[str]:
+        said = [case.spec.said() for case in cases]
+        names = dict.fromkeys(name for own in said for name in own)
+        differing = [name for name in names if len({own.get(name) for own in said}) > 1]
+        return _apart([_written(own, differing) for own in said])
+
+
+def _written(own: Mapping[str, str], names: Iterable[str]) -> str:
+    """Return what a case says under names that nobody here knows."""
+    return ", ".join(f"{name} {own[name]}" if name in own else f"no {name}" for name in names)
+
+
+def _apart(texts: Sequence[str]) -> list[str]:
+    """Return texts as short as a line takes them; those that differ later on have numbers."""
+    kinds = list(dict.fromkeys(texts))
+    short = [shortened(text, _LONGEST) for text in kinds]
+    if len(set(short)) < len(kinds):
+        short = [f"{text} ({number})" for number, text in enumerate(short, 1)]
+    return [short[kinds.index(text)] for text in texts]

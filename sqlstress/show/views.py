@@ -1,0 +1,156 @@
+"""How each experiment is shown, as blocks that every format draws."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from sqlstress.analysis.advice import advise_group, missing
+from sqlstress.analysis.baseline import Checked
+from sqlstress.analysis.comparison import Comparison
+from sqlstress.analysis.finding import interruption, results
+from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.experiment import face_of
+from sqlstress.report import Report
+from sqlstress.show import heading
+from sqlstress.show.ab_view import ab_blocks, check_blocks
+from sqlstress.show.blocks import FAILED, Block, Bullets, Lines, Paragraph, Verdict, clean
+from sqlstress.show.comparison_view import comparison_blocks, comparison_heading, comparison_tables
+from sqlstress.show.limit_view import limit_blocks
+from sqlstress.show.phrases import phrase
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of what a report shows."""
+
+    blocks: tuple[Block, ...]
+    group: Group | None = None
+    """The group that it shows; None: something about the whole report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Whatever is shown, in a format that is blocks below each other."""
+
+    drawn: Callable[[Block], str]
+    """Draws a block."""
+
+    def report(self, *reports: Report) -> str:
+        """Return reports: what was measured, the tables, and what they say."""
+        return self.page(chain.from_iterable(map(report_blocks, reports)))
+
+    def comparison(self, comparison: Comparison) -> str:
+        """Return reports side by side: what they differ in, the tables, and what they say."""
+        return self.page(comparison_blocks(comparison))
+
+    def check(self, checked: Checked, metric: str, max_drop: float) -> str:
+        """Return a report beside its baseline, and how far that can be trusted."""
+        return self.page(check_blocks(checked, metric, max_drop))
+
+    def page(self, blocks: Iterable[Block]) -> str:
+        """Return blocks below each other."""
+        return "\n\n".join(map(self.drawn, blocks)) + "\n"
+
+
+def report_blocks(report: Report) -> Iterator[Block]:
+    """Yield everything that a report shows."""
+    for section in report_sections(report):
+        yield from section.blocks
+
+
+def report_sections(report: Report) -> Iterator[Section]:
+    """Yield the parts of what a report shows, the first of which says where it comes from."""
+    yield Section((Paragraph(heading.origin(report)),))
+    if report.ab is not None:
+        yield Section(tuple(ab_blocks(report, report.ab)))
+        return
+    if report.limit is not None:
+        yield Section(tuple(limit_blocks(report, report.limit)))
+        return
+    if report.results:
+        yield Section(tuple(_results(report)))
+        return
+    for group in joined(group_runs(report.runs)):
+        yield Section(tuple(_group(group, report)), group)
+    closing = [phrase(finding) for finding in missing(report)]
+    closing += ["Nothing was measured."] * (not report.runs)
+    if closing:
+        yield Section(tuple(map(Paragraph, closing)))
+
+
+def _results(report: Report) -> Iterator[Block]:
+    for experiment, found in results(report):
+        yield from experiment.show_result().result_blocks(report, found)
+    if report.interrupted:
+        yield Bullets((phrase(interruption(report)),))
+
+
+def _group(group: Group, report: Report) -> Iterator[Block]:
+    shown = face_of(group.case).show()
+    environment, findings = report.environment, advise_group(group)
+    yield Lines(
+        (
+            heading.describe(shown.what(group), group, report),
+            *heading.durability(group, environment),
+            *heading.warnings(group, environment, findings),
+        )
+    )
+    yield from shown.blocks(group)
+    if findings:
+        yield Bullets(tuple(phrase(finding) for finding in findings))
+
+
+# What a report says first: the title of its page.
+
+
+LONGEST = 120
+_SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])")
+_CLAUSE = re.compile(r"\([^)]*\)|([;,:]\s|\s(?=\())")
+"""Where a sentence can be cut; what stands in brackets is passed over."""
+
+
+def headline(sections: Iterable[Section]) -> str:
+    """Return the first sentence of a report's verdict, or of its findings; wrong data comes before all.
+
+    Of one that says nothing it is what was done.
+    """
+    blocks = [block for section in sections for block in section.blocks]
+    said = [*_verdicts(blocks), *_findings(blocks)]
+    wrong = (text for text in said if text.startswith(FAILED))
+    return title_of(next(chain(wrong, said, _texts(blocks))))
+
+
+def headline_beside(comparison: Comparison) -> str:
+    """Return the same of reports side by side."""
+    findings = [text for beside in comparison_tables(comparison) for text in beside.findings.texts]
+    return title_of(next(chain(findings, _texts(comparison_heading(comparison)))))
+
+
+def _verdicts(blocks: Iterable[Block]) -> Iterator[str]:
+    yield from (block.text for block in blocks if isinstance(block, Verdict))
+
+
+def _findings(blocks: Iterable[Block]) -> Iterator[str]:
+    yield from (text for block in blocks if isinstance(block, Bullets) for text in block.texts)
+
+
+def _texts(blocks: Iterable[Block]) -> Iterator[str]:
+    for block in blocks:
+        match block:
+            case Lines():
+                yield from block.texts
+            case Paragraph():
+                yield block.text
+    yield "Nothing was measured."
+
+
+def title_of(text: str) -> str:
+    """Return the first sentence of a text, and of a long one the clauses that fit."""
+    sentence = _SENTENCE.split(clean(text), maxsplit=1)[0].rstrip(".")
+    if len(sentence) <= LONGEST:
+        return sentence
+    ends = [found.start() for found in _CLAUSE.finditer(sentence) if found[1] and found.start() <= LONGEST]
+    return f"{sentence[: ends[-1] if ends and ends[-1] > LONGEST // 3 else LONGEST]} …"

@@ -1,0 +1,62 @@
+"""On which targets cases are measured, and what of the options means something there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlstress.errors import UsageError
+from sqlstress.plan import Ask
+from sqlstress.report.case import SETTINGS, Case, traits
+from sqlstress.target import Known, driver_for, serves, takes, target_name
+
+OF_SERVERS = ("dsn", "isolation", "anyway")
+"""Options that say something of a server."""
+
+
+def drivers(
+    asked: Ask[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
+) -> tuple[str, ...]:
+    """Return the drivers that are asked for, of those that are known: one of each target.
+
+    Raises UsageError.
+    """
+    wanted = asked.case.driver
+    if targets is None:
+        return (wanted,)
+    if "driver" in asked.given and target_name(wanted) not in targets:
+        raise UsageError(
+            f"--driver {wanted} is of {target_name(wanted)}, which --target leaves out: name it there too, "
+            "or leave out --driver."
+        )
+    return tuple(driver_for(known, target, wanted) for target in targets)
+
+
+def check_options(
+    asked: Ask[Any, Any],
+    names: Sequence[str],
+    options: Sequence[str],
+    enough: Callable[[Iterable[bool]], bool],
+) -> None:
+    """Raise UsageError for an option that means nothing to any of these drivers, or not to all of them."""
+    for option in options:
+        if option in asked.given and not enough(takes(name, option) for name in names):
+            strangers = [target_name(name) for name in names if not takes(name, option)]
+            raise UsageError(f"--{option} means nothing to {' and '.join(strangers)}: leave it out.")
+
+
+def traits_there(case: Case) -> dict[str, str]:
+    """Return a case by option, of the settings those that mean something to its target."""
+    told = traits(case)
+    for name in SETTINGS:
+        if not takes(case.driver, name):
+            del told[name]
+    return {**told, "isolation": case.server.isolation} if case.server else told
+
+
+def check_servers(asked: Ask[Any, Any], names: Sequence[str], known: Mapping[str, Known]) -> None:
+    """Raise UsageError for what is said of a server where there is none."""
+    for option in OF_SERVERS:
+        if option in asked.given and not any(map(serves, names)):
+            servers = " or ".join(dict.fromkeys(one.target for one in known.values() if one.serves))
+            raise UsageError(f"--{option} is for a server: add --target {servers}, or leave it out.")

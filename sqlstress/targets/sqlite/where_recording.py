@@ -1,0 +1,142 @@
+"""Where the time of operations goes, and who held the lock: as a VFS shim in C tells it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NamedTuple
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.statistics.units import NS_PER_S
+from sqlstress.targets.native import NotToBeHad, extension
+from sqlstress.targets.sqlite.connections import reached_once
+
+# The shared words in which each process says where its time goes; native/where.h has the same layout.
+#
+# All times are ns of the machine's common clock. Sums are of what lies in the window; of spans of time
+# there
+# are the newest, as many as there is room for.
+
+
+OPENS, CLOSES, ROOM, SPANS, PENDING = range(5)
+WAITING, PAUSING, WRITING, SYNCING_WAL, SYNCING_DATABASE, SYNCING_JOURNAL, CHECKPOINTING = range(5, 12)
+STATEMENTS, STATEMENTS_NS, FROM, TO, PROCESSOR = range(12, 17)
+WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(17, 21)
+CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(21, 23)
+RING, SPAN = 32, 3
+EVERY = 17
+"""Of so many statements one is timed."""
+
+TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
+"""Kinds of spans."""
+
+MOST_SPANS = 1 << 15
+BUDGET = 64 << 20
+"""Bytes of all areas together."""
+
+
+def room(processes: int) -> int:
+    """Return for how many spans each of so many processes has room."""
+    return min(MOST_SPANS, (BUDGET // (8 * processes) - RING) // SPAN)
+
+
+class Span(NamedTuple):
+    """A stretch of time of one process."""
+
+    process: int
+    """1 and up: the workers, then those beside them."""
+    begin: int
+    end: int
+
+
+class Area:
+    """One process's words."""
+
+    def __init__(self, words: Any, process: int, processes: int) -> None:
+        """`words` are those of all of so many processes."""
+        self.process, self.room = process, room(processes)
+        size = RING + SPAN * self.room
+        self.words = memoryview(words).cast("B").cast("q")[size * (process - 1) : size * process]
+
+    def __getitem__(self, place: int) -> int:
+        return int(self.words[place])
+
+    @property
+    def window_ns(self) -> int:
+        """How long the window was for it; 0 where it never heard of it."""
+        return max(0, self[CLOSES] - self[OPENS])
+
+    @property
+    def syncing_ns(self) -> int:
+        """Its syncs, checkpoints' left out."""
+        return self[SYNCING_WAL] + self[SYNCING_DATABASE] + self[SYNCING_JOURNAL]
+
+    def spans(self) -> list[tuple[int, int, int]]:
+        """Return its spans as (begin, end, kind | file << 8), the oldest first."""
+        count = min(self[SPANS], self.room)
+        first = self[SPANS] % self.room if self[SPANS] > self.room else 0
+        begins, ends, tags = (
+            self.words[RING + column : RING + SPAN * count : SPAN].tolist() for column in range(SPAN)
+        )
+        found = list(zip(begins, ends, tags, strict=True))
+        return found[first:] + found[:first]
+
+    @property
+    def complete_from(self) -> int:
+        """From when on all of its spans are there."""
+        if self[SPANS] <= self.room:
+            return self[OPENS]
+        oldest = RING + SPAN * (self[SPANS] % self.room)
+        return int(self.words[oldest + 1])
+
+
+def size(processes: int) -> int:
+    """Return the words of so many processes."""
+    return processes * (RING + SPAN * room(processes))
+
+
+def areas(words: Any, processes: int) -> list[Area]:
+    """Return the areas of so many processes."""
+    return [Area(words, number, processes) for number in range(1, processes + 1)]
+
+
+# How a process begins to say where its time goes, before it opens a database, and ends it.
+
+
+class Watch:
+    """This process's own account. There is one in a process, at most."""
+
+    def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
+        """Connections opened from now on are watched; `words` are those of so many processes.
+
+        Raises EnvironmentFailure where none can be.
+        """
+        area = Area(words, process, processes)
+        try:
+            handle = reached_once(driver)
+            native: Any = extension()
+        except NotToBeHad as error:
+            raise EnvironmentFailure(f"it can't be told where the time goes: {error}") from error
+        self._area, self._native = area, native
+        area.words[ROOM] = area.room
+        problem = native.where_begin(
+            handle.functions, ctypes.addressof(ctypes.c_int64.from_buffer(area.words))
+        )
+        if problem:
+            raise EnvironmentFailure(f"it can't be told where the time goes: {problem}")
+
+    def window(self, opens_ns: int, closes_ns: int) -> None:
+        """Say which time counts."""
+        self._area.words[OPENS] = opens_ns
+        self._area.words[CLOSES] = closes_ns
+
+    def gave_up(self) -> None:
+        """Say that an operation was given up: it waits for no lock any more."""
+        self._native.where_gave_up()
+
+    def paused(self, begin_s: float, end_s: float) -> None:
+        """Say that nothing was tried between these times of perf_counter, so that others get the lock."""
+        self._native.where_paused(int(begin_s * NS_PER_S), int(end_s * NS_PER_S))
+
+    def end(self) -> None:
+        """Say that all is done. What is still under way counts until the window closes."""
+        self._native.where_end()

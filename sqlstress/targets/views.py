@@ -1,0 +1,202 @@
+"""A key-value view of what a target stores: a worker's half, and the parent's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from sqlstress.system.interrupt import Pulse
+
+Operation = Callable[[Any], Any]
+
+
+class Store(Protocol):
+    """A worker's half: functions by bucket, each one transaction. All lists are indexed by bucket."""
+
+    gets: list[Operation]
+    """(key,) → value, or None."""
+    pairs: list[Operation]
+    """(key, key) → [(key, value), …] of both, read in one snapshot."""
+    puts: list[Operation]
+    """(key, value): one replace in autocommit."""
+    batches: list[Operation]
+    """[(key, value), …]: several replaces in one transaction."""
+    updates: list[Operation]
+    """(counter,): read the counter, write it plus one."""
+
+    def was_busy(self, error: Exception) -> bool:
+        """Return whether an operation was given up because a lock stayed taken, and count it if so."""
+
+    def busy_counts(self) -> tuple[int, int]:
+        """Return how many BUSY and BUSY_SNAPSHOT answers were met by waiting operations."""
+
+    def effective(self) -> dict[str, str]:
+        """Return the settings as the store answers them; where buckets differ, all answers."""
+
+    def close(self) -> None:
+        """Close every connection."""
+
+
+class NativeStore(Protocol):
+    """A worker's half whose operations are done in C, by a loop that runs there as a whole."""
+
+    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """Carry out a plan of `kv.native`, and return what was done. Raises EnvironmentFailure."""
+
+    def effective(self) -> dict[str, str]:
+        """Return the settings as the store answers them; where buckets differ, all answers."""
+
+    def close(self) -> None:
+        """Close every connection."""
+
+
+class Table(Protocol):
+    """The parent's half: it makes the buckets, and reads them when no worker is connected any more."""
+
+    def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
+        """Make every bucket anew with these rows and its counters, as the workers are to find it.
+
+        Raises UsageError or EnvironmentFailure when a setting was not taken. What it keeps open for the
+        workers is closed by `release`.
+        """
+
+    def create(self, pulse: Pulse) -> None:
+        """Make every bucket anew and empty, with the settings of the case, and nothing more."""
+
+    def release(self) -> None:
+        """Close what was kept open: the workers are connected, or won't be."""
+
+    def name(self, bucket: int) -> str:
+        """Return what a bucket is called."""
+
+    def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
+        """Yield every key of a bucket, with its value."""
+
+    def counters(self, bucket: int) -> list[tuple[int, Any]]:
+        """Return the counters of a bucket by their numbers."""
+
+
+# An SQL view of what a target stores, for work of the user's: a worker's half, and the parent's.
+
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+Named = Mapping[str, Any]
+"""Values by the names of the parameters, which are written :name; there may be more than those."""
+
+BUSY, INTERRUPTED, LACKING, REFUSED = "busy", "interrupted", "lacking", "refused"
+
+
+class Answer(NamedTuple):
+    """What an answer of the database that was an error says."""
+
+    kind: str
+    """BUSY: somebody else was in the way; INTERRUPTED: it took too long; LACKING: the database lacks
+    something, such as space, which says nothing of the data; REFUSED: any other."""
+    text: str
+    """Its words, in one line without a full stop."""
+
+
+class Session(Protocol):
+    """A worker's connection, in true autocommit: no transaction begins that nobody asked for."""
+
+    def runs(self, sql: str) -> Callable[[Any], Any]:
+        """Return a function of named values that runs a statement without rows."""
+
+    def reads(self, sql: str) -> Callable[[Any], Any]:
+        """Return a function of named values: the statement has run to its end, all its rows are here."""
+
+    def names(self, sql: str) -> Callable[[Any], tuple[Sequence[str], Sequence[Sequence[Any]]]]:
+        """Return a function of named values: the names of the columns, and all rows."""
+
+    def rollback(self) -> None:
+        """End an open transaction, if there is one, and undo it."""
+
+    def in_transaction(self) -> bool:
+        """Return whether a transaction is open."""
+
+
+class Client(Protocol):
+    """A worker's half, with the settings of the case."""
+
+    @property
+    def waits_outside(self) -> bool:
+        """Whether a lock is waited for by beginning operations again, with `retried`."""
+
+    def connect(self, bucket: int) -> Session:
+        """Connect. Raises EnvironmentFailure."""
+
+    def retried(self, call: Operation, recover: Callable[[], None]) -> Operation:
+        """Wrap an operation so that it is begun again, as a whole, until its time-out has passed."""
+
+    def was_busy(self, error: Exception) -> bool:
+        """Return whether an operation was given up because others were in the way, and count it if so."""
+
+    def busy_counts(self) -> tuple[int, int]:
+        """Return how many BUSY and BUSY_SNAPSHOT answers were met."""
+
+    def effective(self) -> dict[str, str]:
+        """Return the settings as the database answers them."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Reader(Protocol):
+    """A connection that only reads."""
+
+    def begin(self) -> None:
+        """Begin to read: all as of one moment, until `end`."""
+
+    def first(self, sql: str, most: int) -> list[Row]:
+        """Return the first rows of a query, so many at most."""
+
+    def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        """Return all rows of a query; its parameters are written as the driver has them."""
+
+    def end(self) -> None:
+        """End what `begin` began."""
+
+    def understood(self, sql: str, names: Sequence[str]) -> None:
+        """Raise the database's error for a statement that it does not understand; it is not run."""
+
+    def interrupt(self) -> None:
+        """Let a query that runs in another thread fail soon."""
+
+    def answer(self, error: BaseException) -> Answer | None:
+        """Return what an error of the database says; None of one that is not the database's."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Maker(Protocol):
+    """Makes the data of a trial: what it does is not to be kept after a power failure."""
+
+    def run(self, sql: str) -> None:
+        """Run a statement."""
+
+    def watched(self, task: Callable[[], T]) -> T:
+        """Return what a task returns that runs statements; they are interrupted when it is to stop."""
+
+    def in_transaction(self) -> bool:
+        """Return whether a transaction is open."""
+
+    def answer(self, error: BaseException) -> Answer | None:
+        """Return what an error of the database says; None of one that is not the database's."""
+
+
+# What places have in common that do not tell where a process's time goes.
+
+
+class Untold:
+    """A place inherits from it: nothing is watched, and nothing told."""
+
+    def watch(self, trace: object, process: int) -> None:
+        return None
+
+    def trace(self, processes: int) -> None:
+        return None
+
+    def account(self, trace: object, workers: object) -> None:
+        return None

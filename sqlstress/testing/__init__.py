@@ -1,1 +1,0 @@
-"""What pytest finds by itself: the fixture `sqlstress`."""

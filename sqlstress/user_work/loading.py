@@ -1,0 +1,146 @@
+"""The user's Python: imported in a process of its own, where it finds the database of the trial."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable, Mapping
+from importlib.util import module_from_spec, spec_from_file_location
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+
+from sqlstress.errors import UsageError, plainly
+
+if TYPE_CHECKING:
+    from sqlstress.targets.directions import Directions
+
+
+DATABASE = "SQLSTRESS_DATABASE"
+"""The environment variable that has the path of the trial's database, or its URL on a server."""
+
+
+class Unloadable(UsageError):
+    """A file of the user's that can't be imported."""
+
+
+def load(file: str) -> ModuleType:
+    """Import a file as `python file` would: its folder is searched first. Raises Unloadable."""
+    path = Path(file).absolute()
+    name = path.stem if path.stem not in sys.modules else f"{path.stem} in {path.parent}"
+    for known in (path.stem, name):
+        if getattr(sys.modules.get(known), "__file__", None) == str(path):
+            return sys.modules[known]
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec = spec_from_file_location(name, path)
+        assert spec and spec.loader
+        module = module_from_spec(spec)
+        # Before it runs: dataclasses, pickles and the models of mappers look their module up.
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise Unloadable(f"{file} exits when it is imported (exit code {error.code}).") from error
+    except Exception as error:
+        raise Unloadable(f"{file}{_line(error, str(path))} can't be imported: {plainly(error)}.") from error
+    return module
+
+
+def _line(error: BaseException, file: str) -> str:
+    """Return in which line of a file an error arose, as ":12"; nothing where it arose in none of its."""
+    lines, trace = [], error.__traceback__
+    while trace:
+        lines += [trace.tb_lineno] * (trace.tb_frame.f_code.co_filename == file)
+        trace = trace.tb_next
+    if isinstance(error, SyntaxError) and error.filename == file and error.lineno:
+        lines = [error.lineno]
+    return f":{lines[-1]}" if lines else ""
+
+
+def prepare_process(directions: Directions, seed: str) -> None:
+    """Make this process one that the user's code can run in: seeded, told the database, and silent."""
+    found = environment(directions, DATABASE, os.environ)
+    os.environ.clear()
+    os.environ.update(found)
+    random.seed(seed)
+    silence()
+
+
+def environment(directions: Directions, name: str, before: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which programs find the database; `name` is the variable of ours for it."""
+    told = {**before, **directions.variables, name: directions.address}
+    return {variable: value for variable, value in told.items() if value is not None}
+
+
+def silence() -> None:
+    """Let what this process prints go nowhere: it may be a gigabyte, and the report is on the terminal."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+def only_begins(function: object) -> bool:
+    """Return whether a call of it does nothing yet: it is async, or a generator."""
+    return iscoroutinefunction(function) or isgeneratorfunction(function) or isasyncgenfunction(function)
+
+
+# What the user's file imports: decorators that say which of its functions are what.
+#
+#     from sqlstress import check, connect, setup, transaction
+#
+# A function keeps working as it is: nothing but a mark is put on it.
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MARK = "__sqlstress__"
+"""The attribute in which a function has its role."""
+SETUP, CONNECT, TRANSACTION, CHECK = "setup", "connect", "transaction", "check"
+
+
+class Role(NamedTuple):
+    """What a function is for."""
+
+    name: str
+    weight: int = 1
+    """How often a transaction is drawn, relative to the others."""
+
+
+def setup(function: F) -> F:
+    """Mark the function that makes the database of a trial: it is given the path, in a process of its own."""
+    return _marked(function, Role(SETUP))
+
+
+def connect(function: F) -> F:
+    """Mark the function that each process calls once, with the path; transactions get what it returns."""
+    return _marked(function, Role(CONNECT))
+
+
+@overload
+def transaction(function: F) -> F: ...
+@overload
+def transaction(*, weight: int = 1) -> Callable[[F], F]: ...
+def transaction(function: F | None = None, *, weight: int = 1) -> F | Callable[[F], F]:
+    """Mark a transaction: it is called again and again, and has failed when it raises.
+
+    `weight` says how often, relative to the others. It is given what the function marked with `connect`
+    returned, or the path where there is none; one without parameters is given nothing.
+    """
+    role = Role(TRANSACTION, weight)
+    return _marked(function, role) if function else lambda given: _marked(given, role)
+
+
+def check(function: F) -> F:
+    """Mark what must hold before, during and after the load: it fails by raising.
+
+    It is given a function of SQL and parameters that returns rows, all as of one moment.
+    """
+    return _marked(function, Role(CHECK))
+
+
+def _marked(function: F, role: Role) -> F:
+    setattr(function, MARK, role)
+    return function

@@ -1,0 +1,161 @@
+"""The parent's half: the database of a trial, and the user's checks before, during and after the load."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.engine.proofs import ProvenWork, examined
+from sqlstress.errors import SqlstressError
+from sqlstress.experiment import face_of
+from sqlstress.report import Check
+from sqlstress.statistics.units import format_duration
+from sqlstress.system.plain import plain
+from sqlstress.system.processes import call_apart
+from sqlstress.targets import open_place
+from sqlstress.targets.watched import run_watched
+from sqlstress.user_work import checks, database
+from sqlstress.user_work.checks import Broken, Checks, Unchecked
+from sqlstress.user_work.loading import prepare_process
+
+if TYPE_CHECKING:
+    from sqlstress.engine.protocols import Outcome
+    from sqlstress.report import Trial
+    from sqlstress.report.case import Case
+    from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.place import Place, SqlPlace
+    from sqlstress.targets.views import Reader
+
+
+CHECKER = "checker"
+UNDER, AFTER = "checks under load", "checks after the load"
+
+
+class BrokenBefore(SqlstressError):
+    """A check fails before anybody has worked."""
+
+    exit_code = 1
+
+
+class OwnWork(ProvenWork):
+    """One trial. An experiment inherits from it, and adds what it makes and proves beside."""
+
+    place: SqlPlace
+
+    def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
+        super().__init__(case, place)
+        self.data = case.spec.data
+        self._is_checked = bool(self.data.checks) and place.stores and case.verify != "none"
+        self.companions = (CHECKER,) if self._is_checked else ()
+        self._board = checks.shared_words()
+        self.shared: tuple[Any, ...] = (self._board,)
+        """The checker's board comes first; a workload adds its own behind it."""
+
+    def made(self) -> Iterable[str]:
+        """Return SQL of ours that is run after the user's setup."""
+        return ()
+
+    def build(self, pulse: Pulse) -> None:
+        """Make the database that the options ask for."""
+        database.make(self.place, self.data, self.made(), pulse)
+
+    def ready(self, pulse: Pulse) -> None:
+        """Do what is to be done when the database is there."""
+
+    def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
+        """Return what is proved beside the user's checks."""
+        return ()
+
+    def create(self, pulse: Pulse) -> None:
+        """Make the database, and see that all checks hold before anybody works."""
+        self.build(pulse)
+        self.ready(pulse)
+        if self._is_checked and (found := broken_checks(self.place, pulse)):
+            raise BrokenBefore(
+                f"before any load, {'; '.join(told(found))}. Nothing was measured: mend the setup, or "
+                "the check."
+            )
+
+    def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
+        yield from self.sound(pulse)
+        yield from self.proofs(outcomes, pulse)
+        if self._is_checked:
+            yield during(checks.Board(self._board).read())
+            yield examined(AFTER, lambda: self._after(pulse))
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        # At a rate what was not done stands in the table as queued.
+        if trial.error or trial.transactions or trial.failed or trial.arrived:
+            return trial
+        unit, window = face_of(self.case).unit, format_duration(self.case.duration_s)
+        why = f"no {unit} ended within the window of {window}: give a longer --duration, or --ops"
+        return replace(trial, error=why)
+
+    def _after(self, pulse: Pulse) -> Check:
+        broken = broken_checks(self.place, pulse)
+        status = "failed" if broken else "ok"
+        return Check(AFTER, status, len(self.data.checks), len(broken), tuple(told(broken)))
+
+
+def during(seen: dict[str, Any] | None) -> Check:
+    """Return what the checker saw beside the load."""
+    if not seen:
+        return Check(UNDER, "unknown", note="the checker said nothing")
+    broken = [Broken(one[0], one[1], tuple(one[2])) for one in seen["broken"]]
+    if broken:
+        return Check(UNDER, "failed", seen["rounds"], seen["failed"], tuple(told(broken)))
+    if seen["problem"]:
+        return Check(UNDER, "unknown", seen["rounds"], note=seen["problem"].removesuffix("."))
+    if not seen["rounds"]:
+        return Check(UNDER, "skipped", note="no check came to its end while the others worked")
+    return Check(UNDER, "ok", seen["rounds"])
+
+
+# The parent's look at the checks, before the load and after it.
+
+
+STARTING_S = 30.0
+"""How long a process may take until it runs the first check."""
+
+
+def broken_checks(place: SqlPlace, pulse: Pulse) -> list[Broken]:
+    """Return the checks that fail now. Raises Unchecked for one that can't be run, or takes too long."""
+    data = place.case.spec.data
+    if all(one.sql for one in data.checks):
+        with place.reading(pulse) as reader:
+            return run_watched(reader, lambda: _broken(place.case, reader), pulse)
+    # A function of the user's may do anything: it gets a process that can be ended.
+    limit_s = STARTING_S + data.check_timeout_s * len(data.checks)
+    until = time.monotonic() + limit_s
+
+    def hurried() -> None:
+        pulse()
+        if time.monotonic() > until:
+            raise Unchecked(f"the checks took longer than {limit_s:g} s: make them cheaper.")
+
+    return call_apart(hurried, broken_apart, plain(place.case), place.where)
+
+
+def broken_apart(case: Case, where: Path) -> list[Broken]:
+    """Do the same in a process of its own."""
+    place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
+    prepare_process(place.directions(), str(case.seed))
+    with place.reading(_nobody_stops) as reader:
+        return _broken(case, reader)
+
+
+def _nobody_stops() -> None:
+    """Go on: whoever waits ends the process."""
+
+
+def _broken(case: Case, reader: Reader) -> list[Broken]:
+    data = case.spec.data
+    return list(Checks(data.checks, data.check_timeout_s, reader).broken())
+
+
+def told(found: Sequence[Broken]) -> list[str]:
+    """Return what each of them says, a line each."""
+    return [f"{one.name}: {', '.join(one.examples)}" for one in found]
