@@ -224,17 +224,18 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def execute(command: str, folder: Path) -> str:
-    """Run a command, shortened, as a user would in a checkout; return what it prints."""
+    """Run a command, shortened, as a user would in a checkout; return what it prints: nothing on stderr."""
     line, _, file = command.partition(" > ")
     program, *words = shlex.split(line)
     module = {"sqlstress": ["-m", "sqlstress"], "python": []}[program]
     # Behind -- stands a command of the user's own.
     place = words.index("--") if "--" in words else len(words)
     words[place:place] = shlex.split(ADDED.get(command, ""))
-    printed = run([*module, *words], folder).stdout
+    done = run([*module, *words], folder)
+    assert done.stderr == ""
     if file:
-        (folder / file).write_text(printed, encoding="utf-8")
-    return printed
+        (folder / file).write_text(done.stdout, encoding="utf-8")
+    return done.stdout
 
 
 def run_by_a_test() -> list[str]:
@@ -258,7 +259,8 @@ def test_a_command_that_measures_nothing_prints_what_is_shown(
     monkeypatch.setenv("COLUMNS", "80")
     # Nothing of it is a process's own, and a Python that has to be started takes longer than the command.
     assert run_here([*shlex.split(line)[1:], *shlex.split(ADDED.get(command, ""))]) == 0
-    printed = capsys.readouterr().out
+    printed, complaints = capsys.readouterr()
+    assert complaints == ""
     if file:
         Path(file).write_text(printed, encoding="utf-8")
     check_output(command, printed)

@@ -277,7 +277,7 @@ def _of(case: Case) -> Iterator[str]:
     yield from COMMON
     yield from target_of(case.driver).preload(case.driver)
     yield from experiment.imports(case)
-    for target in (experiment.worker, *experiment.companions.values()):
+    for target in filter(None, (experiment.worker, *experiment.companions.values())):
         yield target.partition(":")[0]
 
 

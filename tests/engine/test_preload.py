@@ -112,3 +112,8 @@ def test_of_several_cases_all_that_they_need_is_imported_once() -> None:
 
 def test_nothing_is_imported_for_the_published_script_whose_time_holds_that() -> None:
     assert pool.modules([Case(workload="classic", ops=20)]) == []
+
+
+def test_a_study_without_workers_has_only_what_all_have_to_be_imported() -> None:
+    """Its name would be empty, and whoever imports that fails aloud."""
+    assert all(pool.modules([Case(workload="power-loss")]))
