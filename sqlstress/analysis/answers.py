@@ -20,7 +20,8 @@ UNTOLD = "can't be told"
 """In every sentence that leaves something open."""
 HEADS = 10
 """So many of the highest are looked at: each pair of many hundred cases would take half a minute."""
-TOO_FEW = "So few trials tell no difference from noise: measure with --repeat 5."
+ENOUGH_PASSES = 5
+"""What is advised where there were too few."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,20 @@ def untold(ratio: Ratio | None) -> str:
     return UNTOLD if ratio is None else f"{UNTOLD} ({between(ratio)} times)"
 
 
-def doubts(tested: Tested | None, found: Sequence[Finding]) -> Iterator[Finding]:
+def too_few(case: Case) -> str:
+    """Say that there were too few trials, and what to do: a run that was stopped had asked for enough."""
+    enough = case.repeat >= ENOUGH_PASSES
+    remedy = f"let all {case.repeat} passes finish" if enough else f"measure with --repeat {ENOUGH_PASSES}"
+    return f"So few trials tell no difference from noise: {remedy}."
+
+
+def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Iterator[Finding]:
     """Yield why something can't be told, and what would help, where something that was found can't.
 
     `tested` is None where there were too few passes; then what was found are single figures.
     """
     if found and tested is None:
-        yield Finding("cannot-tell", TOO_FEW)
+        yield Finding("cannot-tell", too_few(case))
     elif tested and any(UNTOLD in one.said for one in found):
         yield Finding("cannot-tell", f"Why something {UNTOLD}: {noise(tested)}.")
 
@@ -226,7 +234,7 @@ def _said(found: Sequence[Lead], group: Group) -> Finding:
     """Return who leads among some sides, as a sentence."""
     names = found[0].names
     if all(one.verdict == TOO_FEW_PASSES for one in found):
-        return Finding("leads", f"Which of {listing(names)} leads {UNTOLD}. {TOO_FEW}")
+        return Finding("leads", f"Which of {listing(names)} leads {UNTOLD}. {too_few(found[0].case)}")
     together: dict[tuple[str, tuple[str, ...]], list[Lead]] = {}
     for one in found:
         together.setdefault((one.verdict, one.ahead), []).append(one)
@@ -309,7 +317,8 @@ def answer(group: Group) -> Iterator[Finding]:
     ]
     mean = f", as the mean over {places(sides.cases)}" if len(sides.cases) > 1 else ""
     measured = f"Measured in {group.unit} a second{mean}."
-    yield Finding("answer", f"{group.setting} {'; '.join(told)}. {measured}{_noise(ratios, passes)}")
+    more = _noise(ratios, passes, group.case)
+    yield Finding("answer", f"{group.setting} {'; '.join(told)}. {measured}{more}")
     if apart := [text for value in sides.others if (text := _apart(sides, value, error))]:
         yield Finding("answer-by-place", f"{'; '.join(apart)}.")
 
@@ -362,10 +371,10 @@ def _value_clause(value: str, ratio: Ratio | None, estimate: float, base: str) -
     return f"{value}: can't be told from {base} ({between(ratio)} times)"
 
 
-def _noise(ratios: Mapping[str, Ratio | None], passes: Passes[str]) -> str:
+def _noise(ratios: Mapping[str, Ratio | None], passes: Passes[str], case: Case) -> str:
     """Return what would say more, where something could not be told."""
     if None in ratios.values():
-        return f" {TOO_FEW}"
+        return f" {too_few(case)}"
     known = [ratio for ratio in ratios.values() if ratio]
     if all(ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below for ratio in known):
         return ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, stdev
 
-from sqlstress.analysis.answers import TOO_FEW, UNTOLD, Leaders, as_much, leaders
+from sqlstress.analysis.answers import ENOUGH_PASSES, UNTOLD, Leaders, as_much, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, longest_wait_ns, noise
 from sqlstress.analysis.wording import (
@@ -63,9 +63,14 @@ def curves(tested: Tested, runs: Sequence[Run]) -> dict[int, Curve]:
 
 def _highest(group: Group, runs: Sequence[Run]) -> Finding:
     best = max(runs, key=lambda run: run.median_tps() or 0.0)
-    rate = rounded(best.median_tps() or 0.0)
-    text = f"Highest: {rate} {group.unit} a second, with {places([best.case])}. {TOO_FEW}"
-    return Finding("best", text)
+    return Finding(
+        "highest",
+        rate=best.median_tps() or 0.0,
+        unit=group.unit,
+        where=places([best.case]),
+        repeat=best.case.repeat if best.case.repeat >= ENOUGH_PASSES else None,
+        enough=None if best.case.repeat >= ENOUGH_PASSES else ENOUGH_PASSES,
+    )
 
 
 def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:

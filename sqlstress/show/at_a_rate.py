@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from sqlstress.analysis.answers import UNTOLD as CANNOT
@@ -30,7 +31,7 @@ from sqlstress.show.blocks import (
     Block,
     Column,
     Figure,
-    Paragraph,
+    Legend,
     Table,
     count_cell,
     ms_cell,
@@ -48,6 +49,7 @@ from sqlstress.show.case_table import (
     Row,
     apart_columns,
     of_layouts,
+    percentiles,
     rows_of,
     spread_legend,
 )
@@ -114,11 +116,14 @@ FIGURES: tuple[Figure[Row], ...] = (
     VERIFIED,
 )
 _LEAVING = ("p99.9 ms", "late p99 ms", "queued %", "p50 ms", "service p99 ms", "longest wait ms")
+_FROM_DUE = (
+    "them were done so soon after they were due, those still queued at the end counted with what they had "
+    "waited"
+)
 _MEANINGS = {
     "due per s": "due: operations that were to begin in a second",
     "TPS total": "TPS: {units} done in a second",
-    "p50 ms": "p50 and p99: half and 99% were done so soon after they were due, those still queued at the "
-    "end counted with what they had waited",
+    "p99 ms": "",
     "service p99 ms": "service: from their begin only, as a closed loop has it",
     "late p99 ms": "late: how much later than possible the harness began them",
     "queued %": "queued: not done when the window closed, in per cent of what was due",
@@ -138,12 +143,14 @@ def blocks(group: Group, own: Mapping[str, str] = NOTHING, proved: str = NOTHING
     """
     table = table_of(rows_of(group), (*apart_columns(group), *of_layouts(group, FIGURES)), _LEAVING)
     yield table
-    yield Paragraph(f"{'; '.join(_legend(group, table, {**_MEANINGS, **own}, proved))}.")
+    yield Legend(table, partial(_legend, group, {**_MEANINGS, **own}, proved))
 
 
-def _legend(group: Group, table: Table, meanings: Mapping[str, str], proved: str) -> Iterator[str]:
+def _legend(group: Group, meanings: Mapping[str, str], proved: str, table: Table) -> Iterator[str]:
     for name, text in meanings.items():
-        if name in table.headers:
+        if name == "p99 ms":
+            yield from percentiles(table, _FROM_DUE)
+        elif name in table.headers:
             yield text.format(units=group.unit)
     yield from spread_legend(group)
     yield from verified_legend(group, proved)

@@ -103,7 +103,25 @@ class Table:
         )
 
 
-Block = Paragraph | Verdict | Lines | Bullets | Picture | Table
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """What the columns of a table mean. A format that leaves out columns explains only the others."""
+
+    table: Table
+    told: Callable[[Table], Iterable[str]]
+    """Returns the clauses for the columns that a table has."""
+
+    def of(self, table: Table) -> str:
+        """Return what the columns of the table mean that is shown."""
+        return f"{'; '.join(self.told(table))}."
+
+    @property
+    def text(self) -> str:
+        """What all columns mean."""
+        return self.of(self.table)
+
+
+Block = Paragraph | Verdict | Lines | Bullets | Picture | Table | Legend
 
 
 # Figures in a table: what a column says of each row, where one without any falls away; and numbers in

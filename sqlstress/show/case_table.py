@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -21,7 +22,7 @@ from sqlstress.analysis.answers import (
 from sqlstress.analysis.comparison import DIFFERENT, Compared, Part, logarithms
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import disturbed
-from sqlstress.analysis.wording import duration, finite, percent
+from sqlstress.analysis.wording import duration, finite, listing, percent
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.show.blocks import (
@@ -52,6 +53,7 @@ from sqlstress.target import apart, bare_call
 
 FAILED = "failed"
 _LONGEST_CASE = 30
+_PERCENTILE = re.compile(r"\bp[0-9.]+")
 _BROKEN = {"synchronous": ("synchro-", "nous"), "checkpointer": ("check-", "pointer")}
 
 
@@ -184,12 +186,19 @@ def common_table(group: Group) -> Table:
     )
 
 
-def common_legend(group: Group, table: Table) -> str:
-    """Return what its columns mean, in a sentence."""
+def common_legend(group: Group, table: Table) -> list[str]:
+    """Return what its columns mean."""
     units = face_of(group.case).units
     told = [text.format(units=units) for name, text in _MEANINGS.items() if name in table.headers]
-    told += spread_legend(group)
-    return f"{'; '.join((*told, *verified_legend(group)))}."
+    return [*told, *spread_legend(group), *verified_legend(group)]
+
+
+def percentiles(table: Table, what: str) -> list[str]:
+    """Return what the percentiles mean that a table has: of them so many of `what` were as fast."""
+    found = (_PERCENTILE.search(name) for name in table.headers)
+    names = list(dict.fromkeys(one[0] for one in found if one))
+    shares = ["half" if name == "p50" else f"{name[1:]}%" for name in names]
+    return [f"{listing(names)}: {listing(shares)} of {what}"] if names else []
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:

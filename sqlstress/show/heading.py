@@ -78,7 +78,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     general = [
         _general(one, connects=connects)
         for one in environment.warnings
-        if one.serious and not (at_servers and one.code in OF_LIBRARY)
+        if one.serious and not (one.code in OF_LIBRARY and (at_servers or _without_wal(group)))
     ]
     cases: dict[str, list[Case]] = {}
     for run in group.runs:
@@ -88,6 +88,12 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     own = [f"{text} (At {group.places(where)}.)" for text, where in cases.items()]
     met = disturbances(group, environment)
     return tuple(f"Warning: {text}" for text in (*general, *own, *met))
+
+
+def _without_wal(group: Group) -> bool:
+    """Return whether no connection of a group had a WAL, as far as was read back of each."""
+    modes = [trial.effective.get("journal_mode") for run in group.runs for trial in run.trials]
+    return bool(modes) and all(mode and mode != "wal" for mode in modes)
 
 
 def _general(warning: Warning, *, connects: bool) -> str:
@@ -119,8 +125,10 @@ def _method(group: Group) -> Iterator[str]:
         yield amount(case)
     if case.arrivals:
         yield _due(case.arrivals)
-    if case.repeat > 1:
-        yield f"median of {format_count(case.repeat)} passes"
+    # A sweep that was stopped has made fewer than were asked for.
+    passes = min(case.repeat, max(len(run.trials) for run in group.runs))
+    if passes > 1:
+        yield f"median of {format_count(passes)} passes"
     known = case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver)
     if known and face_of(case).sets:
         yield from _settings(group)

@@ -153,6 +153,16 @@ PHRASES: dict[str, Phrase] = {
         planned=8,
         trials=12,
     ),
+    # What is best.
+    "highest": Phrase(
+        "Too few trials to tell which is best; the highest was {rate:rounded} {unit} a second, with {where}. "
+        "[Let all {repeat} passes finish][Measure with --repeat {enough}].",
+        rate=5960.0,
+        unit="transactions",
+        where="3 processes on 20 files",
+        repeat=None,
+        enough=5,
+    ),
     # How far the figures can be trusted.
     "proof-ok": Phrase(
         "Proved in part at {where} ({checks})[: {note}].",

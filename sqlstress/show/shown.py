@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -16,7 +17,7 @@ from sqlstress.experiment import face_of
 from sqlstress.options.option import Unknown
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.show.blocks import NOTHING_LOST, Block, Paragraph, seconds_cell, shortened
+from sqlstress.show.blocks import NOTHING_LOST, Block, Legend, seconds_cell, shortened
 from sqlstress.show.case_table import (
     RATIO,
     ROWS_MEASURE,
@@ -86,7 +87,7 @@ class Shown:
         """Yield the tables and pictures, each with a sentence that says what it means."""
         table = common_table(group)
         yield table
-        yield Paragraph(common_legend(group, table))
+        yield Legend(table, partial(common_legend, group))
 
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield what there is to say."""

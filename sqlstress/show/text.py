@@ -6,7 +6,7 @@ from textwrap import wrap
 
 from tabulate import DataRow, TableFormat, tabulate
 
-from sqlstress.show.blocks import Block, Bullets, Lines, Picture, Table, brief, clean, visible
+from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Picture, Table, brief, clean, visible
 from sqlstress.show.views import Pages
 
 WIDTH = 80
@@ -17,7 +17,9 @@ def drawn(block: Block) -> str:
     """Return one block as text, in lines of 80 columns."""
     match block:
         case Table():
-            return _fitted(block)
+            return _fitted(block)[1]
+        case Legend():
+            return _paragraph(block.of(_fitted(block.table)[0]))
         case Picture():
             return "\n".join(visible(line).rstrip() for line in block.lines)
         case Lines():
@@ -39,12 +41,15 @@ def _paragraph(text: str, bullet: str = "") -> str:
     )
 
 
-def _fitted(table: Table) -> str:
-    """Return the table as text: with narrow gaps if need be, and without columns if it must be."""
+def _fitted(table: Table) -> tuple[Table, str]:
+    """Return the table as it is shown, and as text.
+
+    The gaps are narrow if need be, and columns leave it if they must.
+    """
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
         if max(map(len, text.splitlines())) <= WIDTH or (gap == " " and not table.leaving):
-            return text
+            return table, text
     return _fitted(table.narrower())
 
 

@@ -73,8 +73,9 @@ def report_sections(report: Report) -> Iterator[Section]:
     if report.results:
         yield Section(tuple(_results(report)))
         return
+    warned: set[str] = set()
     for group in joined(group_runs(report.runs)):
-        yield Section(tuple(_group(group, report)), group)
+        yield Section(tuple(_group(group, report, warned)), group)
     closing = [phrase(finding) for finding in missing(report)]
     closing += ["Nothing was measured."] * (not report.runs)
     if closing:
@@ -88,16 +89,14 @@ def _results(report: Report) -> Iterator[Block]:
         yield Bullets((phrase(interruption(report)),))
 
 
-def _group(group: Group, report: Report) -> Iterator[Block]:
+def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
+    """Yield what a group shows; a warning that stands above, in `warned`, is not repeated."""
     shown = face_of(group.case).show()
     environment, findings = report.environment, advise_group(group)
-    yield Lines(
-        (
-            heading.describe(shown.what(group), group, report),
-            *heading.durability(group, environment),
-            *heading.warnings(group, environment, findings),
-        )
-    )
+    warnings = [one for one in heading.warnings(group, environment, findings) if one not in warned]
+    warned.update(warnings)
+    described = heading.describe(shown.what(group), group, report)
+    yield Lines((described, *heading.durability(group, environment), *warnings))
     yield from shown.blocks(group)
     if findings:
         yield Bullets(tuple(phrase(finding) for finding in findings))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import ClassVar
 
@@ -26,6 +27,7 @@ from sqlstress.show.blocks import (
     Block,
     Column,
     Figure,
+    Legend,
     Paragraph,
     Table,
     count_cell,
@@ -49,6 +51,7 @@ from sqlstress.show.case_table import (
     Cell,
     Row,
     apart_columns,
+    percentiles,
     rows_of,
     spread_legend,
 )
@@ -119,7 +122,6 @@ FIGURES: tuple[Figure[Row], ...] = (
 )
 _LEAVING = ("longest wait ms", "fairness", "BUSY/s")
 _MEANINGS = {
-    "p99 ms": "p50 and p99: half and 99% of the transactions were as fast or faster",
     "BUSY/s": "BUSY: answers that a lock was not free",
     "BUSY_SNAPSHOT/s": "BUSY_SNAPSHOT: what was read is out of date, so that it can't write",
     "failed %": "failed: transactions given up for a busy database, in per cent",
@@ -137,12 +139,14 @@ def build(group: Group) -> Table:
     return table_of(rows_of(group), (*apart_columns(group), *FIGURES), _LEAVING)
 
 
-def legend(group: Group, table: Table, own: Mapping[str, str] = NOTHING) -> str:
+def legend(group: Group, own: Mapping[str, str], table: Table) -> Iterator[str]:
     """Explain the columns that the table has; `own` are those that mean something else here."""
-    told = ["TPS: transactions a second", *spread_legend(group)]
+    yield "TPS: transactions a second"
+    yield from spread_legend(group)
+    yield from percentiles(table, "the transactions were as fast or faster")
     meanings = {**_MEANINGS, **(_AT_SERVER if any(run.case.server for run in group.runs) else {}), **own}
-    told += [meanings[name] for name in _MEANINGS if name in table.headers]
-    return f"{'; '.join((*told, *verified_legend(group, proved(group))))}."
+    yield from (meanings[name] for name in _MEANINGS if name in table.headers)
+    yield from verified_legend(group, proved(group))
 
 
 def proved(group: Group) -> str:
@@ -350,7 +354,7 @@ class OwnShown(Shown):
             yield from case_table.blocks(group)
             table = build(group)
             yield table
-            yield Paragraph(legend(group, table, self.meanings))
+            yield Legend(table, partial(legend, group, self.meanings))
         yield from latencies(group)
 
     def plots(self, group: Group) -> Iterator[Plot]:

@@ -10,6 +10,7 @@ from sqlstress.analysis import group as groups
 from sqlstress.analysis.answers import as_much, doubts, laggards, leaders, untold
 from sqlstress.analysis.finding import Finding
 from sqlstress.report import Run
+from sqlstress.report.case import Case
 from sqlstress.show.phrases import phrase
 from sqlstress.statistics.ratios import Ratio
 from tests.analysis.hand_made import group, passes
@@ -64,12 +65,15 @@ def test_what_cannot_be_told_says_what_is_possible() -> None:
 def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cannot() -> None:
     found, _ = measured(1000, 1100, noise=0.1)
     sure, unsure = Finding("a", "A is the fastest."), Finding("b", "A and B can't be told apart.")
-    assert list(doubts(found, [sure])) == []
-    (why,) = doubts(found, [sure, unsure, unsure])
+    assert list(doubts(found, [sure], Case())) == []
+    (why,) = doubts(found, [sure, unsure, unsure], Case())
     assert phrase(why).startswith("Why something can't be told: 5 passes are too noisy. About ")
 
 
 def test_of_too_few_passes_it_is_said_what_they_are_worth() -> None:
-    (why,) = doubts(None, [Finding("a", "A took least.")])
+    took = [Finding("a", "A took least.")]
+    (why,) = doubts(None, took, Case(repeat=1))
     assert phrase(why) == "So few trials tell no difference from noise: measure with --repeat 5."
-    assert list(doubts(None, [])) == []
+    assert list(doubts(None, [], Case())) == []
+    (stopped,) = doubts(None, took, Case(repeat=7))
+    assert phrase(stopped) == "So few trials tell no difference from noise: let all 7 passes finish."

@@ -13,6 +13,7 @@ from sqlstress.experiments.kv.show import KeyValueShown
 from sqlstress.report import Report, Warning
 from sqlstress.report.case import Case, Settings
 from sqlstress.show import heading
+from sqlstress.show.text import report_text
 from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case, with_one
 
 
@@ -94,8 +95,14 @@ def test_settings_that_were_chosen_are_named_and_others_are_not() -> None:
     assert "page_size" not in text
 
 
+def passes(count: int, repeat: int) -> Report:
+    """Return a report of which so many passes were made, of those that were asked for."""
+    runs = (replace(run, trials=run.trials[:1] * count) for run in with_case(ops=700, repeat=repeat).runs)
+    return replace(EXAMPLE, runs=tuple(runs))
+
+
 def test_a_fixed_count_and_repeats_are_told() -> None:
-    text = described(with_case(ops=700, repeat=2))
+    text = described(passes(2, repeat=2))
     assert "700 transactions a process; median of 2 passes; " in text
     assert "windows" not in text
 
@@ -161,3 +168,28 @@ def test_a_warning_of_the_library_is_not_of_what_commands_open_the_database_with
     commands = replace(report, runs=(replace(report.runs[0], case=Case("exec")),))
     (said, *_) = warned(commands)
     assert said.startswith(f"Warning: {bug.text} That is the one which looks at the data; ")
+
+
+def test_a_sweep_that_was_stopped_says_how_many_passes_it_made() -> None:
+    assert "median of 2 passes" in described(passes(2, repeat=5))
+    assert "median" not in described(passes(1, repeat=5))
+
+
+def test_a_warning_of_the_wal_is_left_out_where_no_connection_had_one() -> None:
+    bug = Warning("sqlite-wal-reset-bug", "SQLite 3.40.1 can corrupt a WAL database.", True)
+    report = replace(EXAMPLE, environment=replace(EXAMPLE.environment, warnings=(bug,)))
+    assert warned(report) == ("Warning: SQLite 3.40.1 can corrupt a WAL database.",)
+    trials = [
+        tuple(replace(trial, effective={**trial.effective, "journal_mode": "delete"}) for trial in run.trials)
+        for run in report.runs
+    ]
+    runs = tuple(replace(run, trials=own) for run, own in zip(report.runs, trials, strict=True))
+    assert warned(replace(report, runs=runs)) == ()
+
+
+def test_a_warning_of_the_surroundings_stands_once_however_many_tables_there_are() -> None:
+    bug = Warning("sqlite-wal-reset-bug", "SQLite 3.40.1 can corrupt a WAL database.", True)
+    longer = tuple(replace(run, case=replace(run.case, duration_s=9.0)) for run in EXAMPLE.runs)
+    environment = replace(EXAMPLE.environment, warnings=(bug,))
+    text = report_text(replace(EXAMPLE, runs=(*EXAMPLE.runs, *longer), environment=environment))
+    assert text.count("can corrupt a WAL database") == 1

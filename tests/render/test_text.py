@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,8 @@ import pytest
 
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case
-from sqlstress.show.blocks import Column, Table
+from sqlstress.show.blocks import Column, Legend, Table
+from sqlstress.show.markdown import drawn as markdown
 from sqlstress.show.text import WIDTH, drawn, report_text
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.render.variants import (
@@ -124,3 +126,25 @@ def test_a_sweep_of_one_case_is_a_table_of_one_row() -> None:
     one = replace(EXAMPLE, runs=(replace(EXAMPLE.runs[0], case=Case(concurrency=1)),))
     assert "- Best: " not in report_text(one)
     assert report_text(one).count(" ok\n") == 1
+
+
+PERCENTILES = re.compile(r"\bp\d[0-9.]*\b")
+
+
+@pytest.mark.parametrize("make", VARIANTS.values())
+def test_the_legend_explains_the_percentiles_that_are_shown_and_no_others(make: Callable[[], Report]) -> None:
+    before, _, _ = (text := report_text(make())).partition("TPS: ")
+    heading = "".join(line for line in before.splitlines() if not line.endswith("."))
+    explained = text[len(before) :].partition("verified: ")[0]
+    assert set(PERCENTILES.findall(explained)) == set(PERCENTILES.findall(heading))
+
+
+NARROWING = Table(
+    (Column("first", ("", "first")), Column("second", ("", "second"))), (("1" * 50, "2" * 50),), ("second",)
+)
+
+
+def test_a_legend_does_not_explain_a_column_that_left_the_table() -> None:
+    legend = Legend(NARROWING, lambda table: (f"{name}: a figure" for name in table.headers))
+    assert drawn(legend) == "first: a figure."
+    assert markdown(legend) == "first: a figure; second: a figure."

@@ -52,7 +52,7 @@ DEEP = "\\".join(["d" * 40] * 6)
 PLACE = "commands of a user"
 VERBATIM_DEEP = f"\\\\?\\C:\\work\\{PLACE}\\{DEEP}"
 SIGNALS = "SIGINT", "SIGBREAK"
-HIGHEST = "Best|Highest"
+HIGHEST = "Best|highest"
 PHASES = ("preparing", "starting", "measuring", "verifying")
 
 PURE = (Command(("-c", "2", *SHORT), "Python loop(.|\\n)*was not built", short=True),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
@@ -11,7 +12,7 @@ from sqlstress.analysis.wording import files, listing, plural, rounded, whole
 from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.report import Check, Report, Run
 from sqlstress.show import heading
-from sqlstress.show.blocks import FAILED, MISSING, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.show.blocks import FAILED, MISSING, Block, Bullets, Column, Legend, Lines, Table, Verdict
 from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import ResultShown, Tile, came_of
 
@@ -28,8 +29,9 @@ class KillsShown(ResultShown[Kills]):
         if result.effective:
             about.append(describe_durability(result.effective, report.environment.sync))
         yield Lines((*about, *heading.warnings(group, report.environment, ())))
-        yield Table(COLUMNS, (_row(result),), leaving=LEAVING)
-        yield Paragraph(_legend(result))
+        table = Table(COLUMNS, (_row(result),), leaving=LEAVING)
+        yield table
+        yield Legend(table, partial(_legend, result))
         yield Verdict(phrase(kill_verdict(result)))
         if told := tuple(phrase(finding) for finding in findings(result)):
             yield Bullets(told)
@@ -89,8 +91,17 @@ def _integrity(kills: Kills) -> str:
     return FAILED if "failed" in statuses else "ok" if statuses else MISSING
 
 
-def _legend(kills: Kills) -> str:
-    """Return what the columns mean, and what was struck."""
+_MEANINGS = {
+    "finished": "finished: transactions under way at the kill that were there afterwards",
+    "undone": "undone: those that were not",
+    "recovered files": "recovered: WALs and hot journals left to the next process that opens the files",
+}
+"""Column → what it is."""
+
+
+def _legend(kills: Kills, table: Table) -> Iterator[str]:
+    """Yield what the columns mean, and what was struck."""
+    meanings = [text for name, text in _MEANINGS.items() if name in table.headers]
     told = [f"It took {rounded(kills.seconds)} s"]
     if kills.alone:
         told.append(f"in {plural(kills.alone, 'round')} one writer died before the others, who had to go on")
@@ -98,10 +109,7 @@ def _legend(kills: Kills) -> str:
         told.append(f"{plural(kills.opening, 'kill')} struck a writer that opened or recovered the files")
     if kills.checkpoints:
         told.append(f"{plural(kills.checkpoints, 'checkpoint')} were cut off")
-    return (
-        "finished and undone: transactions under way at the kill that were there afterwards, or not; "
-        f"recovered: WALs and hot journals left to whoever opened the files next. {'; '.join(told)}."
-    )
+    yield ". ".join("; ".join(part) for part in (meanings, told) if part)
 
 
 LIMITS = (

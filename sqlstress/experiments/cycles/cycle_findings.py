@@ -165,7 +165,7 @@ def cycles(group: Group) -> Iterator[Finding]:
     yield from fastest
     yield from _beyond_the_sum(compared)
     yield from without
-    yield from doubts(tested, [*fastest, *without])
+    yield from doubts(tested, [*fastest, *without], group.case)
     for run, trial, times in measured:
         yield from _checkpoints(run.case, trial, times)
 

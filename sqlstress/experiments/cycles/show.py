@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log
 
 from sqlstress.analysis.advice import partial_proofs
@@ -20,7 +21,7 @@ from sqlstress.show.blocks import (
     Block,
     Column,
     Figure,
-    Paragraph,
+    Legend,
     Picture,
     Table,
     ms_cell,
@@ -321,7 +322,7 @@ class CyclesShown(Shown):
         rows = [_row(run) for run in group.runs]
         table = settings_table(rows)
         yield table
-        yield Paragraph(f"{'; '.join(_legend(group, table))}.")
+        yield Legend(table, partial(_legend, group))
         if several := [row for row in rows if row.run.case.concurrency > 1 and row.times]:
             yield processes_table(several)
         if lines := [_line(row) for row in rows if row.times]:

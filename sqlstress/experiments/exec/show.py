@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
@@ -17,7 +18,17 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.at_a_rate import blocks as table_at_a_rate
-from sqlstress.show.blocks import VERIFIED, Block, Column, Figure, Paragraph, table_of, verified_legend
+from sqlstress.show.blocks import (
+    VERIFIED,
+    Block,
+    Column,
+    Figure,
+    Legend,
+    Paragraph,
+    Table,
+    table_of,
+    verified_legend,
+)
 from sqlstress.show.case_table import (
     FAILED_SHARE,
     FAIRNESS,
@@ -28,6 +39,7 @@ from sqlstress.show.case_table import (
     Row,
     apart_columns,
     of_latency,
+    percentiles,
     rows_of,
     spread_legend,
 )
@@ -45,8 +57,7 @@ _LEFT = {
 }
 _MEANINGS = {
     "commands/s": "commands per s: those that exited with 0, all processes together",
-    "p50 ms": "p50, p90, p99: so many per cent of them were as fast or faster, from the start of the process "
-    "to its end",
+    "p99 ms": "",
     "failed %": "failed: commands that exited with another code, or took too long, in per cent",
     "fairness": "fairness (Jain's index): 1 when all processes got an equal share",
     "longest wait ms": "longest: the slowest command, one that failed or still ran at the end included",
@@ -71,6 +82,18 @@ FIGURES: tuple[Figure[Row], ...] = (
     replace(LONGEST_WAIT, column=Column("longest wait ms", ("longest", "ms"))),
     VERIFIED,
 )
+
+
+def _legend(group: Group, table: Table) -> Iterator[str]:
+    for name, text in _MEANINGS.items():
+        if name == "p99 ms":
+            yield from percentiles(
+                table, "them were as fast or faster, from the start of the process to its end"
+            )
+        elif name in table.headers:
+            yield text
+    yield from spread_legend(group, "rate")
+    yield from verified_legend(group, proved(group))
 
 
 def scaling(group: Group) -> Iterator[Finding]:
@@ -161,9 +184,7 @@ class ExecShown(OwnShown):
         else:
             table = table_of(rows_of(group), (*apart_columns(group), *FIGURES), _LEAVING)
             yield table
-            told = [text for name, text in _MEANINGS.items() if name in table.headers]
-            told += spread_legend(group, "rate")
-            yield Paragraph(f"{'; '.join((*told, *verified_legend(group, proved(group))))}.")
+            yield Legend(table, partial(_legend, group))
         if any(not run.case.spec.command for run in group.runs):
             yield Paragraph(f"{NOTHING}: the same with a command that does nothing, so what a start costs.")
 

@@ -211,7 +211,7 @@ def keys(group: Group) -> Iterator[Finding]:
     tested = shared.tested([cell.run for cell in usual]) if usual else None
     found = [*_types(usual, tested), *_schemas(usual, tested), *made_inside(shared, inside)]
     yield from found
-    yield from doubts(tested, found)
+    yield from doubts(tested, found, group.case)
 
 
 def _usual(cells: Cells) -> list[Cell]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.group import Group
@@ -31,6 +32,7 @@ from sqlstress.show.blocks import (
     Block,
     Column,
     Figure,
+    Legend,
     Paragraph,
     Table,
     count_cell,
@@ -52,6 +54,7 @@ from sqlstress.show.case_table import (
     compared_trial,
     of_latency,
     of_trial,
+    percentiles,
     spread_legend,
 )
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
@@ -254,10 +257,10 @@ class KeysShown(Shown):
         rows = rows_of(group)
         times, spaces = time_table(rows), space_table(rows)
         yield times
-        yield Paragraph(f"{'; '.join(_times(group, times))}.")
+        yield Legend(times, partial(_times, group))
         if spaces.rows:
             yield spaces
-            yield Paragraph(f"{'; '.join((_FILE, *[_PAGES] * ('indices' in spaces.headers)))}.")
+            yield Legend(spaces, _spaces)
         compared = tuple(beside_published(group))
         if compared:
             yield Paragraph(f"Beside the published figures ({SOURCE}), of another machine:")
@@ -282,21 +285,29 @@ def _space_of_trial(name: str) -> Callable[[Trial], Value]:
     return value
 
 
-_FILE = "file: the whole database, with users and items"
-_PAGES = (
-    "table and indices: what the table of picks and its indices have of the file; bytes per row: of both "
-    "together; fan-out: children of an internal page, on average. Shares and fan-outs are those of "
-    "sqlite3_analyzer"
-)
+_PAGES = {
+    "table": "table: its share of the file",
+    "indices": "indices: their share of the file",
+    "bytes per row": "bytes per row: of the table and its indices",
+    "indices fan-out": "fan-out: children of an internal page, on average",
+}
+"""Column → what it is."""
+
+
+def _spaces(table: Table) -> Iterator[str]:
+    yield "file: the whole database, with users and items"
+    yield from (text for name, text in _PAGES.items() if name in table.headers)
+    if "indices" in table.headers:
+        yield "sqlite3_analyzer computed the shares and fan-outs"
 
 
 def _times(group: Group, table: Table) -> Iterator[str]:
     yield "time: from the first transaction's begin to the last one's end, ids made on the way"
     if any(name.startswith("uuid4") for name in table.headers):
         yield "uuid4 = 1: relative to uuid4 in the same schema"
-    yield "TPS: transactions a second"
-    if "p99 ms" in table.headers:
-        yield "p50 and p99: half and 99% of them were as fast or faster"
+    if "TPS" in table.headers:
+        yield "TPS: transactions a second"
+    yield from percentiles(table, "them were as fast or faster")
     if "retries" in table.headers:
         yield "retries: answers BUSY that SQLite's own waiting did not spare a process"
     yield from spread_legend(group, "time")
@@ -337,7 +348,7 @@ def plots(group: Group) -> Iterator[Plot]:
             "height": 150 + 20 * len(sized),
         }
         note = "What the table of picks and its indices have of the file."
-        yield Plot("Space", note, (View("", _spaces(sized), layout),), wide=True)
+        yield Plot("Space", note, (View("", _space_bars(sized), layout),), wide=True)
 
 
 def _id(cell: Cell) -> str:
@@ -359,7 +370,7 @@ def _time_bars(cells: list[Cell]) -> list[Plain]:
     return found
 
 
-def _spaces(cells: list[Cell]) -> list[Plain]:
+def _space_bars(cells: list[Cell]) -> list[Plain]:
     """Return bars that lie, one for each schema and type: their names are long, and there are many."""
     where = [[name(cell.picks.schema) for cell in cells], [_id(cell) for cell in cells]]
     return [

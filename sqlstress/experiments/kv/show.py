@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from statistics import median
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -29,7 +30,7 @@ from sqlstress.show.blocks import (
     Block,
     Column,
     Figure,
-    Paragraph,
+    Legend,
     Table,
     count_cell,
     table_of,
@@ -55,6 +56,7 @@ from sqlstress.show.case_table import (
     of_latency,
     of_layouts,
     p99,
+    percentiles,
     rows_of,
     spread_legend,
 )
@@ -150,22 +152,15 @@ _LEAVING = (
 )
 
 
-def legend(group: Group, table: Table) -> str:
+def legend(group: Group, table: Table) -> Iterator[str]:
     """Explain the columns that the table has, in their order."""
-    return f"{'; '.join(_parts(group, table))}."
-
-
-def _parts(group: Group, table: Table) -> Iterator[str]:
     if face_of(group.case).whole_script:
         yield "TPS: pairs a second, each a set and a get of the same key"
     else:
         yield "TPS: transactions a second, each a get or a commit"
     yield from spread_legend(group)
     headers = " ".join(table.headers)
-    if "p50" in headers:
-        yield "p50 and p99: half and 99% of the operations were as fast or faster"
-    elif "p99" in headers:
-        yield "p99: 99% of the operations were as fast or faster"
+    yield from percentiles(table, "the operations were as fast or faster")
     if "failed %" in headers:
         yield "failed: operations given up for a busy database, in per cent"
     if "fairness" in headers:
@@ -268,7 +263,7 @@ class KeyValueShown(Shown):
             yield from case_table.blocks(group)
             table = build(group)
             yield table
-            yield Paragraph(legend(group, table))
+            yield Legend(table, partial(legend, group))
         yield from show_wal.blocks(group)
         yield from show_where.blocks(group)
 

@@ -224,7 +224,7 @@ def methods(group: Group) -> Iterator[Finding]:
             *contention(cells, judged, driver),
         ]
     yield from found
-    yield from doubts(judged.tested, found)
+    yield from doubts(judged.tested, found, group.case)
     yield from _limits(cells)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from sqlstress.analysis.durability import describe_waits
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
@@ -12,7 +13,7 @@ from sqlstress.experiments.power_loss.experiment import PowerCuts, PowerLoss
 from sqlstress.report import Report, Run
 from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN, Risk, risk
 from sqlstress.show import heading
-from sqlstress.show.blocks import DETAIL, NAME, Block, Bullets, Column, Lines, Paragraph, Table, Verdict
+from sqlstress.show.blocks import DETAIL, NAME, Block, Bullets, Column, Legend, Lines, Table, Verdict
 from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import ResultShown, Tile, came_of
 
@@ -199,8 +200,9 @@ class PowerLossShown(ResultShown[PowerLoss]):
             if cuts.effective and not result.matrix:
                 about.append(describe_waits(cuts.effective, report.environment.sync))
             yield Lines(tuple(about))
-            yield Table(COLUMNS, tuple(map(_row, result.configurations)), leaving=LEAVING)
-            yield Paragraph(f"{LEGEND} It took {rounded(result.seconds)} s.")
+            table = Table(COLUMNS, tuple(map(_row, result.configurations)), leaving=LEAVING)
+            yield table
+            yield Legend(table, partial(_legend, result))
         yield Verdict(phrase(power_verdict(result)))
         if told := tuple(phrase(finding) for finding in power_findings(result)):
             yield Bullets(told)
@@ -229,13 +231,24 @@ COLUMNS = (
     Column("most lost", ("most", "lost")),
 )
 LEAVING = ("syncs/transaction", "good", "most lost")
-LEGEND = (
-    "good: every acknowledged transaction is there, none in parts; lost: the files are as they were at an "
-    'earlier moment, by as many acknowledged transactions as stand under "most lost"; torn: as they '
-    "were at no moment; corrupt: SQLite or integrity_check complains. syncs/transaction: of files and "
-    "folders, checkpoints and all. The counts are this model's: how much a real cut takes depends on when "
-    "your load checkpoints and your system writes back."
+_MEANINGS = {
+    "good": "good: every acknowledged transaction is there, none in parts",
+    "lost": "lost: the files are as they were at an earlier moment",
+    "most lost": "most lost: acknowledged transactions that were missing then",
+    "torn": "torn: the files are as they were at no moment",
+    "corrupt": "corrupt: SQLite or integrity_check complains",
+    "syncs/transaction": "syncs/transaction: of files and folders, those of checkpoints included",
+}
+"""Column → what it is."""
+MODEL = (
+    "The counts are this model's: how much a real cut takes depends on when your load checkpoints and your "
+    "system writes back."
 )
+
+
+def _legend(result: PowerLoss, table: Table) -> Iterator[str]:
+    meanings = (text for name, text in _MEANINGS.items() if name in table.headers)
+    yield f"{'; '.join(meanings)}. {MODEL} It took {rounded(result.seconds)} s"
 
 
 def _what(loss: PowerLoss, cuts: PowerCuts) -> str:

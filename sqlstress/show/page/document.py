@@ -25,7 +25,7 @@ from sqlstress.experiment import face_of
 from sqlstress.report import AbTest, Environment, Report, Run, SqliteBuild, SyncCost
 from sqlstress.report.study_results import LimitSearch
 from sqlstress.show import heading
-from sqlstress.show.blocks import Block, Bullets, Lines, Paragraph, Picture, Table, Verdict, visible
+from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Paragraph, Picture, Table, Verdict, visible
 from sqlstress.show.comparison_view import comparison_heading, comparison_tables
 from sqlstress.show.limit_view import limit_plots
 from sqlstress.show.page.chart_data import ab_plots, comparison_plots, report_plots
@@ -242,7 +242,7 @@ def tables_of(blocks: Iterable[Block]) -> Iterator[str]:
                 yield drawn_folded(part)
             case Table():
                 yield drawn_table(part)
-            case Paragraph() | Verdict() | Lines() | Bullets() | Picture():
+            case Paragraph() | Verdict() | Lines() | Bullets() | Picture() | Legend():
                 yield drawn(part)
 
 

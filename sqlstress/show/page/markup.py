@@ -17,6 +17,7 @@ from sqlstress.show.blocks import (
     NAME,
     Block,
     Bullets,
+    Legend,
     Lines,
     Paragraph,
     Picture,
@@ -58,7 +59,7 @@ def data(plain: Any) -> str:
 
 WIDE = 240
 """Characters of a text that takes two columns where there is room for them."""
-Said = Paragraph | Verdict | Lines | Bullets | Picture
+Said = Paragraph | Verdict | Lines | Bullets | Picture | Legend
 WARNING = "Warning: "
 """How a line begins that warns."""
 

@@ -92,9 +92,9 @@ def test_what_is_said_of_one_value_says_of_which() -> None:
     fast = replace(EXAMPLE, runs=tuple(_faster(run) for run in EXAMPLE.runs))
     others = beside(fast, **NORMAL).runs[len(EXAMPLE.runs) :]
     told = advise_group(whole(replace(EXAMPLE, runs=(*EXAMPLE.runs, *others))))
-    assert [phrase(finding)[:20] for finding in told if finding.code == "best"] == [
-        "[synchronous full] H",
-        "[synchronous normal]",
+    assert [finding.part for finding in told if finding.code == "highest"] == [
+        "synchronous full",
+        "synchronous normal",
     ]
 
 

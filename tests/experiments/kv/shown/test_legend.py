@@ -14,7 +14,7 @@ from tests.render.variants import EXAMPLE, classic_report, each_trial, troubled_
 
 def explained(report: Report) -> str:
     (group,) = group_runs(report.runs)
-    return legend(group, build(group))
+    return "; ".join(legend(group, build(group))) + "."
 
 
 def test_a_transaction_is_explained_and_so_is_a_pair() -> None:

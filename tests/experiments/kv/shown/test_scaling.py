@@ -26,9 +26,9 @@ def measured(files: int, *totals: float, noise: float = 0.02, count: int = 5) ->
 
 def test_of_single_trials_only_the_highest_is_told_and_what_it_is_worth() -> None:
     told = findings(*curve(1, 1000, 900), *curve(20, 1100, 12_345))
-    assert told["best"] == (
-        "Highest: 12,300 transactions a second, with 2 processes on 20 files. So few trials tell no "
-        "difference from noise: measure with --repeat 5."
+    assert told["highest"] == (
+        "Too few trials to tell which is best; the highest was 12,300 transactions a second, with "
+        "2 processes on 20 files. Measure with --repeat 5."
     )
     assert not told.keys() & {"plateau", "still-rising", "cannot-tell", "layouts"}
 
@@ -77,7 +77,7 @@ def test_a_figure_that_cannot_be_believed_is_never_the_best(doubtful: dict[str, 
 
 def test_pairs_are_called_pairs() -> None:
     runs = [replace(one, case=replace(one.case, workload="classic")) for one in curve(1, 1000, 900)]
-    assert "1,000 pairs a second" in findings(*runs)["best"]
+    assert "1,000 pairs a second" in findings(*runs)["highest"]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_runs_of_other_settings_are_another_group_which_shares_the_error_rate() 
     groups = group_runs(runs)
     assert [len(one.runs) for one in groups] == [3, 2]
     assert {one.groups for one in groups} == {2}
-    assert [finding.code for finding in advise(replace(EXAMPLE, runs=runs))].count("best") == 2
+    assert [finding.code for finding in advise(replace(EXAMPLE, runs=runs))].count("highest") == 2
 
 
 def test_more_groups_are_told_with_more_reserve() -> None:
