@@ -14,7 +14,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +172,7 @@ ELSEWHERE = {
     "python -m tests.test_docs": "it writes docs/options.md, which a test compares",
     "python -m tests.reliability": "it runs the fault tests, and writes docs/reliability.md",
     "python -m sqlstress.report.schema": "it writes the schema, which a test compares",
+    "python -m sqlstress.show.phrases": "a test reads every phrase with its sample",
     "python -m benchmarks all --output benchmarks/results/NAME.md": "it takes hours",
     "python -m benchmarks mutations --seeds 200 --output benchmarks/results/mutations.md": "it takes an hour",
     "python -m pip install '.[test,mutants]'": "it brings mutmut",
@@ -387,7 +387,10 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     headed = [param for param in command.params if isinstance(param, HeadedOption)]
     groups = {param.name: param.heading for param in headed if isinstance(command, GroupedCommand)}
     options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
-    for group, params in groupby(options, lambda option: groups.get(option.name)):
+    together: dict[str | None, list[click.Option]] = {}
+    for option in options:
+        together.setdefault(groups.get(option.name), []).append(option)
+    for group, params in together.items():
         if groups:
             yield f"### {group or 'Running'}"
         yield "\n".join([*HEADER, *(_row(param, context) for param in params)])

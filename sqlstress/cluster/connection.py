@@ -192,7 +192,7 @@ def connected(cluster: Cluster) -> Iterator[Connection]:
     try:
         import distributed
     except ImportError as error:
-        raise EnvironmentFailure("a fleet needs Dask: python -m pip install 'sqlstress[fleet]'.") from error
+        raise EnvironmentFailure("a fleet needs Dask: python -m pip install '.[fleet]'.") from error
     # What it has to say is said here, in a line; it would be many, in the midst of ours.
     for name in ("distributed", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

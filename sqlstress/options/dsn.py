@@ -13,7 +13,7 @@ from typing import Any
 NAME = "dsn"
 """The option that has one."""
 UNSHOWN = "..."
-EXTRA = "python -m pip install 'sqlstress[postgres]'"
+EXTRA = "python -m pip install '.[postgres]'"
 
 _URL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w.+$-]{1,63}")

@@ -36,9 +36,9 @@ def test_what_is_missing_is_told_with_what_to_install(cli: Cli, monkeypatch: pyt
         monkeypatch.setitem(sys.modules, name, None)
     said = cli("doctor")
     assert said.code == 0
-    assert "pip install 'sqlstress[lmdb]'" in told(said.out)
-    assert "pip install 'sqlstress[postgres]'" in told(said.out)
-    assert "pip install 'sqlstress[turso]'" in told(said.out)
+    assert "pip install '.[lmdb]'" in told(said.out)
+    assert "pip install '.[postgres]'" in told(said.out)
+    assert "pip install '.[turso]'" in told(said.out)
 
 
 def test_turso_is_told_with_the_version_of_its_own(cli: Cli) -> None:

@@ -316,4 +316,4 @@ def test_without_psycopg_a_line_says_what_to_install(cli: Cli, words: tuple[str,
     code = WITHOUT.format([words[0], "--target=postgres", *words[1:]])
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (said.returncode, said.stderr.count("\n")) == (2, 1), said.stderr
-    assert "psycopg is not installed: python -m pip install 'sqlstress[postgres]'" in said.stderr
+    assert "psycopg is not installed: python -m pip install '.[postgres]'" in said.stderr

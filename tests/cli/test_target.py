@@ -79,7 +79,7 @@ def test_without_the_extra_it_says_which_to_install(
     monkeypatch.setitem(sys.modules, name, None)
     said = cli("kv", "--target", f"sqlite,{name}", "-c", "1", "--duration", "10ms")
     assert (said.code, len(said.lines)) == (2, 1)
-    assert f"pip install 'sqlstress[{name}]'" in said.err
+    assert f"pip install '.[{name}]'" in said.err
 
 
 def test_turso_is_measured_with_one_process_beside_sqlite(cli: Cli, tmp_path: Path) -> None:

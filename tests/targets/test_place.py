@@ -40,6 +40,10 @@ OF_PACKAGES: dict[str, Target] = {
 """Every target; that they are targets is for mypy to see."""
 
 
+MODULES = {name: name for name in ("apsw", "libsql", "lmdb", "peewee", "psycopg", "sqlite3", "turso")}
+"""Driver → the module that it needs. A driver that is missing here fails: it would be skipped unseen."""
+
+
 KEEPING = [driver for driver in sorted(KNOWN) if target_of(driver).STORES]
 FORGETFUL = [driver for driver in sorted(KNOWN) if not target_of(driver).STORES]
 
@@ -51,7 +55,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 def case_of(driver: str, request: pytest.FixtureRequest) -> Case:
     if KNOWN[driver].stores:
-        pytest.importorskip(driver)
+        pytest.importorskip(MODULES[driver])
     server = None
     if KNOWN[driver].serves:
         request.getfixturevalue("our_server")

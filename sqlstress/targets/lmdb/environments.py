@@ -34,7 +34,7 @@ def load() -> Any:
         return import_module("lmdb")
     except ImportError as error:
         raise UsageError(
-            f"the driver lmdb is not installed ({error}): python -m pip install 'sqlstress[lmdb]', "
+            f"the driver lmdb is not installed ({error}): python -m pip install '.[lmdb]', "
             "or choose another --driver."
         ) from error
 

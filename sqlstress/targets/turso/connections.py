@@ -25,7 +25,7 @@ def load() -> Any:
         return import_module("turso")
     except ImportError as error:
         raise UsageError(
-            f"the driver turso is not installed ({error}): python -m pip install 'sqlstress[turso]', "
+            f"the driver turso is not installed ({error}): python -m pip install '.[turso]', "
             "or choose another --driver."
         ) from error
 

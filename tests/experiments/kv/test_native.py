@@ -7,7 +7,7 @@ import time
 from array import array
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,39 @@ def test_a_day_s_worth_of_zipfian_keys_is_the_same() -> None:
     source: Any = open_source(native, Path("nowhere"), 1, SALT, recorder.work.shared)
     sizes = [1000] * 10
     assert list(drawn_in_c(source, sizes)) == [drawn_in_python(recorder, size) for size in sizes]
+
+
+IN_THE_PLAN: dict[str, Any] = {
+    "read_ratio": 0.9,
+    "update_ratio": 0.2,
+    "key_space": 50,
+    "distribution": "zipfian",
+    "key_type": "text",
+    "value_size": 16,
+    "batch": 2,
+}
+"""Field of a load → another value than its default: the plan that C is given must differ by it."""
+NOT_IN_THE_PLAN = {
+    "begin": "the store prepares the statement, which a contract of stores sees",
+    "loop": "which of the two loops it is",
+    "where": "the shim below SQLite records it, whatever drives the load",
+    "checkpointing": "processes of their own do it",
+}
+
+
+def plan_of(load: Load) -> dict[str, Any]:
+    """Return what C is told of a load, but for memory that is shared."""
+    recorder = Recorder(load)
+    native = replace(recorder.case, spec=replace(load, loop="native"))
+    source: Any = open_source(native, Path("nowhere"), 1, SALT, recorder.work.shared)
+    return {name: value for name, value in source.plan.items() if isinstance(value, int | float | None)}
+
+
+def test_no_field_of_a_load_is_ignored_by_the_loop_in_c() -> None:
+    assert {field.name for field in fields(Load)} == IN_THE_PLAN.keys() | NOT_IN_THE_PLAN.keys()
+    usual = plan_of(Load())
+    assert plan_of(Load()) == usual
+    assert [name for name, value in IN_THE_PLAN.items() if plan_of(Load(**{name: value})) == usual] == []
 
 
 def case_of(load: Load, loop: str, driver: str = "sqlite3", **more: Any) -> Case:

@@ -119,7 +119,7 @@ def load_driver(name: str) -> Driver:
 
 def _package(name: str) -> str:
     """Return what installs a driver."""
-    return f"'sqlstress[{name}]'" if KNOWN[name].keyvalue else name
+    return f"'.[{name}]'" if KNOWN[name].keyvalue else name
 
 
 def load_vfs(name: str) -> Any:
