@@ -273,11 +273,15 @@ VERIFIED: Figure[Any] = Figure(
 NOTHING_LOST = "no acknowledged write was lost"
 
 
-def verified_legend(group: Group, ok: str = NOTHING_LOST) -> Iterator[str]:
-    """Yield what the words in the column mean, as far as the group has them; `ok` is what was proved."""
+def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
+    """Yield what the words in the column mean, as far as the group has them.
+
+    `ok` is what was proved where all is well, and `word` is what the column says then.
+    """
     meanings = {"ok": ok, **_MEANINGS}
     statuses = {run.verdict.status for run in group.runs}
-    told = [f"{_WORDS[status]} = {text}" for status, text in meanings.items() if status in statuses]
+    words = {**_WORDS, "ok": word}
+    told = [f"{words[status]} = {text}" for status, text in meanings.items() if status in statuses]
     if any(verified_cell(run) == NOT_ALL for run in group.runs):
         told.append(f"{NOT_ALL} = but more operations failed than --max-failed lets")
     if told:

@@ -11,3 +11,6 @@ An experiment of this kind (SQL scripts, an application's file, any command) is 
   operation calls, and which errors mean that a lock stayed taken.
 - shown: a subclass of `shown.OwnShown`: a row for each number of processes, latencies by kind of operation.
 """
+
+UNDER, AFTER = "checks under load", "checks after the load"
+"""What the verdict of a trial calls the user's checks, where there are any."""

@@ -17,7 +17,7 @@ from sqlstress.system.plain import plain
 from sqlstress.system.processes import call_apart
 from sqlstress.targets import open_place
 from sqlstress.targets.watched import run_watched
-from sqlstress.user_work import checks, database
+from sqlstress.user_work import AFTER, UNDER, checks, database
 from sqlstress.user_work.checks import Broken, Checks, Unchecked
 from sqlstress.user_work.loading import prepare_process
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 CHECKER = "checker"
-UNDER, AFTER = "checks under load", "checks after the load"
 
 
 class BrokenBefore(SqlstressError):

@@ -35,6 +35,7 @@ from sqlstress.show.blocks import (
     seconds_cell,
     shortened,
     table_of,
+    verified_cell,
     verified_legend,
     whole_cell,
 )
@@ -60,11 +61,13 @@ from sqlstress.show.shown import Shown, Topic, Value
 from sqlstress.show.sweep_plots import over_time
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import product
+from sqlstress.user_work import AFTER
 
 # The tables: a row for each number of processes; and where there are several kinds, one for each of them.
 
 
 HELD = "every check held"
+NO_CHECK = "no check"
 _LONGEST_KIND = 34
 
 
@@ -107,6 +110,7 @@ def _time(row: Row) -> str | None:
     return seconds_cell(row.trial.seconds) if row.trial and row.run.case.ops is not None else None
 
 
+CHECKED: Figure[Row] = Figure(VERIFIED.column, lambda row: checked_cell(row.run))
 FIGURES: tuple[Figure[Row], ...] = (
     PROCESSES,
     Figure(Column("time s", ("time", "s")), _time),
@@ -118,7 +122,7 @@ FIGURES: tuple[Figure[Row], ...] = (
     FAILED_SHARE,
     FAIRNESS,
     LONGEST_WAIT,
-    VERIFIED,
+    CHECKED,
 )
 _LEAVING = ("longest wait ms", "fairness", "BUSY/s")
 _MEANINGS = {
@@ -146,7 +150,7 @@ def legend(group: Group, own: Mapping[str, str], table: Table) -> Iterator[str]:
     yield from percentiles(table, "the transactions were as fast or faster")
     meanings = {**_MEANINGS, **(_AT_SERVER if any(run.case.server for run in group.runs) else {}), **own}
     yield from (meanings[name] for name in _MEANINGS if name in table.headers)
-    yield from verified_legend(group, proved(group))
+    yield from checked_legend(group)
 
 
 def proved(group: Group) -> str:
@@ -156,7 +160,27 @@ def proved(group: Group) -> str:
     unseen = {product(run.case.driver) for run in asked if not run.verdict.is_sound}
     looked = [one for one in products if one not in unseen]
     find = "find" if len(looked) > 1 else "finds"
+    if not has_checks(group):
+        whose = listing([f"{one}'s" for one in looked]) or "the store's"
+        return f"none was given, so only {whose} own consistency was verified"
     return f"{HELD}{f', and {listing(looked)} {find} nothing wrong' if looked else ''}"
+
+
+def has_checks(group: Group) -> bool:
+    """Return whether the user said what must be true of the data of a group that was found right."""
+    right = [run for run in group.runs if run.verdict.status == "ok"]
+    return not right or any(check.name == AFTER for run in right for check in run.verdict.checks)
+
+
+def checked_cell(run: Run) -> str:
+    """Return what is said of a run: "ok" only where something was checked that SQLite does not know."""
+    asked = any(check.name == AFTER for check in run.verdict.checks)
+    return verified_cell(run) if asked or run.verdict.status != "ok" else NO_CHECK
+
+
+def checked_legend(group: Group) -> Iterator[str]:
+    """Yield what the words in that column mean."""
+    return verified_legend(group, proved(group), "ok" if has_checks(group) else NO_CHECK)
 
 
 @dataclass(frozen=True, slots=True)

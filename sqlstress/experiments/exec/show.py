@@ -19,7 +19,6 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.at_a_rate import blocks as table_at_a_rate
 from sqlstress.show.blocks import (
-    VERIFIED,
     Block,
     Column,
     Figure,
@@ -27,7 +26,6 @@ from sqlstress.show.blocks import (
     Paragraph,
     Table,
     table_of,
-    verified_legend,
 )
 from sqlstress.show.case_table import (
     FAILED_SHARE,
@@ -45,7 +43,7 @@ from sqlstress.show.case_table import (
 )
 from sqlstress.show.case_table import TOTAL as TPS
 from sqlstress.show.shown import Value
-from sqlstress.user_work.show import CASE, OwnShown, proved
+from sqlstress.user_work.show import CASE, CHECKED, OwnShown, checked_legend, proved
 
 MOST_KINDS = 5
 """Kinds of messages that are told."""
@@ -80,7 +78,7 @@ FIGURES: tuple[Figure[Row], ...] = (
     FAILED_SHARE,
     FAIRNESS,
     replace(LONGEST_WAIT, column=Column("longest wait ms", ("longest", "ms"))),
-    VERIFIED,
+    CHECKED,
 )
 
 
@@ -93,7 +91,7 @@ def _legend(group: Group, table: Table) -> Iterator[str]:
         elif name in table.headers:
             yield text
     yield from spread_legend(group, "rate")
-    yield from verified_legend(group, proved(group))
+    yield from checked_legend(group)
 
 
 def scaling(group: Group) -> Iterator[Finding]:
