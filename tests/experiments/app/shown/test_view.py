@@ -82,13 +82,9 @@ def test_what_a_saved_report_may_hold_is_shown_in_lines() -> None:
 def test_where_no_check_was_given_nothing_is_called_ok() -> None:
     """Updates may be lost while SQLite finds its files sound: that is no proof of the user's data."""
     report = app_report()
+    sound = Verdict((Check("quick_check", "ok", 1),))
     runs = tuple(
-        replace(
-            run,
-            trials=tuple(
-                replace(trial, verdict=Verdict((Check("quick_check", "ok", 1),))) for trial in run.trials
-            ),
-        )
+        replace(run, trials=tuple(replace(trial, verdict=sound) for trial in run.trials))
         for run in report.runs
     )
     text = " ".join(report_text(replace(report, runs=runs)).split())
