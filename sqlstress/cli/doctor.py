@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,8 @@ def doctor(directory: Path, dsn: str | None, **given: Any) -> None:
         environment = fingerprint(
             folder.path, [build] if build else [], [case.settings], 1, [lacking] if lacking else []
         )
-    say(doctor_text(environment, face_of(case).loop_of(case), [*_others(case.driver, address)]))
+        free = shutil.disk_usage(folder.path).free
+    say(doctor_text(environment, face_of(case).loop_of(case), [*_others(case.driver, address)], free))
 
 
 def _others(driver: str, address: Dsn | None) -> Iterator[str]:

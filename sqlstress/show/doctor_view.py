@@ -7,6 +7,7 @@ from itertools import chain, repeat
 from textwrap import wrap
 
 from sqlstress.analysis.durability import telling
+from sqlstress.analysis.wording import listing
 from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
 from sqlstress.show.blocks import brief
 from sqlstress.statistics.units import format_count, format_ms
@@ -21,12 +22,34 @@ _UNKNOWN = "unknown"
 _LOOPS = {"native": "native: it runs in C, inside the driver's library", "python": "python"}
 
 
-def doctor_text(environment: Environment, loop: str, others: Sequence[str] = ()) -> str:
+_UNFIT = {
+    "sync-does-nothing": "a sync does nothing in this folder",
+    "shared-file-system": "the folder is on a shared file system",
+}
+"""Code of a warning → why nothing that is measured here says what a local disk would do."""
+_IN_SHORT = {
+    "sqlite-wal-reset-bug": "SQLite has the WAL-reset bug",
+    "fullfsync-without-effect": "fullfsync has no effect here",
+    "macos-fsync-not-durable": "an fsync does not reach the drive",
+    "durability": "commits can be lost in a power failure",
+    "no-journal-on-disk": "there is no journal on disk",
+}
+"""Code of a serious warning → what it says, in a clause."""
+
+
+def doctor_text(
+    environment: Environment, loop: str, others: Sequence[str] = (), free_bytes: int | None = None
+) -> str:
     """Return the fingerprint and its warnings as text, the serious ones first; `loop` drives a load here.
 
-    `others` say which other stores could be measured, or what they lack.
+    `others` say which other stores could be measured, or what they lack; `free_bytes` is what the folder's
+    file system has left. The first line is the verdict.
     """
-    lines = [*_host(environment), *_folder(environment.file_system), *_sync(environment.sync)]
+    lines = [*_wrapped(_verdict(environment.warnings)), "", *_host(environment)]
+    lines += _folder(environment.file_system)
+    if free_bytes is not None:
+        lines += _entry("Free space", f"{free_bytes / _GIB:,.1f} GiB")
+    lines += _sync(environment.sync)
     lines += _entry("Loop", _LOOPS[loop])
     for build in environment.builds:
         lines += ["", *_build(build)]
@@ -35,6 +58,18 @@ def doctor_text(environment: Environment, loop: str, others: Sequence[str] = ())
         for label, text in zip(chain(("Other stores",), repeat("")), others, strict=False):
             lines += _entry(label, text)
     return "\n".join([*lines, "", *_warnings(environment.warnings)]) + "\n"
+
+
+def _verdict(warnings: Iterable[Warning]) -> str:
+    """Return whether figures that are measured here can be used."""
+    serious = [one.code for one in warnings if one.serious]
+    unfit = [_UNFIT[code] for code in serious if code in _UNFIT]
+    if unfit:
+        return f"Not fit for measuring: {listing(unfit)}."
+    if not serious:
+        return "Fit for measuring."
+    known = [_IN_SHORT[code] for code in serious if code in _IN_SHORT]
+    return f"Fit for measuring, with a warning: {listing(known) or 'see below'}."
 
 
 def _host(environment: Environment) -> Iterator[str]:
@@ -108,4 +143,8 @@ def _warnings(warnings: Iterable[Warning]) -> Iterator[str]:
         yield "No warnings apply here."
     for warning in ordered:
         mark = "WARNING: " if warning.serious else "Note: "
-        yield from wrap(mark + brief(warning.text), WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        yield from _wrapped(mark + brief(warning.text))
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)

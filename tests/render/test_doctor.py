@@ -102,3 +102,22 @@ def test_a_name_with_control_characters_does_not_reach_the_terminal() -> None:
     odd = replace(EXAMPLE, file_system=FileSystem("ext4", "/dev/\x1b[31mred\nline", "rw"))
     assert "\x1b" not in doctor_text(odd, "native")
     assert "File system  ext4 on /dev/red line" in lines(odd)
+
+
+@pytest.mark.parametrize(
+    ("code", "serious", "verdict"),
+    [
+        ("few-cores", False, "Fit for measuring."),
+        ("sqlite-wal-reset-bug", True, "Fit for measuring, with a warning: SQLite has the WAL-reset bug."),
+        ("shared-file-system", True, "Not fit for measuring: the folder is on a shared file system."),
+        ("sync-does-nothing", True, "Not fit for measuring: a sync does nothing in this folder."),
+        ("of a later version", True, "Fit for measuring, with a warning: see below."),
+    ],
+)
+def test_the_first_line_says_whether_it_is_fit(code: str, serious: bool, verdict: str) -> None:
+    assert lines(replace(EXAMPLE, warnings=(Warning(code, "Why.", serious),)))[0] == verdict
+
+
+def test_free_space_is_told_where_it_is_known() -> None:
+    assert "Free space   1,024.0 GiB\n" in doctor_text(EXAMPLE, "native", free_bytes=1 << 40)
+    assert "Free space" not in doctor_text(EXAMPLE, "native")
