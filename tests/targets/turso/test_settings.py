@@ -156,7 +156,7 @@ def test_a_prepared_file_stands_alone(place: TursoPlace) -> None:
 
 def test_without_the_binding_it_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "turso", None)
-    with pytest.raises(UsageError, match=r"pip install 'sqlstress\[turso\]', or choose another --driver"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[turso\]', or choose another --driver"):
         turso.describe("turso")
 
 
