@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import LONG_WAIT_NS, UNFAIR_UNDER, fewer_processes, starvation, tally
-from sqlstress.analysis.wording import duration, finite, listing, percent, place, places, plural, whole
+from sqlstress.analysis.wording import finite, listing, place, places
 from sqlstress.experiment import face_of, has_window
 from sqlstress.report import Check, Run, Trial
 from sqlstress.report.case import Case
@@ -36,22 +36,21 @@ def usual_timeout(group: Group) -> Iterator[Finding]:
     longer = [(run.case, number) for run in shared if (number := _longer(run))]
     hidden = [run for run in shared if _is_hidden(run)]
     if longer:
-        number = sum(number for _, number in longer)
-        # A transaction that is begun again waits several times, and each wait is shorter than their sum.
-        would = "could" if group.case.spec.begin == "deferred" else "would"
         yield Finding(
             "usual-timeout",
-            f"{plural(number, 'operation')} waited longer than {USUAL_S} s, at "
-            f"{places(case for case, _ in longer)}. An application with the usual busy time-out of "
-            f'{USUAL_S} s {would} have seen "database is locked": try --busy-timeout {USUAL_S}s.',
+            count=sum(number for _, number in longer),
+            usual_s=USUAL_S,
+            where=places(case for case, _ in longer),
+            # A transaction that is begun again waits several times, and each wait is shorter than their sum.
+            again=group.case.spec.begin == "deferred",
         )
     elif hidden:
-        longest = duration(max(map(longest_wait_ns, hidden)))
         yield Finding(
-            "usual-timeout",
-            f"An operation at {places(run.case for run in hidden)} waited for the whole window, up to "
-            f"{longest}. Whether it would have waited longer than the usual busy time-out of {USUAL_S} s, "
-            f"--duration {LONG_ENOUGH_S}s shows.",
+            "usual-timeout-hidden",
+            where=places(run.case for run in hidden),
+            longest_ns=max(map(longest_wait_ns, hidden)),
+            usual_s=USUAL_S,
+            window_s=LONG_ENOUGH_S,
         )
 
 
@@ -95,11 +94,7 @@ def _lost(group: Group) -> Iterator[Finding]:
     lost = [run.case for run in group.runs if any(map(_is_lost, run.verdict.checks))]
     unlocked = [case for case in lost if case.server and case.spec.begin == "deferred"]
     if any(case.server and case.server.isolation == ISOLATIONS[0] for case in unlocked):
-        yield Finding(
-            "lost-updates",
-            "At read committed, who reads a row and then writes it overwrites what others wrote in between: "
-            "SELECT ... FOR UPDATE (--begin immediate) waits for them, --isolation repeatable-read refuses.",
-        )
+        yield Finding("lost-updates")
 
 
 def _is_lost(check: Check) -> bool:
@@ -110,23 +105,14 @@ def _given_up_at_server(group: Group) -> Iterator[Finding]:
     number, cases = tally(group, lambda trial: trial.failed)
     if number:
         timeout = format_duration(group.case.settings.busy_timeout_ms / 1000)
-        yield Finding(
-            "given-up",
-            f"Operations given up after {timeout}: {whole(number)}, at {places(cases)}. They count in no "
-            "figure: try a longer --busy-timeout or fewer processes.",
-        )
+        yield Finding("given-up-at-server", timeout=timeout, count=number, where=places(cases))
 
 
 def _begun_again(group: Group) -> Iterator[Finding]:
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
     locked, also = tally(group, lambda trial: trial.busy)
     if refused or locked:
-        yield Finding(
-            "begun-again",
-            f"Transactions begun again, at {places([*where, *also])}: {whole(refused)} after a serialization "
-            f"failure, {whole(locked)} after a deadlock or a lock that stayed taken. An application has to "
-            "begin them again itself.",
-        )
+        yield Finding("begun-again", where=places([*where, *also]), refused=refused, locked=locked)
 
 
 USEFUL_BUCKETS = 20
@@ -207,11 +193,8 @@ def _stall(group: Group) -> Iterator[Finding]:
         if run.case.concurrency == 1 and longest_wait_ns(run) > LONG_WAIT_NS
     ]
     if stalls:
-        yield Finding(
-            "stall",
-            f"With nobody else to wait for, an operation of {places(case for case, _ in stalls)} took up to "
-            f"{duration(max(wait for _, wait in stalls))}: a checkpoint or the disk held it up.",
-        )
+        longest = max(wait for _, wait in stalls)
+        yield Finding("stall", where=places(case for case, _ in stalls), longest_ns=longest)
 
 
 def _given_up(group: Group) -> Iterator[Finding]:
@@ -219,12 +202,14 @@ def _given_up(group: Group) -> Iterator[Finding]:
     if number:
         timeout = format_duration(group.case.settings.busy_timeout_ms / 1000)
         most = max(group.runs, key=Run.failed_share)
-        ways = ["a longer --busy-timeout", *_ways(group, cases)]
         yield Finding(
             "given-up",
-            f"Operations given up after the busy time-out of {timeout}: {whole(number)}, at {places(cases)}; "
-            f"up to {percent(most.failed_share())} of all (at {place(most.case)}). An application sees them "
-            f'as "database is locked", and they count in no figure: try {listing(ways, "or")}.',
+            timeout=timeout,
+            count=number,
+            where=places(cases),
+            share=most.failed_share(),
+            most=place(most.case),
+            ways=("a longer --busy-timeout", *_ways(group, cases)),
         )
 
 
@@ -237,10 +222,4 @@ def _snapshots(group: Group) -> Iterator[Finding]:
     refused, others = (0, []) if waits else tally(group, lambda trial: trial.busy)
     if number or refused:
         where = places([*cases, *others])
-        more = f", and after a BUSY that came at once: {whole(refused)}" if refused else ""
-        yield Finding(
-            "busy-snapshot",
-            f"Transactions begun again after BUSY_SNAPSHOT: {whole(number)}{more}, at {where}. "
-            "A deferred transaction that has read can't wait for its turn to write: "
-            "use BEGIN IMMEDIATE (--begin immediate).",
-        )
+        yield Finding("busy-snapshot", count=number, refused=refused or None, where=where)

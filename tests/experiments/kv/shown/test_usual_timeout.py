@@ -28,7 +28,8 @@ def waited(*seconds: float, kind: str = "replace", failed: int = 0) -> Trial:
 
 
 def told(*runs: Run) -> str | None:
-    return findings(*runs).get("usual-timeout")
+    found = findings(*runs)
+    return found.get("usual-timeout", found.get("usual-timeout-hidden"))
 
 
 def test_operations_that_waited_longer_are_counted_over_all_trials() -> None:
