@@ -74,10 +74,20 @@ class ForkServer:
     def fork(self, descriptors: list[int]) -> None:
         """Fork a process that inherits these descriptors of ours. Raises OSError."""
         if not self._process or not self._process.is_alive():
-            self._end()
-            self._begin()
+            self._begin_anew()
+        try:
+            self._send(descriptors)
+        except BrokenPipeError:  # it was killed a moment ago, and still counts as alive
+            self._begin_anew()
+            self._send(descriptors)
+
+    def _send(self, descriptors: list[int]) -> None:
         assert self._channel
         reduction.sendfds(self._channel, descriptors)
+
+    def _begin_anew(self) -> None:
+        self._end()
+        self._begin()
 
     def _begin(self) -> None:
         self._channel, theirs = socket.socketpair()

@@ -194,6 +194,19 @@ def test_each_measurement_has_its_own_environment_and_streams(
 
 
 @forked
+def test_who_forks_may_have_been_killed_a_moment_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its channel is closed then, while the system still knows it as a process that runs."""
+    with forkserver.opened(["tests.system.begun"]) as starter:
+        server: Any = starter
+        server._process.kill()
+        server._process.join()
+        monkeypatch.setattr(server._process, "is_alive", lambda: True)
+        with told(starter) as (process, seen):
+            assert seen["pid"] == process.pid
+    assert own_processes() == []
+
+
+@forked
 def test_who_forks_is_no_server_of_the_program_itself() -> None:
     from multiprocessing import forkserver as pythons
 
