@@ -24,9 +24,8 @@ SQLITE_EXTENSION_INIT1
 #include <sqlite3.h>
 #endif
 
-#include "../sqlstress/targets/native/heap.c" /* the native loop's, so that both have the same luck */
+#include "../sqlstress/targets/native/clock.c" /* the native loop's: both have the same clock, and the same luck */
 
-#define NS_PER_S INT64_C(1000000000)
 #define POLL_NS INT64_C(2000000)
 #define BUSY_TIMEOUT_MS 60000
 #define RESULT_LATE (-1)
@@ -52,16 +51,6 @@ typedef struct {
     int64_t done, cpu_ns; /* all of them, and the processor time that they took */
 } Result;
 
-static int64_t now_ns(void) {
-    struct timespec t;
-#ifdef __APPLE__
-    clock_gettime(CLOCK_UPTIME_RAW, &t); /* the clock of Python's perf_counter_ns there */
-#else
-    clock_gettime(CLOCK_MONOTONIC, &t);
-#endif
-    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 static int64_t cpu_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -69,12 +58,9 @@ static int64_t cpu_ns(void) {
 }
 
 static void wait_until(int64_t moment) {
-    int64_t left = moment - POLL_NS - now_ns();
-    if (left > 0) {
-        struct timespec t = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
-        nanosleep(&t, NULL);
-    }
-    while (now_ns() < moment) {
+    int64_t left = moment - POLL_NS - clock_ns();
+    if (left > 0) sleep_ns(left);
+    while (clock_ns() < moment) {
     }
 }
 
@@ -144,14 +130,14 @@ static int measure(Session *s, const Load *load, int64_t t0, Result *result) {
     const int64_t begin = t0 + load->warmup_ns, end = begin + load->duration_ns;
     int64_t seen = 0;
 
-    if (now_ns() >= begin) return RESULT_LATE;
+    if (clock_ns() >= begin) return RESULT_LATE;
     wait_until(t0);
     *result = (Result){.cpu_ns = -cpu_ns()};
     for (;;) {
         int64_t key = (int64_t)((draw(&s->random) * (uint64_t)load->key_space) >> 32);
         int rc = draw(&s->random) < gets_below ? get(s->get, key, &seen) : replace(s->replace, key, ++s->value);
         if (rc != SQLITE_OK) return rc;
-        int64_t now = now_ns();
+        int64_t now = clock_ns();
         result->done++;
         if (now >= end) break;
         result->counted += now >= begin;

@@ -14,7 +14,7 @@ from sqlstress.engine.trial import READY_EACH_S, READY_S
 from sqlstress.experiment import face_of
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
-from sqlstress.system import forkserver
+from sqlstress.system import starting
 from sqlstress.targets import open_place
 
 
@@ -29,7 +29,7 @@ def shares(case: ToolCase, seed: int, directory: Path) -> list[int]:
 
 
 def _shares(case: Case, directory: Path) -> list[int]:
-    with RunFolder(directory, keep=False) as folder, forkserver.opened(preload.modules([case])) as starter:
+    with RunFolder(directory, keep=False) as folder, starting.opened(preload.modules([case])) as starter:
         place = open_place(case, folder.path)
         work = face_of(case).open_work(case, place, 1, {})
         work.prepare(_nobody_stops)

@@ -18,7 +18,7 @@ from sqlstress.experiment import face_of
 from sqlstress.machine import fingerprint
 from sqlstress.report import Environment, Report
 from sqlstress.report.case import Case
-from sqlstress.system import forkserver
+from sqlstress.system import starting
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.target import takes
 from sqlstress.targets import joining, serving, target_of
@@ -65,7 +65,7 @@ class Session:
                     command=self.command,
                     environment=self._environment(folder.path),
                 )
-                with forkserver.opened(pool.modules(self.cases)) as starter:
+                with starting.opened(pool.modules(self.cases)) as starter:
                     runner = TrialRunner(
                         folder.path, self.keep, signals, observer, self.cases[0].seed, starter, met
                     )

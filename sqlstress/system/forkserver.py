@@ -17,8 +17,8 @@ import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from importlib import import_module
 from multiprocessing import connection, forkserver, popen_forkserver, reduction, spawn, util
@@ -27,7 +27,6 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NoReturn, Self
 
 from sqlstress.system import child, processes
-from sqlstress.system.processes import SPAWNING, Starter
 
 assert sys.platform != "win32"
 
@@ -195,8 +194,6 @@ def _close(*descriptors: int) -> None:
 # nobody could tell whether that still runs.
 
 
-assert sys.platform != "win32"
-
 MOST = 250
 """Descriptors that a process is handed: Linux passes on at most 253 at once."""
 
@@ -288,19 +285,3 @@ class _Server:
             with suppress(BrokenPipeError):
                 forkserver.write_signed(status, os.waitstatus_to_exitcode(how))
             os.close(status)
-
-
-# How processes of ours are started: forked by one that has imported what they need; on Windows spawned.
-
-
-@contextmanager
-def opened(modules: Sequence[str]) -> Iterator[Starter]:
-    """Yield what starts processes that need these modules, for as long as the block lasts.
-
-    Where there are none, they are spawned.
-    """
-    if sys.platform == "win32" or not modules:
-        yield SPAWNING
-    else:
-        with ForkServer(modules) as server:
-            yield server

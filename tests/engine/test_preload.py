@@ -17,7 +17,7 @@ from sqlstress.experiments.keys.experiment import Picks
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report.case import Case, Settings
-from sqlstress.system import forkserver
+from sqlstress.system import starting
 from sqlstress.system.plain import plain
 from tests.engine import preloaded
 from tests.engine.processes import ROOT
@@ -93,7 +93,7 @@ def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) ->
     work = open_work(case, tmp_path, 1, {})
     work.prepare(lambda: None)
     ours, theirs = Pipe()
-    with forkserver.opened(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
+    with starting.opened(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
         task = (face_of(case).worker, plain(case), tmp_path, work.shared, theirs)
         process = starter.start(preloaded.begin, task)
         assert ours.poll(PATIENCE_S)

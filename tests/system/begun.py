@@ -79,9 +79,9 @@ def hold(modules: Sequence[str]) -> None:
 
     import psutil
 
-    from sqlstress.system import forkserver
+    from sqlstress.system import starting
 
-    with forkserver.opened(modules) as starter:
+    with starting.opened(modules) as starter:
         pipes = []
         for _ in range(2):
             ours, theirs = open_pipe()

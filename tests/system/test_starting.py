@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from sqlstress.system import forkserver
+from sqlstress.system import starting
 from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.system.sharing import shared_array
 from tests.conftest import own_processes
@@ -33,7 +33,7 @@ def starter(request: pytest.FixtureRequest) -> Iterator[Starter]:
     if request.param == "spawned":
         yield SPAWNING
     else:
-        with forkserver.opened(["tests.system.begun"]) as server:
+        with starting.opened(["tests.system.begun"]) as server:
             yield server
 
 
@@ -122,7 +122,7 @@ def test_a_process_heeds_no_interrupt_and_can_be_ended(starter: Starter, act: An
 
 @forked
 def test_more_processes_than_are_asked_for_ahead_start() -> None:
-    with forkserver.opened(["tests.system.begun"]) as starter:
+    with starting.opened(["tests.system.begun"]) as starter:
         twenty_add_themselves(starter)
 
 
@@ -143,9 +143,9 @@ def twenty_add_themselves(starter: Starter) -> None:
 
 @pytest.mark.parametrize("method", ["spawned", pytest.param("forked", marks=forked)])
 def test_a_killed_parent_leaves_no_process_for_a_second(method: str) -> None:
-    spawning = "forkserver.sys = type('System', (), {'platform': 'win32'})" if method == "spawned" else ""
+    spawning = "starting.sys = type('System', (), {'platform': 'win32'})" if method == "spawned" else ""
     script = f"""
-from sqlstress.system import forkserver
+from sqlstress.system import starting
 from tests.system.begun import hold
 {spawning}
 hold(["tests.system.begun"])
@@ -164,7 +164,7 @@ hold(["tests.system.begun"])
 
 @forked
 def test_nothing_is_left_behind_by_the_one_who_forks() -> None:
-    with forkserver.opened(["tests.system.begun"]) as server, told(server) as (process, _):
+    with starting.opened(["tests.system.begun"]) as server, told(server) as (process, _):
         assert process.pid and server_of(process.pid) in own_processes()
     assert own_processes() == []
 
@@ -172,7 +172,7 @@ def test_nothing_is_left_behind_by_the_one_who_forks() -> None:
 @forked
 def test_who_forks_has_imported_what_is_needed_has_one_thread_and_no_file_open() -> None:
     modules = ["sqlstress.targets.sqlite.drivers.sqlite3_driver", "not_there_at_all", "tests.system.begun"]
-    with forkserver.opened(modules) as server, told(server) as (process, seen):
+    with starting.opened(modules) as server, told(server) as (process, seen):
         assert {*modules, "sqlite3"} - seen["modules"] == {"not_there_at_all"}
         assert process.pid
         forks = server_of(process.pid)
@@ -186,7 +186,7 @@ def test_each_measurement_has_its_own_environment_and_streams(
 ) -> None:
     for value in ("first", "second"):
         monkeypatch.setenv("SQLSTRESS_TEST_VALUE", value)
-        with forkserver.opened(["tests.system.begun"]) as server:
+        with starting.opened(["tests.system.begun"]) as server:
             with told(server) as (_, seen):
                 assert seen["value"] == value
             server.start(begun.complain, (value,)).join(PATIENCE_S)
@@ -196,7 +196,7 @@ def test_each_measurement_has_its_own_environment_and_streams(
 @forked
 def test_who_forks_may_have_been_killed_a_moment_ago(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its channel is closed then, while the system still knows it as a process that runs."""
-    with forkserver.opened(["tests.system.begun"]) as starter:
+    with starting.opened(["tests.system.begun"]) as starter:
         server: Any = starter
         server._process.kill()
         server._process.join()
@@ -211,13 +211,13 @@ def test_who_forks_is_no_server_of_the_program_itself() -> None:
     from multiprocessing import forkserver as pythons
 
     theirs = vars(pythons)["_forkserver"]
-    with forkserver.opened(["tests.system.begun"]) as server, told(server):
+    with starting.opened(["tests.system.begun"]) as server, told(server):
         assert vars(theirs)["_forkserver_pid"] is None
 
 
 @forked
 def test_when_who_forks_is_killed_its_processes_end_and_others_can_be_started() -> None:
-    with forkserver.opened(["tests.system.begun"]) as server:
+    with starting.opened(["tests.system.begun"]) as server:
         ours, theirs = Pipe()
         process = server.start(begun.linger, (theirs,))
         theirs.close()
@@ -239,7 +239,7 @@ def test_when_who_forks_is_killed_its_processes_end_and_others_can_be_started() 
 
 @forked
 def test_a_process_that_the_system_does_not_allow_is_told() -> None:
-    with forkserver.opened(["tests.system.refusing"]) as server:
+    with starting.opened(["tests.system.refusing"]) as server:
         process = server.start(begun.add, (shared_array("q", 1), 0))
         with pytest.raises(BlockingIOError):
             process.pid  # noqa: B018

@@ -30,9 +30,9 @@ RUN = """
 import sys
 from pathlib import Path
 from sqlstress.engine.folder import RunFolder
-from sqlstress.targets.postgres import embedded
+from sqlstress.targets.postgres import server
 if __name__ == "__main__":
-    with RunFolder(Path(sys.argv[1]), keep=False) as folder, embedded.running(folder.path, 3) as dsn:
+    with RunFolder(Path(sys.argv[1]), keep=False) as folder, server.running(folder.path, 3) as dsn:
         print(folder.path, flush=True)
         sys.stdin.read()
 """
