@@ -19,6 +19,17 @@ class UsageError(SqlstressError):
     exit_code = 2
 
 
+class NotInstalled(UsageError):
+    """A driver that is chosen and not there."""
+
+    def __init__(self, driver: str, package: str, error: ImportError | None = None) -> None:
+        """`package` is what pip installs it with; "" for what comes with Python or not at all."""
+        self.driver, self.package = driver, package
+        why = f" ({error})" if error else ""
+        remedy = f"python -m pip install {package}" if package else "use a Python that has it"
+        super().__init__(f"the driver {driver} is not installed{why}: {remedy}, or choose another --driver.")
+
+
 class EnvironmentFailure(SqlstressError):
     """This machine, folder or SQLite build cannot do what was asked."""
 

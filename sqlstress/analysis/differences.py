@@ -328,7 +328,7 @@ def _promise(found: Durability, codes: set[str]) -> str | None:
     elif not found.reaches_the_medium:
         worth = "each commit waits until the drive has it in its cache"
     else:
-        worth = "each commit waits until the drive's cache is flushed"
+        worth = "each commit asks the drive to flush its cache"
     # In WAL mode EXTRA is FULL by another name.
     same = replace(found, level="full") if (found.journal, found.level) == ("wal", "extra") else found
     return f"{same.name}, {worth}"

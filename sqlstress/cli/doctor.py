@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sqlstress.cli.outputs import say
-from sqlstress.errors import SqlstressError, UsageError
+from sqlstress.errors import NotInstalled, SqlstressError, UsageError
 from sqlstress.options.dsn import Dsn
 from sqlstress.report.case import COMMON
 
@@ -69,13 +69,20 @@ def doctor(directory: Path, dsn: str | None, **given: Any) -> None:
 
 
 def _others(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield what could be measured with each other driver here, or what is missing and what to install."""
+    """Yield what could be measured with each other driver here; at last what is not installed, in one line."""
+    from sqlstress.analysis.wording import listing
     from sqlstress.target import for_keyvalue
     from sqlstress.targets import target_of
 
+    missing: list[NotInstalled] = []
     for name, known in for_keyvalue().items():
         if known.stores and name != driver:
             try:
                 yield f"{name}: {target_of(name).at_hand(name, address)}"
+            except NotInstalled as error:
+                missing.append(error)
             except SqlstressError as error:
                 yield f"{name}: {error}"
+    if missing:
+        names, packages = listing([one.driver for one in missing]), " ".join(one.package for one in missing)
+        yield f"not installed: {names} (python -m pip install {packages})"

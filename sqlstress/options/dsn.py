@@ -13,7 +13,8 @@ from typing import Any
 NAME = "dsn"
 """The option that has one."""
 UNSHOWN = "..."
-EXTRA = "python -m pip install '.[postgres]'"
+PACKAGE = "'.[postgres]'"
+EXTRA = f"python -m pip install {PACKAGE}"
 
 _URL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w.+$-]{1,63}")

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.errors import EnvironmentFailure, NotInstalled
 from sqlstress.targets.lmdb.errors import explained
 
 if TYPE_CHECKING:
@@ -29,14 +29,11 @@ _GENERATIONS = 8
 
 
 def load() -> Any:
-    """Import the binding. Raises UsageError when it is not installed."""
+    """Import the binding. Raises NotInstalled."""
     try:
         return import_module("lmdb")
     except ImportError as error:
-        raise UsageError(
-            f"the driver lmdb is not installed ({error}): python -m pip install '.[lmdb]', "
-            "or choose another --driver."
-        ) from error
+        raise NotInstalled("lmdb", "'.[lmdb]'", error) from error
 
 
 def map_size(case: Case) -> int:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.options.dsn import EXTRA, Dsn
+from sqlstress.errors import EnvironmentFailure, NotInstalled, UsageError
+from sqlstress.options.dsn import EXTRA, PACKAGE, Dsn
 from sqlstress.report.case import KEPT, Case
 from sqlstress.report.server import Server
 
@@ -107,12 +107,12 @@ _ANSWER_S = 20.0
 def at_hand(address: Dsn | None) -> str:
     """Return a server's version, and where it is: `address` if that is given, else its programs' folder.
 
-    Raises UsageError without the binding, EnvironmentFailure where there is no server or it does not answer.
+    Raises NotInstalled without the binding, EnvironmentFailure where there is no server or it does not answer.
     """
     try:
         import psycopg
     except ImportError as error:
-        raise UsageError(f"the driver psycopg is not installed ({error}): {EXTRA}.") from error
+        raise NotInstalled("psycopg", PACKAGE, error) from error
     server = _named(address) if address else _own()
     return f"{server} (psycopg {psycopg.__version__})"
 
@@ -153,7 +153,7 @@ MOST_TABLES = 1000
 def checked(case: Case, server: Server, anyway: bool) -> Case:
     """Return a case with its server, and without what is SQLite's alone. Raises UsageError."""
     if find_spec("psycopg") is None:
-        raise UsageError(f"the driver {case.driver} is not installed: {EXTRA}.")
+        raise NotInstalled(case.driver, PACKAGE)
     if case.settings.synchronous == "extra":
         raise UsageError(
             "--synchronous extra is SQLite's: a server's commits wait for a sync (full) or not (normal, off)."

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.errors import EnvironmentFailure, UsageError, plainly, said
+from sqlstress.errors import EnvironmentFailure, NotInstalled, plainly, said
 from sqlstress.target import DEFAULT
 
 if TYPE_CHECKING:
@@ -20,14 +20,11 @@ _LOCKED = "locked by another process"
 
 
 def load() -> Any:
-    """Import the binding. Raises UsageError when it is not installed."""
+    """Import the binding. Raises NotInstalled."""
     try:
         return import_module("turso")
     except ImportError as error:
-        raise UsageError(
-            f"the driver turso is not installed ({error}): python -m pip install '.[turso]', "
-            "or choose another --driver."
-        ) from error
+        raise NotInstalled("turso", "'.[turso]'", error) from error
 
 
 class TursoConnection:

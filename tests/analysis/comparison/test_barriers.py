@@ -63,7 +63,7 @@ def test_a_report_is_comparable_with_itself() -> None:
 def test_a_commit_that_waits_for_something_else_bars_a_ratio(other: Report) -> None:
     assert reasons(EXAMPLE, other) == reasons(other, EXAMPLE) == ("what a commit waits for differs",)
     one, another = values(side_by_side(EXAMPLE, other))["durability"]
-    assert one == "WAL, synchronous=FULL, each commit waits until the drive's cache is flushed"
+    assert one == "WAL, synchronous=FULL, each commit asks the drive to flush its cache"
     assert another and another != one
 
 

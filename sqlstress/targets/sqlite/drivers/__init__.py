@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from sqlstress.errors import SqlstressError, UsageError, plainly, said
+from sqlstress.errors import NotInstalled, SqlstressError, UsageError, plainly, said
 from sqlstress.target import DEFAULT, drivers_of
 from sqlstress.target import DRIVERS as KNOWN
 from sqlstress.targets.sqlite.drivers import codes
@@ -107,18 +107,17 @@ class Driver(Protocol):
 
 
 def load_driver(name: str) -> Driver:
-    """Import a driver by its name in DRIVERS. Raises UsageError when it is not installed."""
+    """Import a driver by its name in DRIVERS. Raises NotInstalled."""
     try:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
-        remedy = "use a Python that has it" if name == DEFAULT else f"python -m pip install {_package(name)}"
-        raise UsageError(
-            f"the driver {name} is not installed ({error}): {remedy}, or choose another --driver."
-        ) from error
+        raise NotInstalled(name, _package(name), error) from error
 
 
 def _package(name: str) -> str:
-    """Return what installs a driver."""
+    """Return what pip installs a driver with; "" for the standard library's."""
+    if name == DEFAULT:
+        return ""
     return f"'.[{name}]'" if KNOWN[name].keyvalue else name
 
 
