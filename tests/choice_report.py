@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlstress.experiments.tune.presets import DEFAULT, catalogue
+from sqlstress.experiments.tune.presets import YOURS, catalogue
 from sqlstress.experiments.tune.results import MeasuredPreset, PresetComparison, TunedLevel, TunedRow, Tuning
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case, Settings
@@ -28,11 +28,11 @@ def slices(tps: float, count: int, effective: Mapping[str, str] = TRIAL.effectiv
 
 PRESETS = PresetComparison(
     CASE,
-    DEFAULT,
+    YOURS,
     planned=3,
     rounds=3,
     presets=(
-        MeasuredPreset(DEFAULT, effective=TRIAL.effective),
+        MeasuredPreset(YOURS, effective=TRIAL.effective),
         *(
             MeasuredPreset(
                 one.name, one.project, one.source, one.looked_up, one.words, one.apart, NORMAL, gain

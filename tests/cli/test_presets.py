@@ -45,7 +45,7 @@ def slices(monkeypatch: pytest.MonkeyPatch, rate: Rate) -> list[Case]:
 
 
 def is_rails(case: Case) -> bool:
-    return case.settings.mmap_size is not None
+    return bool(case.settings.mmap_size)
 
 
 def test_without_names_all_are_listed_and_nothing_is_measured(cli: Cli, tmp_path: Path) -> None:
@@ -62,15 +62,31 @@ def test_every_preset_is_measured_once_a_round_against_the_load_as_it_was_given(
     load = ("-c", "3", "--synchronous", "full", "--pragma", "secure_delete=on")
     said = cli(*COMPARE, "--rounds", "6", "--", *load)
     assert said.code == 0
-    assert "rails: 2.0 times the default (" in said.out
-    assert "kine: as good as the default (" in said.out
+    assert "rails: 2.0 times your own settings (" in said.out
+    assert "kine: as good as your own settings (" in " ".join(said.out.split())
     report = saved(tmp_path)
-    assert [(run.arm, len(run.trials)) for run in report.runs] == [("default", 6), ("rails", 6), ("kine", 6)]
+    assert [(run.arm, len(run.trials)) for run in report.runs] == [("yours", 6), ("rails", 6), ("kine", 6)]
     assert {(case.concurrency, case.duration_s, case.repeat) for case in asked} == {(3, 1.0, 1)}
     assert all(("secure_delete", "on") in case.settings.pragmas for case in asked)
     own, rails, kine = (run.case.settings for run in report.runs)
     assert (own.synchronous, rails.synchronous, kine.synchronous) == ("full", "normal", "normal")
     assert [asked[place : place + 3] for place in range(0, 18, 3)] != [asked[:3]] * 6  # the order is drawn
+
+
+def test_a_load_without_settings_is_set_against_what_sqlite_does_by_itself(
+    monkeypatch: pytest.MonkeyPatch, cli: Cli, tmp_path: Path
+) -> None:
+    slices(monkeypatch, lambda case, index: (1.0 + index % 3 / 100) * (1 + is_rails(case)))
+    said = cli(*COMPARE, "--rounds", "6", "--", "-c", "3")
+    assert "rails: 2.0 times SQLite's defaults (" in said.out
+    base = saved(tmp_path).runs[0]
+    assert (base.arm, base.case.settings.journal_mode, base.case.settings.synchronous) == (
+        "sqlite",
+        "delete",
+        "full",
+    )
+    assert cli(*COMPARE, "--against", "yours", "--rounds", "3").code == 0
+    assert saved(tmp_path).runs[0].arm == "yours"
 
 
 def test_noise_is_not_taken_for_a_gain_and_exits_3_if_strict(
@@ -79,7 +95,7 @@ def test_noise_is_not_taken_for_a_gain_and_exits_3_if_strict(
     slices(monkeypatch, lambda case, index: 1.0 + (index * (7 if is_rails(case) else 5)) % 4)
     said = cli(*COMPARE, "--rounds", "5", "--strict")
     assert said.code == 3
-    assert "rails: can't be told from the default" in said.out
+    assert "rails: can't be told from SQLite's defaults" in said.out
 
 
 def test_a_preset_that_sqlite_refuses_is_said_and_the_others_are_measured(
@@ -95,7 +111,7 @@ def test_a_preset_that_sqlite_refuses_is_said_and_the_others_are_measured(
     assert said.code == 0
     assert "rails was not measured to the end: PRAGMA mmap_size" in " ".join(said.out.split())
     assert [(run.arm, len(run.trials)) for run in saved(tmp_path).runs] == [
-        ("default", 4),
+        ("sqlite", 4),
         ("rails", 0),
         ("kine", 4),
     ]
@@ -141,7 +157,7 @@ def test_real_slices_are_proved_saved_in_every_format_and_leave_no_file(cli: Cli
     assert all(run.verdict.status == "ok" for run in report.runs)
     assert report.runs[1].trials[0].effective["synchronous"] == "normal"
     rows = list(csv.DictReader(io.StringIO((tmp_path / "p.csv").read_text(encoding="utf-8"))))
-    assert {row["arm"] for row in rows} == {"default", "rails", "kine"}
+    assert {row["arm"] for row in rows} == {"sqlite", "rails", "kine"}
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"presets.json", "p.csv", "p.md", "p.html", "p.xml", "p.bmf"}
 

@@ -54,11 +54,12 @@ class Compared:
     compare: tuple[str, ...] | None = option(
         names, None, COMPARED, "Presets to measure: rails,django; all for every one.", metavar="LIST"
     )
-    against: str = option(
+    against: str | None = option(
         name,
-        "default",
+        None,
         COMPARED,
-        "What they are set against: default (your own settings), or one of them.",
+        "What they are set against: sqlite (its own defaults), yours (the settings behind --), or another "
+        "preset.  [default: yours where the load has settings, else sqlite]",
         metavar="NAME",
     )
     rounds: int = option(
@@ -89,8 +90,8 @@ PRESETS = Experiment(
     summary="Published settings of well-known projects, measured on your load.",
     help=(
         "List published settings of well-known projects, or measure some on your load (--compare).\n\n"
-        "Each with its source, and what a power failure can take. Your own settings are the measure of the "
-        "others, unless --against says another one."
+        "Each with its source, and what a power failure can take. They are set against what a project has that "
+        "sets nothing: SQLite's own defaults, a rollback journal with every commit synced (--against)."
     ),
     example="sqlstress presets --compare rails,django -- --concurrency 4",
     options=chosen(options_of(Compared)),
@@ -108,8 +109,10 @@ PRESETS = Experiment(
 
 
 FILE = "presets.toml"
-DEFAULT = "default"
-"""The name of the load's own settings."""
+SQLITE = "sqlite"
+"""The preset that sets nothing."""
+YOURS = "yours"
+"""The name of the load's own settings; reports of sqlstress 0.1 before its release call them "default"."""
 
 
 @dataclass(frozen=True, slots=True)

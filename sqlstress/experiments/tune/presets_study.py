@@ -14,7 +14,7 @@ from sqlstress.engine.study import Asked, Progress, ReadWords, Steps
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT as MAIN
 from sqlstress.experiment import Experiment, commands
-from sqlstress.experiments.tune.presets import DEFAULT, Compared, Preset, catalogue
+from sqlstress.experiments.tune.presets import SQLITE, YOURS, Compared, Preset, catalogue
 from sqlstress.experiments.tune.results import MeasuredPreset, PresetComparison
 from sqlstress.experiments.tune.show_presets import listed
 from sqlstress.options.option import options_of
@@ -153,8 +153,9 @@ def asked(given: Mapping[str, Any], read: ReadWords) -> Asked | tuple[Block, ...
             what = "a load" if name == "load" else f"--{name}"
             raise UsageError(f"{what} is for presets that are measured: name them, --compare rails,django.")
         return tuple(listed(catalogue().values()))
-    chosen = _chosen(own["compare"], own["against"])
-    cases = _cases(own["load"], chosen, read)
+    command, load = _load(own["load"], read)
+    chosen = _chosen(own["compare"], own["against"] or (YOURS if _sets(load) else SQLITE))
+    cases = {name: _case(command, load, preset) for name, preset in chosen.items()}
     (against, base), *_ = cases.items()
     comparison = PresetComparison(
         base,
@@ -171,26 +172,31 @@ def _chosen(names: tuple[str, ...], against: str) -> dict[str, Preset | None]:
     known = catalogue()
     named = dict.fromkeys([against, *(known if names == (EVERY,) else names)])
     for name in named:
-        if name not in known and name != DEFAULT:
+        if name not in known and name != YOURS:
             raise UsageError(
                 f"there is no preset {name!r:.60}.{suggestion(name, known)} There are {', '.join(known)}; "
-                f"{DEFAULT} is your own settings."
+                f"{YOURS} is your own settings, behind --."
             )
     if len(named) < 2:
         raise UsageError("one preset has nothing beside it: name another one.")
     return {name: known.get(name) for name in named}
 
 
-def _cases(words: Sequence[str], chosen: Mapping[str, Preset | None], read: ReadWords) -> dict[str, Case]:
-    """Return the case of each preset. Raises UsageError for a load that can't be compared."""
+def _load(words: Sequence[str], read: ReadWords) -> tuple[str, Mapping[str, Any]]:
+    """Return the command of a load, and its options. Raises UsageError for a load that can't be compared."""
     command, rest = _command(words)
     options = [one for one in options_of_command(command) if one.name not in _NOT_HERE]
     given = read(rest, options, "behind --")
     names = {one.name for one in options}
     counted = ("duration", "warmup") if "ops" in given else ()
     usual = {name: value for name, value in _OTHERWISE.items() if name in names and name not in counted}
-    load = seeded({**usual, **given})
-    return {name: _case(command, load, preset) for name, preset in chosen.items()}
+    return command, seeded({**usual, **given})
+
+
+def _sets(load: Mapping[str, Any]) -> bool:
+    """Say whether a load has settings of its own that a preset would replace."""
+    replaced = {"pragma", *(name for preset in catalogue().values() for name in preset.settings)}
+    return not replaced.isdisjoint(load)
 
 
 def _command(words: Sequence[str]) -> tuple[str, Sequence[str]]:

@@ -13,7 +13,7 @@ from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG, Finding, Part
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.wording import EQUAL, cells, duration, finite, interval, plural, times, told
 from sqlstress.experiment import face_of
-from sqlstress.experiments.tune.presets import DEFAULT, Preset
+from sqlstress.experiments.tune.presets import SQLITE, YOURS, Preset
 from sqlstress.experiments.tune.results import MeasuredPreset, PresetComparison
 from sqlstress.report import Report, Run
 from sqlstress.report.power_failure import risk
@@ -43,6 +43,9 @@ LEGEND = (
     "TPS: the median of the slices. Over {base}: the mean of the ratios, round by round, with its interval. "
     "All intervals hold together with a probability of 95%, those of any two presets too."
 )
+
+
+_YOURS_BEFORE = "default"
 
 
 class PresetsShown(ResultShown[PresetComparison]):
@@ -99,7 +102,8 @@ def verdict(result: PresetComparison) -> Finding:
 
 
 def _base(result: PresetComparison) -> str:
-    return "the default" if result.against == DEFAULT else result.against
+    own = "your own settings"
+    return {SQLITE: "SQLite's defaults", YOURS: own, _YOURS_BEFORE: own}.get(result.against, result.against)
 
 
 def _is_told(gain: Gain) -> bool:
@@ -107,12 +111,15 @@ def _is_told(gain: Gain) -> bool:
 
 
 def _heading(report: Report, result: PresetComparison) -> Iterator[str]:
-    own = tuple(run for run in report.runs if run.arm == DEFAULT) or (Run(result.case),)
+    own = tuple(run for run in report.runs if run.arm == result.against) or (Run(result.case),)
     group, every = Group(result.case, own), Group(result.case, report.runs or own)
     what = face_of(result.case).show().what(group)
     yield heading.describe(f"Published settings in turns. {what}", group, report)
     took = duration((finite(result.seconds) or 0.0) * NS_PER_S)
     yield f"{rounds(result)}, a slice of each preset in each, in an order that is drawn; {took}."
+    base = next((one for one in result.presets if one.name == result.against), None)
+    if base and (found := durability_of(base.effective, report.environment.sync)):
+        yield f"Set against {_base(result)}: {found.name}."
     yield from heading.warnings(every, report.environment, ())
 
 

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from sqlstress.experiments.tune.presets import DEFAULT, Preset, catalogue
+from sqlstress.experiments.tune.presets import YOURS, Preset, catalogue
 from sqlstress.plan import cases_of
 from sqlstress.report.power_failure import CORRUPT, risk
 
@@ -26,7 +26,7 @@ def test_it_says_whose_it_is_where_it_stands_and_when_that_was_looked_up(one: Pr
     assert one.project
     assert one.source.startswith("https://")
     assert date(2026, 11, 1) <= date.fromisoformat(one.looked_up)
-    assert one.name == one.name.lower() != DEFAULT
+    assert one.name == one.name.lower() != YOURS
 
 
 @EACH

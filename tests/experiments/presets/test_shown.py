@@ -45,15 +45,15 @@ def test_every_format_shows_it(form: str) -> None:
 def test_the_csv_says_of_each_slice_which_preset_it_is_of() -> None:
     header, *rows = FORMATS["csv"](REPORT).splitlines()
     arm = header.split(",").index("arm")
-    assert {row.split(",")[arm] for row in rows} == {"default", "rails", "kine", "django"}
+    assert {row.split(",")[arm] for row in rows} == {"yours", "rails", "kine", "django"}
 
 
 def test_each_gain_is_told_as_far_as_its_interval_goes() -> None:
     found = verdict(PRESETS)
     assert found.code == UNTOLD
     assert phrase(found).startswith(
-        "rails: 4.1 times the default (3.61 to 4.70); kine: as good as the default (0.962 to 1.05 times); "
-        "django: can't be told from the default (0.870 to 1.68 times)."
+        "rails: 4.1 times your own settings (3.61 to 4.70); kine: as good as your own settings (0.962 to 1.05 times); "
+        "django: can't be told from your own settings (0.870 to 1.68 times)."
     )
 
 
