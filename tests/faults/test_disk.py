@@ -137,7 +137,7 @@ def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
 @pytest.mark.fault(
     area="resources",
     injected="the disk full while workers write",
-    outcome="exit code 4, SQLITE_FULL and what to do; the data is still verified",
+    outcome="exit code 4, SQLITE_FULL and what to do; the data is still verified where SQLite can read it",
 )
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path, driver: str) -> None:
@@ -149,7 +149,11 @@ def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path
     assert code == 4
     assert f"worker 1 failed: {FULL}, and 1 more." in errors
     assert [one.error for one in trial.workers] == [FULL, FULL]
-    assert (run.valid, run.verdict.status) == ((), "ok")
+    assert run.valid == ()
+    # Whether the index of a long WAL, which the disk has no room for, must grow once more is luck.
+    unread = [check.note for check in run.verdict.checks if check.status == "unknown"]
+    assert all(check.status != "failed" for check in run.verdict.checks)
+    assert all(note.startswith("SQLITE_IOERR") for note in unread)
 
 
 @pytest.mark.thorough
