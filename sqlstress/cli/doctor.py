@@ -69,7 +69,7 @@ def doctor(directory: Path, dsn: str | None, **given: Any) -> None:
 
 
 def _others(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield what could be measured with each other driver here; at last what is not installed, in one line."""
+    """Yield what could be measured with each other driver here; at last what is not installed."""
     from sqlstress.analysis.wording import listing
     from sqlstress.target import for_keyvalue
     from sqlstress.targets import target_of

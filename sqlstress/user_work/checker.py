@@ -15,26 +15,33 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.statistics.series import Series
     from sqlstress.targets.place import SqlPlace
+    from sqlstress.targets.views import Reader
 
 
 PAUSE_S = 0.1
 """The shortest pause between two rounds. It is as long as the round took, if that was longer: the checker
 takes half a processor at most."""
 _TICK_S = 0.02
+_MOST_UNOPENED = 5
+"""So often in a row a connection may not be had: whoever closes the last one has the file to itself."""
 _BRIEF = 40
 """Characters."""
 
 
 class Checker:
-    """Runs all checks, each round in one read transaction, until the workers are done."""
+    """Runs all checks until the workers are done, each round in one read transaction.
+
+    A round has a connection of its own: the last one that is closed checkpoints the WAL and removes it, and
+    where one of ours stayed open it would never be one of the load's.
+    """
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
         self._board = Board(shared[0])
-        self._reader, data = place.reader(), case.spec.data
+        self._place, data = place, case.spec.data
         if not all(one.sql for one in data.checks):
             prepare_process(place.directions(), str(case.seed))
-        self._checks = Checks(data.checks, data.check_timeout_s, self._reader)
-        self._rounds = self._failed = 0
+        self._checks = Checks(data.checks, data.check_timeout_s)
+        self._rounds = self._failed = self._unopened = 0
         self._broken: dict[str, Broken] = {}
         self._problem = ""
 
@@ -50,8 +57,10 @@ class Checker:
         return []
 
     def _round(self) -> None:
+        if not (reader := self._opened()):
+            return
         try:
-            found = list(self._checks.broken())
+            found = list(self._checks.broken(reader))
             self._rounds += 1
             self._failed += bool(found)
             for one in found:
@@ -60,9 +69,22 @@ class Checker:
         except Unchecked as error:
             self._problem = str(error)
         except Exception as error:
-            answer = self._reader.answer(error)
+            answer = reader.answer(error)
             if not answer or answer.kind != BUSY:
                 raise  # else the next round finds nobody in the way
+        finally:
+            reader.close()
+
+    def _opened(self) -> Reader | None:
+        try:
+            reader = self._place.reader()
+        except Exception:
+            self._unopened += 1
+            if self._unopened >= _MOST_UNOPENED:
+                raise
+            return None
+        self._unopened = 0
+        return reader
 
     def _tell(self) -> None:
         said = {"rounds": self._rounds, "failed": self._failed, "problem": self._problem}
@@ -72,7 +94,7 @@ class Checker:
                 break
 
     def close(self) -> None:
-        self._reader.close()
+        """Each round has closed what it opened."""
 
 
 def fewer(broken: list[Broken]) -> Iterator[list[Broken]]:

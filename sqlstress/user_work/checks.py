@@ -43,14 +43,17 @@ class Unchecked(UsageError):
 
 
 class Checks:
-    """The checks of a case, over one connection."""
+    """The checks of a case."""
 
-    def __init__(self, invariants: Sequence[Invariant], timeout_s: float, reader: Reader) -> None:
-        self._invariants, self._timeout_s, self._reader = invariants, timeout_s, reader
+    _reader: Reader
+
+    def __init__(self, invariants: Sequence[Invariant], timeout_s: float) -> None:
+        self._invariants, self._timeout_s = invariants, timeout_s
         self._functions = {one.where: function_of(one.where) for one in invariants if not one.sql}
 
-    def broken(self) -> Iterator[Broken]:
-        """Yield the checks that fail, all seen in one snapshot. Raises Unchecked."""
+    def broken(self, reader: Reader) -> Iterator[Broken]:
+        """Yield the checks that fail, all seen in one snapshot of a connection. Raises Unchecked."""
+        self._reader = reader
         self._reader.begin()
         try:
             for one in self._invariants:

@@ -152,7 +152,7 @@ def _nobody_stops() -> None:
 
 def _broken(case: Case, reader: Reader) -> list[Broken]:
     data = case.spec.data
-    return list(Checks(data.checks, data.check_timeout_s, reader).broken())
+    return list(Checks(data.checks, data.check_timeout_s).broken(reader))
 
 
 def told(found: Sequence[Broken]) -> list[str]:

@@ -36,7 +36,7 @@ def test_what_is_missing_is_told_with_what_to_install(cli: Cli, monkeypatch: pyt
         monkeypatch.setitem(sys.modules, name, None)
     said = cli("doctor")
     assert said.code == 0
-    missing = [line for line in told(said.out).split("not installed: ")[1:]]
+    missing = told(said.out).split("not installed: ")[1:]
     assert len(missing) == 1 and missing[0].startswith(
         "psycopg, lmdb and turso (python -m pip install '.[postgres]' '.[lmdb]' '.[turso]')"
     )

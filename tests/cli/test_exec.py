@@ -187,7 +187,7 @@ def test_a_report_of_commands_is_shown_in_every_format_and_compared(cli: Cli) ->
     said = exec_(cli, *ADDING, options=("--setup", "schema.sql"))
     assert said.code == 2
     Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);")
-    said = exec_(cli, *ADDING, options=("--setup", "schema.sql", "--max-failed", "100%"))
+    said = exec_(cli, *ADDING, options=("--setup", "schema.sql", "--max-failed", "100%", "--duration", "1s"))
     assert said.code == 0
     for form in FORMATS:
         assert cli("report", "report.json", "-o", f"{form}:shown").code == 0
@@ -242,3 +242,28 @@ def test_a_stopped_program_leaves_no_command(tmp_path: Path, name: str) -> None:
         program.kill()
         program.wait()
         remove_abandoned(tmp_path)
+
+
+def test_a_command_that_never_works_is_not_run_for_the_whole_window(cli: Cli) -> None:
+    wrong = (*PYTHON, "import sys; sys.exit('near INSRT: syntax error')")
+    begun = time.monotonic()
+    said = exec_(cli, *wrong, options=("--alone", "--duration", "60s", "--repeat", "1"))
+    assert said.code == 4 and time.monotonic() - begun < 60
+    assert "the first 10 commands failed alike, with exit code 1: near INSRT: syntax error" in said.err
+    assert "--max-failed 100%" in said.err
+
+
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [
+        ("import sys; sys.exit('database is locked')", ()),
+        ("import sys; sys.exit('it is meant to be')", ("--max-failed", "100%")),
+        ("import sys; sys.exit(int(sys.argv[1]) % 2)", ()),
+    ],
+)
+def test_commands_that_failed_for_a_lock_or_are_meant_to_or_not_alike_go_on(
+    cli: Cli, program: str, options: tuple[str, ...]
+) -> None:
+    exec_(cli, *PYTHON, program, "{n}", options=("--alone", "--ops", "30", "--repeat", "1", *options))
+    (run,) = runs()
+    assert run.trials and run.trials[0].error is None

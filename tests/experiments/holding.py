@@ -30,7 +30,7 @@ class Holder(Nobody):
         self.latest_s = case.warmup_s + case.duration_s - HELD_S - MARGIN_S
         self.held = 0
         self.in_time = False
-        """Whether the lock was last got so early that all of the time in which it was held lies in the window."""
+        """Whether all of the time in which the lock was last held lies in the window."""
         self._due = False
 
     def phase(self, name: str) -> None:

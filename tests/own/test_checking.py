@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.loop import Window
+from sqlstress.plan import cases_of
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
+from sqlstress.targets.sqlite.place import SqlitePlace
 from sqlstress.targets.sqlite.scripts_view import SqliteReader
-from sqlstress.user_work.checks import Broken, Checks, Unchecked
+from sqlstress.user_work.checker import Checker
+from sqlstress.user_work.checks import Board, Broken, Checks, Unchecked, shared_words
 from sqlstress.user_work.options import Invariant
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -32,7 +38,7 @@ def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
 def broken(
     driver: str, connection: Connection, *invariants: Invariant, timeout_s: float = 5.0
 ) -> list[Broken]:
-    return list(Checks(invariants, timeout_s, SqliteReader(driver, connection)).broken())
+    return list(Checks(invariants, timeout_s).broken(SqliteReader(driver, connection)))
 
 
 def test_a_query_without_rows_holds_and_one_with_rows_is_shown(driver: str, connection: Connection) -> None:
@@ -112,3 +118,21 @@ def test_a_function_that_ends_its_process_is_told(
     (tmp_path / "c.py").write_text("import sys\ndef leaves(query): sys.exit(3)")
     with pytest.raises(Unchecked, match=r"leaves .* ends its process: let it raise AssertionError instead"):
         broken(driver, connection, Invariant("leaves", f"{tmp_path / 'c.py'}:leaves"))
+
+
+def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path) -> None:
+    case = cases_of({"builtin": "bank", "concurrency": 1}, "sql")[0]
+    place = SqlitePlace(case, tmp_path)
+    held = Invariant("held", "c.sql:1", "SELECT 1 WHERE 0")
+    case = replace(case, spec=replace(case.spec, data=replace(case.spec.data, checks=(held,))))
+    words = shared_words()
+    checker = Checker(case, place, (words,))
+    with closing(sqlite3.connect(place.paths[0])) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE t (x)")
+        rounds = iter([False, True])
+        checker.run(Window(0, 0, 0), lambda: next(rounds, True))
+        assert (seen := Board(words).read()) and seen["rounds"] == 1 and not seen["broken"]
+    # Only the last connection that is closed checkpoints the WAL and removes it.
+    assert not Path(f"{place.paths[0]}-wal").exists()
+    checker.close()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError, plainly
-from sqlstress.experiments.app.declared import called, declared
+from sqlstress.experiments.app.declared import Declared, called, declared
 from sqlstress.experiments.app.forks import end_forks_with_us
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import Died, call_apart
@@ -58,9 +59,12 @@ def set_up(place: SqlPlace, seed: str, pulse: Pulse) -> None:
     file, original = place.case.spec.file, place.case.spec.data.database
     limit = _Limit(f"the setup of {file} takes longer than {SETUP_S:g} s", SETUP_S, pulse)
     try:
-        has_setup = call_apart(limit.pulse, set_up_apart, file, place.directions(), original, seed)
+        has_setup, connects = call_apart(limit.pulse, set_up_apart, file, place.directions(), original, seed)
+        if connects:
+            # As in a worker's process, which has had no setup: a mapper refuses to be bound twice.
+            call_apart(limit.pulse, connect_apart, file, place.directions(), original, seed)
     except Died as error:
-        raise UsageError(f"the setup of {file} ends its process: {error}") from error
+        raise UsageError(f"{file}: its setup or its connect ends the process: {error}") from error
     if has_setup and not place.is_filled():
         raise UsageError(
             f"{file}: its setup left nothing in the database that it was given: open what {DATABASE} says, "
@@ -69,25 +73,34 @@ def set_up(place: SqlPlace, seed: str, pulse: Pulse) -> None:
     place.settle(pulse)
 
 
-def set_up_apart(file: str, directions: Directions, original: str, seed: str) -> bool:
-    """Do so in this process, and connect once: what that sets is no stranger's work.
+def set_up_apart(file: str, directions: Directions, original: str, seed: str) -> tuple[bool, bool]:
+    """Do so in this process. Returns whether the file has a setup, and a connect."""
+    found = _prepared(file, directions, original, seed)
+    _call(file, "setup", found.setup, directions)
+    return bool(found.setup), bool(found.connect)
 
-    Returns whether the file has a setup.
-    """
+
+def connect_apart(file: str, directions: Directions, original: str, seed: str) -> None:
+    """Connect once in this process, as workers do: what that sets is no stranger's work."""
+    _call(file, "connect", _prepared(file, directions, original, seed).connect, directions)
+
+
+def _prepared(file: str, directions: Directions, original: str, seed: str) -> Declared:
     from sqlstress.experiments.app.watch import protect
 
     end_forks_with_us()
     prepare_process(directions, seed)
     protect(original)
-    found = declared(file)
-    for what, function in (("setup", found.setup), ("connect", found.connect)):
-        try:
-            if function:
-                called(function, directions.address)()
-        except (Exception, SystemExit) as error:
-            told = directions.hidden(plainly(error))[:300]
-            raise UsageError(f"{file}: its {what} failed: {told}.") from error
-    return bool(found.setup)
+    return declared(file)
+
+
+def _call(file: str, what: str, function: Callable[..., Any] | None, directions: Directions) -> None:
+    try:
+        if function:
+            called(function, directions.address)()
+    except (Exception, SystemExit) as error:
+        said = directions.hidden(plainly(error))[:300]
+        raise UsageError(f"{file}: its {what} failed: {said}.") from error
 
 
 class _Limit:

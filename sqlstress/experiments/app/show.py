@@ -11,7 +11,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import starvation, throughput
 from sqlstress.analysis.wording import listing, plural, whole
 from sqlstress.experiments.app import show_sessions
-from sqlstress.experiments.app.topics import CONNECTION, DECLARED, EXCEPTION, HERE, UNSEEN
+from sqlstress.experiments.app.topics import CONNECTION, DECLARED, EXCEPTION, HERE, THREAD, UNSEEN
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.at_a_rate import at_a_rate
@@ -224,6 +224,16 @@ def waits(group: Group) -> Iterator[Finding]:
     return starvation(group, lambda _: "Try shorter transactions, or fewer processes.")
 
 
+def unending(group: Group) -> Iterator[Finding]:
+    """Yield which threads kept the processes of the application from ending."""
+    seen = [
+        one for run in group.runs for trial in run.trials for one in trial.sightings if one.topic == THREAD
+    ]
+    if seen:
+        names = sorted({one.what for one in seen})
+        yield Finding("thread-did-not-end", count=sum(one.count for one in seen), names=names)
+
+
 class AppShown(OwnShown):
     """The figures of an application."""
 
@@ -235,6 +245,7 @@ class AppShown(OwnShown):
         throughput,
         at_a_rate,
         waits,
+        unending,
         partial_proofs,
         trust,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
+THREAD = "thread that did not end"
 SESSION, BEGINS = "session", "a session begins with"
 """A connection to a server; and what one begins with, where none was seen."""
 HERE = "this"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.engine.protocols import FAILED, Chunk, Findings
 from sqlstress.errors import EnvironmentFailure, plainly
 from sqlstress.experiments.app.errors import Errors
+from sqlstress.experiments.app.topics import THREAD
 from sqlstress.user_work.source import OwnSource
 
 if TYPE_CHECKING:
@@ -81,9 +82,17 @@ class AppSource(OwnSource):
         # The user's code may have gone elsewhere, and our paths are relative.
         os.chdir(self._folder)
         if self._watch:
-            self.seen.sightings = [*self._watch.sightings(), *self._errors.sightings()]
+            self.seen.sightings = [*self._watch.sightings(), *self._errors.sightings(), *self._lasting()]
             self.seen.effective = self._watch.effective()
         return self.seen
+
+    def _lasting(self) -> list[tuple[str, str, int, str, dict[str, str]]]:
+        """Return what is known of threads that would keep this process, as the fields of Sightings."""
+        from sqlstress.experiments.app.threads import lasting, leave_without_them
+
+        if names := lasting():
+            leave_without_them()
+        return [(THREAD, name, 1, "", {}) for name in names]
 
     def close(self) -> None:
         """The user's connections end with this process."""

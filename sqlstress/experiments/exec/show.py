@@ -43,6 +43,7 @@ from sqlstress.show.case_table import (
 )
 from sqlstress.show.case_table import TOTAL as TPS
 from sqlstress.show.shown import Value
+from sqlstress.user_work import UNDER
 from sqlstress.user_work.show import CASE, CHECKED, OwnShown, checked_legend, proved
 
 MOST_KINDS = 5
@@ -146,6 +147,14 @@ def cut_short(group: Group) -> Iterator[Finding]:
             )
 
 
+def looked(group: Group) -> Iterator[Finding]:
+    """Yield how often somebody else had the database open meanwhile: whoever runs the checks."""
+    trials = (trial for run in group.runs for trial in run.trials)
+    rounds = [check.checked for trial in trials for check in trial.verdict.checks if check.name == UNDER]
+    if sum(rounds):
+        yield Finding("checks-opened", low=min(rounds), high=max(rounds))
+
+
 def _seen(group: Group, topic: str) -> Iterator[Sighting]:
     return (
         one for run in group.runs for trial in run.trials for one in trial.sightings if one.topic == topic
@@ -167,7 +176,7 @@ def _has(run: Run, kind: str) -> bool:
 class ExecShown(OwnShown):
     """How they are shown."""
 
-    topics = (scaling, ended, said, cut_short, partial_proofs, trust)
+    topics = (scaling, ended, said, cut_short, looked, partial_proofs, trust)
 
     def why_failed(self, run: Run) -> str:
         return "the commands exited with another code than 0, or took longer than --timeout"

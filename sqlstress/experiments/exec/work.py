@@ -11,6 +11,7 @@ from sqlstress.experiments.exec.topics import ENDED, ESCAPED
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
 from sqlstress.system.marked import end_marked
+from sqlstress.system.sharing import shared_array
 from sqlstress.user_work.parent import OwnWork
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class ExecWork(OwnWork):
         super().__init__(case, place, salt, carry)
         self._place: Place = place
         self._trial = secrets.token_hex(16)
-        self.shared = (*self.shared, self._trial)
+        self.shared = (*self.shared, shared_array("q", 1), self._trial)
         self._escaped = 0
         self._began = False
 

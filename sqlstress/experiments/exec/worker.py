@@ -167,6 +167,7 @@ class Ear:
         """`heard` is called on another thread with what each command wrote, "" where it is nothing."""
         self._heard = heard
         self._mark = os.urandom(16)
+        self._ended = self._heard_of = 0
         self._ours, self.theirs = os.pipe()
         self._before, self._begin, self._end = b"", b"", b""
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -174,7 +175,14 @@ class Ear:
 
     def ended(self) -> None:
         """Say that a command has ended."""
+        self._ended += 1
         os.write(self.theirs, self._mark + bytes(_CODE))
+
+    def caught_up(self) -> None:
+        """Wait until what has ended is heard, but not for ever: a process left behind may still write."""
+        until = time.monotonic() + _PATIENCE_S
+        while self._heard_of < self._ended and time.monotonic() < until:
+            time.sleep(_TICK_S)
 
     def close(self) -> None:
         """Wait until all of it is heard."""
@@ -203,6 +211,7 @@ class Ear:
             if code == _OVER:
                 return True
             self._heard((self._begin + self._end).decode(errors="replace"))
+            self._heard_of += 1
             self._begin = self._end = b""
         if place < 0:
             # A mark may have come in part.
@@ -275,6 +284,11 @@ DATABASE, TRIAL = "SQLSTRESS_DB", "SQLSTRESS_TRIAL"
 """Variables of the environment of a command: where the database is, and to which trial it belongs."""
 
 
+FAILED_ALIKE = 10
+"""When so many commands of a worker have ended in the same way from the first one on, none will ever work."""
+_BUSY = re.compile("locked|busy", re.IGNORECASE)
+
+
 class Failed(Exception):
     """A command that did not exit with 0, or took too long."""
 
@@ -292,7 +306,7 @@ class ExecSource(OwnSource):
         if place.stores:
             found = place.directions()
             self._db = found.address
-            self._commands = Commands(case, found, shared[-1])
+            self._commands = Commands(case, found, shared[-2], shared[-1])
         self.calls = (self._commands.run if self._commands else _nothing,)
 
     def prepared(self, picks: Sequence[int]) -> list[list[str]]:
@@ -329,22 +343,44 @@ class ExecSource(OwnSource):
 class Commands:
     """Runs commands with one environment, and counts how they ended and what they said."""
 
-    def __init__(self, case: Case, directions: Directions, trial: str) -> None:
+    def __init__(self, case: Case, directions: Directions, worked: Any, trial: str) -> None:
+        """`worked` is not 0 as soon as a command of any worker has worked."""
         _let_interrupts_through()
         variables = {**environment(directions, DATABASE, os.environ), TRIAL: trial}
         self._messages, self._codes = Messages(directions.hidden), Counter[int]()
         self._too_late = self._left_behind = 0
+        self._worked = worked
+        self._may_all_fail = case.max_failed >= 1
         self._ear = Ear(self._messages.add)
         self._starter = Starter(variables, case.spec.stdin, self._ear.theirs, case.spec.timeout_s)
         when_orphaned(self._starter.end)
 
     def run(self, words: list[str]) -> None:
-        """Run a command. Raises Failed."""
+        """Run a command. Raises Failed, and EnvironmentFailure when it is clear that no command works."""
         ended = self._starter.run(words)
         self._ear.ended()
         self._count(ended)
-        if ended.code or ended.too_late:
+        if not (ended.code or ended.too_late):
+            self._worked[0] = 1
+        else:
+            if sum(self._codes.values()) + self._too_late == FAILED_ALIKE:
+                self._see_whether_any_works()
             raise Failed
+
+    def _see_whether_any_works(self) -> None:
+        """Raise EnvironmentFailure if all commands by now failed alike, and not for a lock that was taken."""
+        if self._may_all_fail or self._worked[0] or self._too_late or len(self._codes) > 1:
+            return
+        (code,) = self._codes
+        self._ear.caught_up()
+        kinds = list(self._messages.examples.items())
+        if len(kinds) > 1 or any(_BUSY.search(example) for _, example in kinds):
+            return
+        words = f": {kinds[0][1].removesuffix('.')}" if kinds else ""
+        raise EnvironmentFailure(
+            f"the first {FAILED_ALIKE} commands failed alike, {_ending(code)}{words}. Mend the command, or "
+            "give --max-failed 100% where it is meant to fail"
+        )
 
     def _count(self, ended: Ended) -> None:
         self._left_behind += ended.left_behind
@@ -369,6 +405,10 @@ class Commands:
         """Hear the last of it."""
         self._starter.close()
         self._ear.close()
+
+
+def _ending(code: int) -> str:
+    return f"with exit code {code}" if code >= 0 or sys.platform == "win32" else f"by {named(code)}"
 
 
 def named(code: int) -> str:

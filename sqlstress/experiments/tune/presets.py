@@ -90,8 +90,8 @@ PRESETS = Experiment(
     summary="Published settings of well-known projects, measured on your load.",
     help=(
         "List published settings of well-known projects, or measure some on your load (--compare).\n\n"
-        "Each with its source, and what a power failure can take. They are set against what a project has that "
-        "sets nothing: SQLite's own defaults, a rollback journal with every commit synced (--against)."
+        "Each with its source, and what a power failure can take. They are set against SQLite's own "
+        "defaults, a rollback journal with every commit synced, unless --against says another one."
     ),
     example="sqlstress presets --compare rails,django -- --concurrency 4",
     options=chosen(options_of(Compared)),

@@ -107,7 +107,7 @@ _ANSWER_S = 20.0
 def at_hand(address: Dsn | None) -> str:
     """Return a server's version, and where it is: `address` if that is given, else its programs' folder.
 
-    Raises NotInstalled without the binding, EnvironmentFailure where there is no server or it does not answer.
+    Raises NotInstalled without the binding, EnvironmentFailure where no server answers.
     """
     try:
         import psycopg

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -236,7 +237,10 @@ def forks(c):
         (WRITES + "def odd(p): sys.exit(3)\nopened = connect(odd)", "its connect failed: SystemExit: 3"),
         (WRITES + "@setup\ndef made(p): pass", "its setup left nothing in the database that it was given"),
         (WRITES + "@setup\ndef made(p): 1 / 0", "its setup failed: ZeroDivisionError: division by zero"),
-        (WRITES + "@setup\ndef made(p): os._exit(2)", "the setup of .* ends its process: .* exit code 2"),
+        (
+            WRITES + "@setup\ndef made(p): os._exit(2)",
+            "its setup or its connect ends the process: .* code 2",
+        ),
     ],
 )
 def test_what_fails_before_the_load_is_told_in_a_line(text: str, said: str, tmp_path: Path) -> None:
@@ -266,3 +270,42 @@ def test_an_application_whose_library_can_not_be_watched_is_undecided(tmp_path: 
     report = measured(tmp_path, "@transaction\ndef nothing(c): pass\n")
     assert [check.status for check in report.runs[0].verdict.checks if check.name == NAME] == ["unknown"]
     assert report.exit_code == 0 and "proof-unknown" in codes(report)
+
+
+def test_connect_runs_in_another_process_than_setup(tmp_path: Path) -> None:
+    text = """
+made_here = []
+@setup
+def made(path):
+    made_here.append(path)
+    c = sqlite3.connect(path)
+    c.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x); INSERT INTO t VALUES (0)")
+    c.close()
+@connect
+def opened(path):
+    assert not made_here, "the mapper is bound already"
+    return sqlite3.connect(path, timeout=30, isolation_level=None)
+"""
+    assert measured(tmp_path, text + WRITES).runs[0].verdict.status == "ok"
+
+
+def test_threads_that_do_not_end_are_named_and_not_waited_for(tmp_path: Path) -> None:
+    text = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor(1)
+@transaction
+def add(c):
+    c.execute("UPDATE t SET x = x + 1")
+    pool.submit(len, "")
+    if not any(one.name == "poller" for one in threading.enumerate()):
+        threading.Thread(target=time.sleep, args=(20,), name="poller").start()
+        threading.Thread(target=time.sleep, args=(20,), name="kept", daemon=True).start()
+        threading.Thread(target=time.sleep, args=(0.3,), name="ending").start()
+"""
+    begun = time.monotonic()
+    report = measured(tmp_path, text)
+    assert time.monotonic() - begun < 20
+    (found,) = [one for one in report.findings if one.code == "thread-did-not-end"]
+    assert (found.facts["count"], found.facts["names"]) == (2, ["poller"])
+    assert report.runs[0].verdict.status == "ok"

@@ -12,7 +12,7 @@ from sqlstress.targets.dry.store import DryPlace
 
 
 def source_of(case: Case, worker: int) -> ExecSource:
-    return ExecSource(case, DryPlace(case, Path()), worker, 1, (None, "trial"))
+    return ExecSource(case, DryPlace(case, Path()), worker, 1, (None, [0], "trial"))
 
 
 def test_numbers_of_commands_that_were_not_run_are_given_to_the_next_ones() -> None:

@@ -52,7 +52,8 @@ def test_each_gain_is_told_as_far_as_its_interval_goes() -> None:
     found = verdict(PRESETS)
     assert found.code == UNTOLD
     assert phrase(found).startswith(
-        "rails: 4.1 times your own settings (3.61 to 4.70); kine: as good as your own settings (0.962 to 1.05 times); "
+        "rails: 4.1 times your own settings (3.61 to 4.70); "
+        "kine: as good as your own settings (0.962 to 1.05 times); "
         "django: can't be told from your own settings (0.870 to 1.68 times)."
     )
 

@@ -257,7 +257,7 @@ def test_checks_see_one_moment_and_can_change_nothing(start: Open, our_server: s
     reader = work.place.reader()
 
     def found(*invariants: Invariant, timeout_s: float = 5.0) -> list[Broken]:
-        return list(Checks(invariants, timeout_s, reader).broken())
+        return list(Checks(invariants, timeout_s).broken(reader))
 
     query = "SELECT id, balance::int FROM account ORDER BY id"
     assert found(Invariant("all", "c.sql:1", query), Invariant("holds", f"{file}:holds")) == [
