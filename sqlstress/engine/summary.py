@@ -75,8 +75,7 @@ def summarise(
     seconds = window_seconds(case, window, ended, whole_s)
     workers = tuple(worker_result(case, one, window, seconds) for one in ended)
     transactions, rows = (sum(getattr(one, name) for one in workers) for name in ("transactions", "rows"))
-    # In a fixed-count trial all do the same number; what they share unequally is time.
-    shares = [one.transactions / one.seconds if one.transactions else 0 for one in workers]
+    shares = [one.tps for one in workers]
     bins = total_bins(window, workers)
     findings = [one.done.findings for one in ended if one.done]
     settings = effective(ended)

@@ -372,6 +372,11 @@ class WorkerResult:
     error: str | None = None
     """Why the process failed or died; None when it did not."""
 
+    @property
+    def tps(self) -> float:
+        """Transactions a second, by which shares are compared: of a fixed number all do the same."""
+        return self.transactions / self.seconds if self.transactions else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:

@@ -166,17 +166,17 @@ def shares(group: Group) -> Iterator[Plot]:
         "yaxis": axis("share, equal = 1", rangemode="tozero"),
         "shapes": [level(1.0, "--muted")],
     }
-    note = "A mark is a process. At 1 it did as much as an average one; near 0 it starved."
+    note = "A mark is a process. At 1 it was as fast as an average one; near 0 it starved."
     yield Plot("Who got how much", note, (View("", data, axes),))
 
 
 def _marks(layout: int, measured: list[tuple[Run, Trial]], number: int, layouts: int) -> Plain:
     x, y, told = [], [], []
     for run, trial in measured:
-        total = sum(worker.transactions for worker in trial.workers)
+        total = sum(worker.tps for worker in trial.workers)
         for worker in trial.workers:
             x.append(run.case.concurrency + APART * (number - (layouts - 1) / 2))
-            y.append(worker.transactions * len(trial.workers) / total if total else 0)
+            y.append(worker.tps * len(trial.workers) / total if total else 0)
             told.append(
                 f"process {worker.worker} of {processes(run.case.concurrency)}{on_files(run.case)}: "
                 f"{worker.transactions:,} {face_of(run.case).units}"
@@ -413,10 +413,10 @@ def _shares_by_value(group: Group) -> Iterator[Plot]:
     """Yield a mark for each process above the value that it ran with."""
     x, y, told = [], [], []
     for run, trial in group.measured():
-        total = sum(worker.transactions for worker in trial.workers)
+        total = sum(worker.tps for worker in trial.workers)
         for worker in trial.workers if total > 0 else ():
             x.append(name(group.value(run.case)))
-            y.append(worker.transactions * len(trial.workers) / total)
+            y.append(worker.tps * len(trial.workers) / total)
             told.append(f"process {worker.worker}, {name(group.place(run.case))}")
     if len(x) == len(set(x)):
         return
@@ -435,7 +435,7 @@ def _shares_by_value(group: Group) -> Iterator[Plot]:
         "shapes": [level(1.0, "--muted")],
         "showlegend": False,
     }
-    note = "A mark is a process. At 1 it did as much as an average one; near 0 it starved."
+    note = "A mark is a process. At 1 it was as fast as an average one; near 0 it starved."
     yield Plot("Who got how much", note, (View("", [marks], axes),))
 
 

@@ -146,11 +146,25 @@ def test_the_shares_of_the_processes_are_those_of_their_transactions() -> None:
     report = example_report()
     (view,) = plots(report_html(report))[1]
     told = [value for trace in view["data"] for value in trace["y"]]
-    assert told == [
-        worker.transactions * len(run.trials[0].workers) / run.trials[0].transactions
-        for run in report.runs
-        for worker in run.trials[0].workers
-    ]
+    assert told == pytest.approx(
+        [
+            worker.transactions * len(run.trials[0].workers) / run.trials[0].transactions
+            for run in report.runs
+            for worker in run.trials[0].workers
+        ]
+    )
+
+
+def test_where_all_do_the_same_number_shares_are_those_of_their_speed() -> None:
+    report = example_report()
+    run = next(run for run in report.runs if run.case.concurrency == 2)
+    workers = tuple(
+        replace(worker, transactions=1000, seconds=seconds)
+        for worker, seconds in zip(run.trials[0].workers, (1.0, 4.0), strict=True)
+    )
+    trial = replace(run.trials[0], workers=workers, transactions=2000)
+    (view,) = plots(report_html(replace(report, runs=(replace(run, trials=(trial,)),))))[0]
+    assert [value for trace in view["data"] for value in trace["y"]] == [1.6, 0.4]
 
 
 def test_the_sizes_of_the_wals_are_those_that_were_seen() -> None:
