@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
+import sysconfig
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,13 +20,15 @@ import yaml
 
 from sqlstress.cli.group import cli, summaries
 from sqlstress.plan import from_toml
-from sqlstress.report import to_json
+from sqlstress.report import from_json, to_json
 from tests.example_report import example_report
 from tests.pages import ROOT
 from tests.test_examples import EXAMPLES, run
 
 WORKFLOW = EXAMPLES / "ci" / "github-actions.yml"
 OWN = ROOT / ".github" / "workflows" / "test.yml"
+FAST = "def transfer(connection: sqlite3.Connection) -> None:\n"
+posix = pytest.mark.skipif(sys.platform == "win32", reason="what GitHub has there is not here: a POSIX shell")
 STEP = {"name", "uses", "with", "run", "if", "id", "env", "shell"}
 
 
@@ -44,7 +49,7 @@ def commands() -> Iterator[list[str]]:
     """Yield the words of each command of ours in a step."""
     for step in steps():
         for line in step.get("run", "").replace("\\\n", " ").splitlines():
-            words = shlex.split(line)
+            words = shlex.split(line.replace("$GATE", workflow()["env"]["GATE"]))
             if words[:1] == ["sqlstress"]:
                 yield words[1:]
 
@@ -94,6 +99,73 @@ def test_it_runs_a_plan_gates_and_compares() -> None:
     assert set(used) <= set(summaries())
     assert from_toml(EXAMPLES / "ci.toml")
     assert workflow()["env"]["PLAN"].endswith("/ci.toml")
+
+
+def test_its_gate_finds_a_drop_of_a_tenth_and_takes_no_doubt_for_a_pass() -> None:
+    gate = workflow()["env"]["GATE"].split()
+    # docs/ab.md: what is allowed is half of what is found.
+    assert float(gate[gate.index("--max-drop") + 1].removesuffix("%")) <= 5
+    assert "--strict" in gate
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a folder as the gate finds it, and environments in which nothing is left to install."""
+    for branch in (tmp_path, tmp_path / "base"):
+        (branch / "stress").mkdir(parents=True)
+        (branch / "requirements.txt").write_text("", encoding="utf-8")
+        shutil.copy(EXAMPLES / "app" / "bank.py", branch / "stress" / "bank.py")
+    here = sysconfig.get_paths()["purelib"]
+    for side in ("env-a", "env-b"):
+        subprocess.run([sys.executable, "-m", "venv", side], cwd=tmp_path, check=True)
+        (folder,) = (tmp_path / side).glob("lib/python*/site-packages")
+        # What the workflow installs is there already.
+        (folder / "here.pth").write_text(f"import site; site.addsitedir({here!r})\n", encoding="utf-8")
+    return tmp_path
+
+
+def gated(folder: Path, gate: str) -> subprocess.CompletedProcess[str]:
+    """Run the step that compares a change with its target branch, as GitHub would."""
+    (script,) = (step["run"] for step in steps() if step.get("name") == "Is the change as fast?")
+    places = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    given = {"APP": "stress/bank.py", "SQLSTRESS": "sqlstress", "RUNNER_OS": "Linux", "GATE": gate}
+    given["GITHUB_STEP_SUMMARY"] = str(folder / "summary.md")
+    return subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PATH": places, **given},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+SHORT = "--concurrency 2 --duration 200ms --warmup 50ms --max-drop 5% --strict"
+
+
+@pytest.mark.thorough
+@posix
+def test_the_gate_measures_the_change_against_the_target_branch(checkout: Path) -> None:
+    app = checkout / "stress" / "bank.py"
+    text = app.read_text(encoding="utf-8")
+    slow = text.replace(FAST, FAST + "    import time; time.sleep(0.005)\n")
+    assert slow != text
+    app.write_text(slow, encoding="utf-8")
+    done = gated(checkout, f"{SHORT} --max-pairs 10")
+    assert done.returncode == 1, done.stdout + done.stderr
+    report = from_json((checkout / "ab.json").read_text(encoding="utf-8"))
+    assert [one.case.spec.file for one in report.runs] == ["base/stress/bank.py", "stress/bank.py"]
+
+
+@pytest.mark.thorough
+@posix
+def test_the_gate_does_not_pass_what_it_can_not_tell_and_says_when_there_is_nothing_to_compare(
+    checkout: Path,
+) -> None:
+    assert gated(checkout, f"{SHORT} --max-time 1s").returncode == 3
+    (checkout / "base" / "stress" / "bank.py").unlink()
+    done = gated(checkout, SHORT)
+    assert done.returncode == 0 and "::warning::stress/bank.py is not on the target branch" in done.stdout
 
 
 @pytest.mark.thorough
