@@ -325,8 +325,8 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> str:
-    fair = [] if group.case.settings.busy == "fair" else ["--busy fair"]
-    return f"Try {listing([*fair, 'shorter transactions', 'fewer processes'], 'or')}."
+    fair = "" if group.case.settings.busy == "fair" else "; --busy fair shows what fair waits would give"
+    return f"Try shorter transactions, or fewer processes{fair}."
 
 
 def _given_up(group: Group) -> Iterator[Finding]:

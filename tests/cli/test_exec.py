@@ -264,6 +264,8 @@ def test_a_command_that_never_works_is_not_run_for_the_whole_window(cli: Cli) ->
 def test_commands_that_failed_for_a_lock_or_are_meant_to_or_not_alike_go_on(
     cli: Cli, program: str, options: tuple[str, ...]
 ) -> None:
-    exec_(cli, *PYTHON, program, "{n}", options=("--alone", "--ops", "30", "--repeat", "1", *options))
+    said = exec_(cli, *PYTHON, program, "{n}", options=("--alone", "--ops", "30", "--repeat", "1", *options))
     (run,) = runs()
     assert run.trials and run.trials[0].error is None
+    # What helps a command that met a lock is said where one did, and nowhere else.
+    assert ("Give the program a busy time-out of its own" in said.out) == ("locked" in program)

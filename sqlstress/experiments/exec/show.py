@@ -46,6 +46,7 @@ from sqlstress.show.shown import Value
 from sqlstress.user_work import UNDER
 from sqlstress.user_work.show import CASE, CHECKED, OwnShown, checked_legend, proved
 
+LOCKED = "database is locked"
 MOST_KINDS = 5
 """Kinds of messages that are told."""
 _PERCENTILES = (("p50 ms", "p50_ns"), ("p90 ms", "p90_ns"), ("p99 ms", "p99_ns"))
@@ -128,6 +129,13 @@ def said(group: Group) -> Iterator[Finding]:
     yield Finding("stderr", f"On standard error, by kind, of each the first: {'; '.join(told)}{rest}.")
 
 
+def locked(group: Group) -> Iterator[Finding]:
+    """Yield what helps commands that did not get a lock."""
+    count = sum(one.count for one in _seen(group, STDERR) if LOCKED in one.example)
+    if count:
+        yield Finding("commands-locked", count=count)
+
+
 def cut_short(group: Group) -> Iterator[Finding]:
     """Yield what had to be ended."""
     for kind, count in _counts(group, ENDED).items():
@@ -176,7 +184,7 @@ def _has(run: Run, kind: str) -> bool:
 class ExecShown(OwnShown):
     """How they are shown."""
 
-    topics = (scaling, ended, said, cut_short, looked, partial_proofs, trust)
+    topics = (scaling, ended, said, locked, cut_short, looked, partial_proofs, trust)
 
     def why_failed(self, run: Run) -> str:
         return "the commands exited with another code than 0, or took longer than --timeout"
