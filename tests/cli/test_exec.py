@@ -268,4 +268,6 @@ def test_commands_that_failed_for_a_lock_or_are_meant_to_or_not_alike_go_on(
     (run,) = runs()
     assert run.trials and run.trials[0].error is None
     # What helps a command that met a lock is said where one did, and nowhere else.
-    assert ("Give the program a busy time-out of its own" in said.out) == ("locked" in program)
+    assert ("Give the program a busy time-out of its own" in " ".join(said.out.split())) == (
+        "locked" in program
+    )
