@@ -150,13 +150,13 @@ def test_other_experiments_say_nothing_of_the_load_of_kv(report: Report) -> None
 
 
 KV = ("read_ratio", "update_ratio", "key_space", "distribution", "key_type", "value_size_bytes", "batch_rows")
-BESIDE = ("begin", "checkpointer", "checkpoint_interval_s", "pinned_readers", "largest_wal_bytes")
+BESIDE = ("begin", "checkpointer", "checkpoint_interval_s", "pinned_readers", "loop", "largest_wal_bytes")
 
 
 def test_the_columns_of_some_experiments_stand_after_those_of_all() -> None:
     header = list(rows(EXAMPLE)[0])
     assert header.index("busy_timeout_ms") + 1 == header.index("read_ratio")
-    assert header.index("pinned_readers") + 1 == header.index("harness_ns")
+    assert header.index("loop") + 1 == header.index("harness_ns")
     assert header.index("trial_error") + 1 == header.index("checkpoints")
 
 

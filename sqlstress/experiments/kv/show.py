@@ -375,6 +375,7 @@ CASE: dict[str, Callable[[Run], Value]] = {
     "checkpointer": _of_checkpointing(lambda beside: beside.mode),
     "checkpoint_interval_s": _interval_s,
     "pinned_readers": _of_checkpointing(lambda beside: int(beside.pinned_reader)),
+    "loop": _of_load("loop"),
 }
 
 TRIAL: dict[str, Callable[[Trial], Value]] = {
