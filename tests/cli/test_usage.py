@@ -193,7 +193,7 @@ WRONG = [
     ("presets --compare ralis", "there is no preset 'ralis'", "Did you mean rails?"),
     ("presets --compare rails,", "--compare: '' is no name", "of a preset"),
     ("presets --compare rails --against djnago", "there is no preset 'djnago'", "Did you mean django?"),
-    ("presets --compare default", "one preset has nothing beside it", "name another one"),
+    ("presets --compare sqlite", "one preset has nothing beside it", "name another one"),
     ("presets --compare rails --rounds 2", "--rounds: '2'", "from 3 to 500"),
     ("presets --rounds 5", "--rounds is for presets that are measured", "--compare rails,django"),
     ("presets -- -c 4", "a load is for presets that are measured", "--compare rails,django"),

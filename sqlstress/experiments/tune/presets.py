@@ -58,8 +58,8 @@ class Compared:
         name,
         None,
         COMPARED,
-        "What they are set against: sqlite (its own defaults), yours (the settings behind --), or another "
-        "preset.  [default: yours where the load has settings, else sqlite]",
+        "What they are set against: sqlite (its own defaults), yours (the settings behind --, and usual "
+        "where there are any), or another preset.",
         metavar="NAME",
     )
     rounds: int = option(

@@ -289,6 +289,7 @@ def opened(path):
     assert measured(tmp_path, text + WRITES).runs[0].verdict.status == "ok"
 
 
+@pytest.mark.thorough
 def test_threads_that_do_not_end_are_named_and_not_waited_for(tmp_path: Path) -> None:
     text = """
 import threading
