@@ -59,9 +59,6 @@ DRIVERS = {
     "sqlite3": Known("sqlite", f"{_SQLITE}.sqlite3_driver", "standard library", programs=True),
     "apsw": Known("sqlite", f"{_SQLITE}.apsw_driver", "extra"),
     "peewee": Known("sqlite", f"{_SQLITE}.peewee_driver", "the mapper", everywhere=False),
-    "libsql": Known(
-        "sqlite", f"{_SQLITE}.libsql_driver", "extra: libSQL, a fork", everywhere=False, keyvalue=True
-    ),
     "psycopg": Known(
         "postgres",
         "sqlstress.targets.postgres.client",
@@ -86,22 +83,26 @@ DRIVERS = {
         product="LMDB",
         bare_call="a read transaction without a look-up",
     ),
-    "turso": Known(
-        "turso",
-        "",
-        "extra: SQLite rewritten, one process",
-        everywhere=False,
-        keyvalue=True,
-        takes=frozenset({"synchronous", "page-size", "cache-size", "begin"}),
-        product="Turso",
-        bare_call="SELECT 1, of no table and no file",
-        apart="Turso's table has rowids, since it writes no other: SQLite's has none",
-    ),
     "dry": Known("dry", "", "does nothing: the harness's own ceiling", stores=False),
 }
 """Name, as cases and reports have it → what is known of it. The first one is used if none is named."""
 
 DEFAULT = next(iter(DRIVERS))
+
+_RETIRED = {
+    "libsql": Known("sqlite", "", "libSQL, a fork"),
+    "turso": Known(
+        "turso",
+        "",
+        "SQLite rewritten, one process",
+        takes=frozenset({"synchronous", "page-size", "cache-size", "begin"}),
+        product="Turso",
+        bare_call="SELECT 1, of no table and no file",
+        apart="Turso's table has rowids, since it writes no other: SQLite's has none",
+    ),
+}
+"""Drivers that can't be chosen any more: reports that were written with them say what they were."""
+_EVER = {**DRIVERS, **_RETIRED}
 
 
 def drivers_of(target: str) -> dict[str, str]:
@@ -137,12 +138,12 @@ def driver_for(drivers: Mapping[str, Known], target: str, wanted: str) -> str:
 
 def target_name(driver: str) -> str:
     """Return the target of a driver; of one that is not known, what it is called itself."""
-    return DRIVERS[driver].target if driver in DRIVERS else driver
+    return _EVER[driver].target if driver in _EVER else driver
 
 
 def takes(driver: str, setting: str) -> bool:
     """Say whether an option of a connection's settings means something to a driver."""
-    known = DRIVERS.get(driver)
+    known = _EVER.get(driver)
     return known is None or known.takes is None or setting in known.takes
 
 
@@ -163,29 +164,29 @@ def told(drivers: Mapping[str, Known]) -> str:
 
 def product(driver: str) -> str:
     """Return what a driver speaks to, by its own name."""
-    return DRIVERS[driver].product if driver in DRIVERS else "SQLite"
+    return _EVER[driver].product if driver in _EVER else "SQLite"
 
 
 def bucket(driver: str) -> str:
     """Return what a bucket is with a driver: "file", "table"."""
-    return DRIVERS[driver].bucket if driver in DRIVERS else "file"
+    return _EVER[driver].bucket if driver in _EVER else "file"
 
 
 def bare_call(driver: str) -> str:
     """Return what a driver's cheapest call does, in words; "" where the driver is not known."""
-    return DRIVERS[driver].bare_call if driver in DRIVERS else ""
+    return _EVER[driver].bare_call if driver in _EVER else ""
 
 
 def apart(driver: str) -> str:
     """Return what a driver works on that its neighbours don't, in a sentence; "" where that is nothing."""
-    return DRIVERS[driver].apart if driver in DRIVERS else ""
+    return _EVER[driver].apart if driver in _EVER else ""
 
 
 def serves(driver: str) -> bool:
     """Return whether what a process had told it to do may be done after the process has died."""
-    return driver in DRIVERS and DRIVERS[driver].serves
+    return driver in _EVER and _EVER[driver].serves
 
 
 def stores_nothing(driver: str) -> bool:
     """Return whether the figures of a driver are the harness's own ceiling."""
-    return driver in DRIVERS and not DRIVERS[driver].stores
+    return driver in _EVER and not _EVER[driver].stores

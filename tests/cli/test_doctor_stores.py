@@ -32,19 +32,14 @@ def test_versions_stand_there_and_which_server_would_be_started(cli: Cli) -> Non
 
 
 def test_what_is_missing_is_told_with_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("lmdb", "psycopg", "turso"):
+    for name in ("lmdb", "psycopg"):
         monkeypatch.setitem(sys.modules, name, None)
     said = cli("doctor")
     assert said.code == 0
     missing = told(said.out).split("not installed: ")[1:]
     assert len(missing) == 1 and missing[0].startswith(
-        "psycopg, lmdb and turso (python -m pip install '.[postgres]' '.[lmdb]' '.[turso]')"
+        "psycopg and lmdb (python -m pip install '.[postgres]' '.[lmdb]')"
     )
-
-
-def test_turso_is_told_with_the_version_of_its_own(cli: Cli) -> None:
-    pytest.importorskip("turso")
-    assert re.search(r"turso: Turso 0\.\d+\.\d+ \(pyturso 0\.", told(cli("doctor").out))
 
 
 def test_a_server_that_can_not_run_is_no_fault_of_the_rest(

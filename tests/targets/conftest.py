@@ -15,7 +15,7 @@ from tests.drivers import WHOLE
 QUICK = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)
 
 
-DAILY = {("apsw", 5), ("libsql", 5), ("peewee", 1), ("sqlite3", 1), ("sqlite3", 5)}
+DAILY = {("apsw", 5), ("peewee", 1), ("sqlite3", 1), ("sqlite3", 5)}
 
 
 def layouts(drivers: Iterable[str]) -> list[Any]:

@@ -20,7 +20,7 @@ from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.server import Server
 from sqlstress.target import DRIVERS as KNOWN
-from sqlstress.targets import dry, file_patterns, lmdb, open_place, postgres, sqlite, target_of, turso
+from sqlstress.targets import dry, file_patterns, lmdb, open_place, postgres, sqlite, target_of
 from sqlstress.targets.directions import Directs
 from sqlstress.targets.place import Place, Target
 from sqlstress.targets.sqlite.drivers import DRIVERS
@@ -34,13 +34,12 @@ OF_PACKAGES: dict[str, Target] = {
     "sqlite": sqlite,
     "postgres": postgres,
     "lmdb": lmdb,
-    "turso": turso,
     "dry": dry,
 }
 """Every target; that they are targets is for mypy to see."""
 
 
-MODULES = {name: name for name in ("apsw", "libsql", "lmdb", "peewee", "psycopg", "sqlite3", "turso")}
+MODULES = {name: name for name in ("apsw", "lmdb", "peewee", "psycopg", "sqlite3")}
 """Driver → the module that it needs. A driver that is missing here fails: it would be skipped unseen."""
 
 
@@ -277,7 +276,7 @@ def test_space_is_told_of_one_bucket_and_of_several_it_is_not(case: Case, tmp_pa
     place = open_place(replace(case, buckets=1), tmp_path)
     if table := place.table("int", 8, 0):
         table.create(nothing)
-    told = case.driver in DRIVERS or case.driver == "turso" or KNOWN[case.driver].serves
+    told = case.driver in DRIVERS or KNOWN[case.driver].serves
     assert (place.space(nothing) is not None) == told
     place.discard()
     assert open_place(case, tmp_path).space(nothing) is None
@@ -301,9 +300,7 @@ def test_a_target_tells_what_library_of_sqlites_its_driver_is_if_it_is_one(case:
     assert (build.driver if build else None) == (
         None if KNOWN[case.driver].serves or not KNOWN[case.driver].stores else case.driver
     )
-    assert not build or (
-        build.library in ("SQLite", "libSQL", "LMDB", "Turso") and build.version[0].isdecimal()
-    )
+    assert not build or (build.library in ("SQLite", "LMDB") and build.version[0].isdecimal())
 
 
 def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Case, tmp_path: Path) -> None:
@@ -318,4 +315,4 @@ def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Ca
 
 
 def test_the_names_of_all_files_that_targets_leave_are_known() -> None:
-    assert file_patterns() == [sqlite.FILES, lmdb.FILES, turso.FILES]
+    assert file_patterns() == [sqlite.FILES, lmdb.FILES]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sqlstress.errors import NotInstalled, SqlstressError, UsageError, plainly, said
 from sqlstress.target import DEFAULT, drivers_of
-from sqlstress.target import DRIVERS as KNOWN
 from sqlstress.targets.sqlite.drivers import codes
 
 if TYPE_CHECKING:
@@ -111,14 +110,7 @@ def load_driver(name: str) -> Driver:
     try:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
-        raise NotInstalled(name, _package(name), error) from error
-
-
-def _package(name: str) -> str:
-    """Return what pip installs a driver with; "" for the standard library's."""
-    if name == DEFAULT:
-        return ""
-    return f"'.[{name}]'" if KNOWN[name].keyvalue else name
+        raise NotInstalled(name, "" if name == DEFAULT else name, error) from error
 
 
 def load_vfs(name: str) -> Any:
