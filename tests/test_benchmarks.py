@@ -213,7 +213,7 @@ SMOKE = {
     "sql": (*TINY, "--synchronous", "normal"),
     "profile": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
     "where": ("--repeats", "1", "--driver", "sqlite3", "--load", "get-only"),
-    "endurance": ("--duration", "10s", "--workers", "3", "--buckets", "5", "--keys", "20000"),
+    "endurance": ("--duration", "6s", "--workers", "3", "--buckets", "5", "--keys", "20000"),
 }
 
 

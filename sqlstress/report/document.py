@@ -157,10 +157,13 @@ class Report:
         return bool(self.runs or self.results)
 
 
-def to_json(report: Report) -> str:
-    """Write a report as JSON text, lists of numbers and of rows of them on one line each."""
+def to_json(report: Report, **more: Any) -> str:
+    """Write a report as JSON text, lists of numbers and of rows of them on one line each.
+
+    `more` are keys behind its own, which a reader ignores.
+    """
     with no_search():
-        return json_text(jsonable.to_plain(report)) + "\n"
+        return json_text({**jsonable.to_plain(report), **more}) + "\n"
 
 
 def from_json(text: str) -> Report:

@@ -51,11 +51,31 @@ _OPEN = ("Case.driver",)
 """Options that leave out values: the binding of one experiment, the unknown one of published figures."""
 
 
+_FINDINGS: dict[str, Any] = {
+    "type": "array",
+    "description": "What the report says: made anew whenever it is written, and not read.",
+    "items": {
+        "type": "object",
+        "required": ["code", "facts", "text"],
+        "properties": {
+            "code": {"type": "string", "description": "Stable name: starvation, highest."},
+            "facts": {
+                "type": "object",
+                "description": "Numbers, labels and other findings; times end in _ns, shares are 0 to 1.",
+            },
+            "text": {"type": "string", "description": "The same in English, for people."},
+        },
+    },
+}
+"""Of no type that is read: it follows from the rest."""
+
+
 def report_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a report; unknown keys are allowed, as a reader ignores them."""
     definitions: dict[str, Any] = {}
     report = _object(Report, definitions, ("results",))
     report["required"].append("format_version")  # It has a default, but a reader insists on it.
+    report["properties"]["findings"] = _FINDINGS
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:sqlstress:report:{_MAJOR}",

@@ -43,7 +43,7 @@ DOCUMENTS = ("json", "txt", "md", "html", "xml")
 """Formats that can hold what is no measurement of cases."""
 
 FORMATS: dict[str, Callable[..., str]] = {
-    "json": _lazy("sqlstress.report:to_json"),
+    "json": _lazy("sqlstress.show.json_file:report_json"),
     "csv": _of_cases("csv", "sqlstress.show.csv_file:report_csv"),
     "txt": _lazy("sqlstress.show.text:report_text"),
     "md": _lazy("sqlstress.show.markdown:report_markdown"),

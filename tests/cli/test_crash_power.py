@@ -10,8 +10,9 @@ import jsonschema
 import pytest
 
 from sqlstress.experiments.power_loss.experiment import PowerLoss
-from sqlstress.report import Report, from_json, to_json
+from sqlstress.report import Report, from_json
 from sqlstress.report.schema import report_schema
+from sqlstress.show.json_file import report_json
 from sqlstress.targets.sqlite.disk_model import Disk, Operation, WriteBack
 from tests.cli.conftest import Cli
 from tests.rows import thorough
@@ -23,7 +24,7 @@ def saved(path: Path) -> tuple[Report, PowerLoss]:
     text = path.read_text(encoding="utf-8")
     jsonschema.validate(json.loads(text), report_schema())
     report = from_json(text)
-    assert to_json(report) == text
+    assert report_json(report) == text
     loss = report.results["power-loss"]
     assert isinstance(loss, PowerLoss)
     return report, loss

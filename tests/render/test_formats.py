@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from sqlstress.report import to_json
 from sqlstress.show.csv_file import report_csv
 from sqlstress.show.formats import FORMATS
+from sqlstress.show.json_file import report_json
 from sqlstress.show.junit import report_junit
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.page.document import report_html
@@ -20,7 +20,7 @@ def test_each_format_is_written_by_its_renderer() -> None:
     report = example_report()
     written = {name: render(report) for name, render in FORMATS.items()}
     assert written == {
-        "json": to_json(report),
+        "json": report_json(report),
         "csv": report_csv(report),
         "txt": report_text(report),
         "md": report_markdown(report),

@@ -19,8 +19,9 @@ from sqlstress.cli.run_command import run
 from sqlstress.errors import SqlstressError
 from sqlstress.experiments.app.work import NAME
 from sqlstress.plan import from_toml
-from sqlstress.report import from_json, to_json
+from sqlstress.report import from_json
 from sqlstress.report.schema import report_schema
+from sqlstress.show.json_file import report_json
 from tests.pages import ROOT
 
 BANK = ROOT / "examples" / "app" / "bank.py"
@@ -79,7 +80,7 @@ def test_the_bank_is_measured_checked_saved_and_shown_again(
     assert "writes begin IMMEDIATE (3 connections)" in said
     text = Path("a.json").read_text(encoding="utf-8")
     report = from_json(text)
-    assert to_json(report) == text
+    assert report_json(report) == text
     Draft202012Validator(report_schema()).validate(json.loads(text))
     for one in report.runs:
         (trial,) = one.trials

@@ -1,0 +1,39 @@
+"""A report as JSON: the document, and what it says, so that nobody's program has to read sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from sqlstress.analysis.advice import advise
+from sqlstress.analysis.finding import Finding
+from sqlstress.report import Report, to_json
+from sqlstress.show.phrases import phrase
+
+
+def report_json(report: Report) -> str:
+    """Write a report as JSON text, with its findings: they are made anew whenever it is written."""
+    return to_json(report, findings=[_found(one) for one in advise(report)])
+
+
+def _found(finding: Finding) -> dict[str, Any]:
+    return {"code": finding.code, "facts": _plain(finding.facts), "text": phrase(finding)}
+
+
+def _plain(fact: Any) -> Any:
+    """Return a fact in JSON's types; what is no number is null."""
+    if isinstance(fact, Finding):
+        return _found(fact)
+    if isinstance(fact, Mapping):
+        return {str(name): _plain(value) for name, value in fact.items()}
+    if is_dataclass(fact):
+        return {field.name: _plain(getattr(fact, field.name)) for field in fields(fact)}
+    if hasattr(fact, "_asdict"):
+        return _plain(fact._asdict())
+    if isinstance(fact, (list, tuple)):
+        return [_plain(one) for one in fact]
+    if isinstance(fact, float) and not math.isfinite(fact):
+        return None
+    return fact if isinstance(fact, (str, int, float, bool, type(None))) else str(fact)
