@@ -102,7 +102,10 @@ _RETIRED = {
     ),
 }
 """Drivers that can't be chosen any more: reports that were written with them say what they were."""
-_EVER = {**DRIVERS, **_RETIRED}
+
+
+def _known(driver: str) -> Known | None:
+    return DRIVERS.get(driver) or _RETIRED.get(driver)
 
 
 def drivers_of(target: str) -> dict[str, str]:
@@ -138,12 +141,13 @@ def driver_for(drivers: Mapping[str, Known], target: str, wanted: str) -> str:
 
 def target_name(driver: str) -> str:
     """Return the target of a driver; of one that is not known, what it is called itself."""
-    return _EVER[driver].target if driver in _EVER else driver
+    known = _known(driver)
+    return known.target if known else driver
 
 
 def takes(driver: str, setting: str) -> bool:
     """Say whether an option of a connection's settings means something to a driver."""
-    known = _EVER.get(driver)
+    known = _known(driver)
     return known is None or known.takes is None or setting in known.takes
 
 
@@ -164,29 +168,35 @@ def told(drivers: Mapping[str, Known]) -> str:
 
 def product(driver: str) -> str:
     """Return what a driver speaks to, by its own name."""
-    return _EVER[driver].product if driver in _EVER else "SQLite"
+    known = _known(driver)
+    return known.product if known else "SQLite"
 
 
 def bucket(driver: str) -> str:
     """Return what a bucket is with a driver: "file", "table"."""
-    return _EVER[driver].bucket if driver in _EVER else "file"
+    known = _known(driver)
+    return known.bucket if known else "file"
 
 
 def bare_call(driver: str) -> str:
     """Return what a driver's cheapest call does, in words; "" where the driver is not known."""
-    return _EVER[driver].bare_call if driver in _EVER else ""
+    known = _known(driver)
+    return known.bare_call if known else ""
 
 
 def apart(driver: str) -> str:
     """Return what a driver works on that its neighbours don't, in a sentence; "" where that is nothing."""
-    return _EVER[driver].apart if driver in _EVER else ""
+    known = _known(driver)
+    return known.apart if known else ""
 
 
 def serves(driver: str) -> bool:
     """Return whether what a process had told it to do may be done after the process has died."""
-    return driver in _EVER and _EVER[driver].serves
+    known = _known(driver)
+    return known is not None and known.serves
 
 
 def stores_nothing(driver: str) -> bool:
     """Return whether the figures of a driver are the harness's own ceiling."""
-    return driver in _EVER and not _EVER[driver].stores
+    known = _known(driver)
+    return known is not None and not known.stores

@@ -26,8 +26,8 @@ from sqlstress.cli.run_command import run as run_here
 from sqlstress.experiment import face
 from sqlstress.experiments.kv.show import FIGURES
 from sqlstress.plan import cases_of, from_toml
-from sqlstress.report import to_json
 from sqlstress.show.csv_file import report_csv
+from sqlstress.show.json_file import report_json
 from tests.example_report import example_report
 from tests.pages import (
     PAGES,
@@ -342,7 +342,7 @@ def at(document: Any, path: str) -> Any:
 
 
 def test_every_json_path_of_the_documentation_exists() -> None:
-    document = json.loads(to_json(example_report()))
+    document = json.loads(report_json(example_report()))
     paths = first_cells(ROOT / "docs" / "report.md", "JSON")
     assert len(paths) > 10
     for path in paths:

@@ -113,6 +113,12 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "files": wording.files,
     "faster": _change,
     "or": lambda facts: wording.listing([written(one) for one in facts], "or"),
+    "counts": lambda counts: wording.listing(
+        [f"{what} ({wording.whole(count)})" for what, count in counts.items()]
+    ),
+    "quoted": lambda counts: "; ".join(
+        f'"{what}" ({wording.whole(count)})' for what, count in counts.items()
+    ),
     "semicolons": partial(_joined, "; "),
     "commas": partial(_joined, ", "),
 }

@@ -92,73 +92,40 @@ def unwise(group: Group) -> Iterator[Finding]:
     """Yield what is unwise about the connections, each thing once."""
     kinds, _ = counted(group)
     own = [dict(key) for key in kinds if dict(key).get("database") == HERE]
-    for code, text in _unwise(own):
-        yield Finding(code, text)
+    yield from _unwise(own)
     others = [name for key in kinds if (name := dict(key).get("database", HERE)) != HERE]
     if others:
         names = [shortened(name, 80) for name in dict.fromkeys(others)][:3]
-        yield Finding(
-            "other-database",
-            f"The app opened other databases too, where no check looks: {listing(names)}.",
-        )
+        yield Finding("other-database", names=names)
 
 
-def _unwise(own: list[dict[str, str]]) -> Iterator[tuple[str, str]]:
+def _unwise(own: list[dict[str, str]]) -> Iterator[Finding]:
     timeouts = [found for one in own if (found := _whole(one.get("busy_timeout", ""))) is not None]
     if timeouts and min(timeouts) < SHORT_MS:
-        yield "busy-timeout", _short(own, min(timeouts))
+        yield _short(own, min(timeouts))
     if any(one.get("upgrades") == "yes" for one in own):
-        yield (
-            "deferred-upgrade",
-            "Transactions begin DEFERRED, read, and then write: when another process wrote meanwhile, SQLite "
-            'answers "database is locked" at once, whatever the time-out is. Begin with BEGIN IMMEDIATE.',
-        )
+        yield Finding("deferred-upgrade")
     modes = {one.get("journal_mode") for one in own}
     if modes & {"off", "memory"}:
-        yield (
-            "journal-mode",
-            "There is no journal on disk (journal_mode OFF or MEMORY): a process that dies amid a "
-            "transaction can corrupt the database. Use WAL.",
-        )
+        yield Finding("journal-mode", on_disk=False)
     elif modes & {"delete", "truncate", "persist"}:
-        yield (
-            "journal-mode",
-            "The journal is a rollback journal: who reads keeps others from committing, and who commits "
-            "keeps others from reading. PRAGMA journal_mode=WAL, once, lets both go on.",
-        )
+        yield Finding("journal-mode", on_disk=True)
     if any(one.get("synchronous") == "off" for one in own):
-        yield (
-            "synchronous-off",
-            "synchronous is OFF: a power failure can corrupt the database. With WAL, NORMAL keeps it sound.",
-        )
+        yield Finding("synchronous-off")
     if any(one.get("foreign_keys") == DECLARED for one in own):
-        yield (
-            "foreign-keys",
-            "Tables declare foreign keys, and they are off: PRAGMA foreign_keys=ON, in each connection.",
-        )
-    settings = {
-        tuple(one.get(name) for name in ("journal_mode", "synchronous", "busy_timeout")) for one in own
-    }
+        yield Finding("foreign-keys")
+    names = ("journal_mode", "synchronous", "busy_timeout")
+    settings = {tuple(one.get(name) for name in names) for one in own}
     if len(settings) > 1:
-        yield (
-            "settings-differ",
-            f"The connections differ: {whole(len(settings))} kinds of settings were seen.",
-        )
+        yield Finding("settings-differ", kinds=len(settings))
 
 
-def _short(own: list[dict[str, str]], least: int) -> str:
+def _short(own: list[dict[str, str]], least: int) -> Finding:
     worst = next(one for one in own if one.get("busy_timeout") == str(least))
     opened = worst.get("opened_with", "")
-    changed = f", though it was opened with {_time(opened)}" if opened not in (str(least), "None", "") else ""
-    if not least:
-        return (
-            f"The busy time-out of connections is 0{changed}: SQLite does not wait for a lock, and answers "
-            '"database is locked" at once. Give it seconds: timeout=5, or PRAGMA busy_timeout.'
-        )
-    return (
-        f"The busy time-out of connections is {_time(str(least))}{changed}: a checkpoint or a larger "
-        "transaction can take longer. Give it seconds."
-    )
+    changed = None if opened in (str(least), "None", "") else _time(opened)
+    timeout = _time(str(least)) if least else "0"
+    return Finding("busy-timeout", timeout=timeout, waits=least > 0, opened_with=changed)
 
 
 def _whole(text: str) -> int | None:

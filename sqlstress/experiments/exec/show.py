@@ -10,7 +10,7 @@ from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput
-from sqlstress.analysis.wording import listing, places, whole
+from sqlstress.analysis.wording import places
 from sqlstress.experiments.exec.experiment import NOTHING
 from sqlstress.experiments.exec.topics import ENDED, ESCAPED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
 from sqlstress.report import Latency, Run
@@ -51,10 +51,6 @@ MOST_KINDS = 5
 """Kinds of messages that are told."""
 _PERCENTILES = (("p50 ms", "p50_ns"), ("p90 ms", "p90_ns"), ("p99 ms", "p99_ns"))
 _LEAVING = ("time s", "p90 ms", "longest wait ms", "fairness")
-_LEFT = {
-    LEFT_BEHIND: "What {} commands left running behind them",
-    ESCAPED: "{} processes that no worker could reach any more (it was killed, or they left its group)",
-}
 _MEANINGS = {
     "commands/s": "commands per s: those that exited with 0, all processes together",
     "p99 ms": "",
@@ -109,12 +105,7 @@ def ended(group: Group) -> Iterator[Finding]:
     others = {kind: count for kind, count in counts.items() if kind != "0"}
     if others:
         total, failed = sum(counts.values()), sum(others.values())
-        told = [f"{kind} ({whole(count)})" for kind, count in others.items()]
-        yield Finding(
-            "exit-codes",
-            f"{whole(failed)} of {whole(total)} commands, the warm-up included, did not exit with 0 but with "
-            f"{listing(told)}. They count in no figure but failed and longest.",
-        )
+        yield Finding("exit-codes", failed=failed, commands=total, codes=others)
 
 
 def said(group: Group) -> Iterator[Finding]:
@@ -123,10 +114,8 @@ def said(group: Group) -> Iterator[Finding]:
     if not counts:
         return
     examples = {one.what: one.example for one in _seen(group, STDERR)}
-    told = [f'"{examples[kind]}" ({whole(count)})' for kind, count in [*counts.items()][:MOST_KINDS]]
-    more = len(counts) - MOST_KINDS
-    rest = f"; and {more} kinds more, which the JSON report has" if more > 0 else ""
-    yield Finding("stderr", f"On standard error, by kind, of each the first: {'; '.join(told)}{rest}.")
+    messages = {examples[kind]: count for kind, count in [*counts.items()][:MOST_KINDS]}
+    yield Finding("stderr", messages=messages, more=max(0, len(counts) - MOST_KINDS) or None)
 
 
 def locked(group: Group) -> Iterator[Finding]:
@@ -141,18 +130,10 @@ def cut_short(group: Group) -> Iterator[Finding]:
     for kind, count in _counts(group, ENDED).items():
         where = places(run.case for run in group.runs if _has(run, kind))
         if kind == TOO_LATE:
-            limit = group.case.spec.timeout_s
-            yield Finding(
-                "timed-out",
-                f"{whole(count)} commands took longer than {limit:g} s and were ended, at {where}: they "
-                "failed. Does one wait for input, or for a lock? Let more time with --timeout.",
-            )
-        elif kind in _LEFT:
-            yield Finding(
-                "left-behind",
-                f"{_LEFT[kind].format(whole(count))} were ended, at {where}. Let a command wait for what it "
-                "starts.",
-            )
+            limit_s = f"{group.case.spec.timeout_s:g}"
+            yield Finding("timed-out", count=count, limit_s=limit_s, where=where)
+        elif kind in (LEFT_BEHIND, ESCAPED):
+            yield Finding("left-behind", count=count, escaped=kind == ESCAPED, where=where)
 
 
 def looked(group: Group) -> Iterator[Finding]:
