@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,13 +121,17 @@ def test_a_function_that_ends_its_process_is_told(
         broken(driver, connection, Invariant("leaves", f"{tmp_path / 'c.py'}:leaves"))
 
 
-def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path) -> None:
+def checker_of(folder: Path) -> tuple[Checker, SqlitePlace, Any]:
+    """Return a checker of one query that holds, its place, and the words of its board."""
     case = cases_of({"builtin": "bank", "concurrency": 1}, "sql")[0]
-    place = SqlitePlace(case, tmp_path)
     held = Invariant("held", "c.sql:1", "SELECT 1 WHERE 0")
     case = replace(case, spec=replace(case.spec, data=replace(case.spec.data, checks=(held,))))
-    words = shared_words()
-    checker = Checker(case, place, (words,))
+    place, words = SqlitePlace(case, folder), shared_words()
+    return Checker(case, place, (words,)), place, words
+
+
+def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path) -> None:
+    checker, place, words = checker_of(tmp_path)
     with closing(sqlite3.connect(place.paths[0])) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE t (x)")
@@ -136,3 +141,31 @@ def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path
     # Only the last connection that is closed checkpoints the WAL and removes it.
     assert not Path(f"{place.paths[0]}-wal").exists()
     checker.close()
+
+
+@pytest.mark.parametrize("refused", [4, 5])
+def test_a_connection_that_can_not_be_had_for_a_moment_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int
+) -> None:
+    checker, place, words = checker_of(tmp_path)
+    sqlite3.connect(place.paths[0]).close()
+    opened = place.reader
+    asked: list[None] = []
+
+    def reader() -> SqliteReader:
+        asked.append(None)
+        if len(asked) <= refused:
+            raise sqlite3.OperationalError("database is locked")
+        return opened()
+
+    def ended() -> bool:
+        seen = Board(words).read()
+        return bool(seen and seen["rounds"])
+
+    monkeypatch.setattr(place, "reader", reader)
+    if refused < 5:
+        checker.run(Window(0, 0, 0), ended)
+        assert len(asked) == refused + 1
+    else:
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            checker.run(Window(0, 0, 0), ended)
