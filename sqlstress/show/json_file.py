@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from sqlstress.analysis.advice import advise
@@ -28,8 +27,6 @@ def _plain(fact: Any) -> Any:
         return _found(fact)
     if isinstance(fact, Mapping):
         return {str(name): _plain(value) for name, value in fact.items()}
-    if is_dataclass(fact):
-        return {field.name: _plain(getattr(fact, field.name)) for field in fields(fact)}
     if hasattr(fact, "_asdict"):
         return _plain(fact._asdict())
     if isinstance(fact, (list, tuple)):

@@ -17,12 +17,14 @@ import jsonschema
 import psutil
 import pytest
 
+from sqlstress.analysis.finding import Finding
 from sqlstress.engine.folder import remove_abandoned
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report import Report, Run, from_json
 from sqlstress.report.results import Sighting
 from sqlstress.report.schema import schema_text
 from sqlstress.show.formats import FORMATS
+from sqlstress.show.phrases import phrase
 from tests.cli.conftest import Cli, Said
 from tests.pages import ROOT
 
@@ -271,3 +273,11 @@ def test_commands_that_failed_for_a_lock_or_are_meant_to_or_not_alike_go_on(
     assert ("Give the program a busy time-out of its own" in " ".join(said.out.split())) == (
         "locked" in program
     )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [(1, None, "the database 1 time."), (8, 10, "the database 8 times (in another trial 10).")],
+)
+def test_how_often_the_checks_opened_the_database_is_said(low: int, high: int | None, told: str) -> None:
+    assert phrase(Finding("checks-opened", low=low, high=high)).endswith(told)

@@ -39,7 +39,8 @@ PHRASES = {
         count=12,
     ),
     "checks-opened": Phrase(
-        "While commands ran, the checks opened and closed the database {low} to {high} times a trial.",
+        "While commands ran, the checks opened and closed the database {low:plural time}"
+        "[ (in another trial {high})].",
         low=8,
         high=10,
     ),

@@ -141,7 +141,8 @@ def looked(group: Group) -> Iterator[Finding]:
     trials = (trial for run in group.runs for trial in run.trials)
     rounds = [check.checked for trial in trials for check in trial.verdict.checks if check.name == UNDER]
     if sum(rounds):
-        yield Finding("checks-opened", low=min(rounds), high=max(rounds))
+        low, high = min(rounds), max(rounds)
+        yield Finding("checks-opened", low=low, high=high if high > low else None)
 
 
 def _seen(group: Group, topic: str) -> Iterator[Sighting]:
