@@ -1,12 +1,15 @@
 """The registry of drivers: to which target each belongs, and where it is.
 
-A target is one package below `sqlstress.targets`, which has the places for the data of a case. Nothing else
-names a driver or a target but who expressly needs SQLite.
+A target is one package, which has the places for the data of a case: below `sqlstress.targets`, or one that
+is installed beside us and names its driver by an entry point. Nothing else names a driver or a target but
+who expressly needs SQLite.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 SYNCED = "every commit synced"
@@ -23,7 +26,7 @@ class Known(NamedTuple):
     """What is known of a driver before it is imported."""
 
     target: str
-    """The package of its target."""
+    """Its target, by name."""
     module: str
     """Where it is; "" where its target needs no driver."""
     words: str
@@ -51,6 +54,8 @@ class Known(NamedTuple):
     by side."""
     serves: bool = False
     """Whether that is a server: what it was told to do goes on there when who told it has died."""
+    package: str = ""
+    """Where its target is imported from; "": below `sqlstress.targets`, by its name."""
 
 
 _SQLITE = "sqlstress.targets.sqlite.drivers"
@@ -73,16 +78,6 @@ DRIVERS = {
         bare_call="SELECT 1, of no table; the way to the server and back is in it",
         serves=True,
     ),
-    "lmdb": Known(
-        "lmdb",
-        "",
-        "extra: no SQL, one writer",
-        everywhere=False,
-        keyvalue=True,
-        takes=frozenset({"synchronous"}),
-        product="LMDB",
-        bare_call="a read transaction without a look-up",
-    ),
     "dry": Known("dry", "", "does nothing: the harness's own ceiling", stores=False),
 }
 """Name, as cases and reports have it → what is known of it. The first one is used if none is named."""
@@ -90,6 +85,14 @@ DRIVERS = {
 DEFAULT = next(iter(DRIVERS))
 
 _RETIRED = {
+    "lmdb": Known(
+        "lmdb",
+        "",
+        "no SQL, one writer",
+        takes=frozenset({"synchronous"}),
+        product="LMDB",
+        bare_call="a read transaction without a look-up",
+    ),
     "libsql": Known("sqlite", "", "libSQL, a fork"),
     "turso": Known(
         "turso",
@@ -101,11 +104,59 @@ _RETIRED = {
         apart="Turso's table has rowids, since it writes no other: SQLite's has none",
     ),
 }
-"""Drivers that can't be chosen any more: reports that were written with them say what they were."""
+"""Drivers that are not here any more: reports that were written with them say what they were."""
+
+
+GROUP = "sqlstress.targets"
+"""The entry points of drivers that lie in other packages: name → a Known."""
+
+
+class Installed(NamedTuple):
+    """What is installed beside us."""
+
+    drivers: dict[str, Known]
+    broken: dict[str, str]
+    """Name → why it can't be used."""
+
+
+@cache
+def installed() -> Installed:
+    """Return the drivers that other packages bring. A name of ours stays ours."""
+    from importlib.metadata import entry_points
+
+    found = Installed({}, {})
+    for entry in entry_points(group=GROUP):
+        try:
+            known = entry.load()
+        except Exception as error:  # it is somebody else's code
+            found.broken[entry.name] = f"{type(error).__name__}: {error}"
+            continue
+        if not isinstance(known, Known):
+            found.broken[entry.name] = f"{entry.value} is no sqlstress.target.Known"
+        elif entry.name in DRIVERS:
+            found.broken[entry.name] = "sqlstress has a driver of that name"
+        else:
+            found.drivers[entry.name] = known
+    return found
+
+
+def drivers() -> dict[str, Known]:
+    """Return all drivers that can be chosen.
+
+    A process of ours is told which one it has to use: it does not look what else there is.
+    """
+    process = sys.modules.get("multiprocessing.process")
+    child = process is not None and process.parent_process() is not None
+    return dict(DRIVERS) if child else {**DRIVERS, **installed().drivers}
+
+
+def known_as(driver: str) -> Known:
+    """Return what is known of a driver that can be chosen. Raises KeyError."""
+    return DRIVERS[driver] if driver in DRIVERS else installed().drivers[driver]
 
 
 def _known(driver: str) -> Known | None:
-    return DRIVERS.get(driver) or _RETIRED.get(driver)
+    return DRIVERS.get(driver) or installed().drivers.get(driver) or _RETIRED.get(driver)
 
 
 def drivers_of(target: str) -> dict[str, str]:
@@ -115,17 +166,17 @@ def drivers_of(target: str) -> dict[str, str]:
 
 def for_keyvalue() -> dict[str, Known]:
     """Return the drivers that the key-value experiment can use."""
-    return {name: known for name, known in DRIVERS.items() if known.everywhere or known.keyvalue}
+    return {name: known for name, known in drivers().items() if known.everywhere or known.keyvalue}
 
 
 def for_scripts() -> dict[str, Known]:
     """Return the drivers that the experiment with SQL scripts can use."""
-    return {name: known for name, known in DRIVERS.items() if known.everywhere or known.scripts}
+    return {name: known for name, known in drivers().items() if known.everywhere or known.scripts}
 
 
 def for_programs() -> dict[str, Known]:
     """Return a driver of each target that programs of the user's can be told of: we look through it."""
-    return {name: known for name, known in DRIVERS.items() if known.programs}
+    return {name: known for name, known in drivers().items() if known.programs}
 
 
 def target_names(drivers: Mapping[str, Known]) -> tuple[str, ...]:

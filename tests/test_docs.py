@@ -133,7 +133,7 @@ ADDED = {
     "sqlstress crash --power --journal-mode wal --synchronous full": "--images 100",
     "sqlstress app examples/app/bank.py": "-c 1,2 --repeat 1 --duration 300ms",
     "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1 --duration 300ms",
-    "sqlstress kv --target sqlite,lmdb --concurrency 1,2 --synchronous full": SHORT,
+    "sqlstress kv --target sqlite,postgres --concurrency 1,2 --synchronous full": SHORT,
     "sqlstress methods": "--repeat 1 --phase insert --scale 20 --driver sqlite3",
     "sqlstress methods --phase insert": "--repeat 1 --scale 100",
     "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--repeat 1 --scale 20 --driver sqlite3",

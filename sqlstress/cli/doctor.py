@@ -71,7 +71,7 @@ def doctor(directory: Path, dsn: str | None, **given: Any) -> None:
 def _others(driver: str, address: Dsn | None) -> Iterator[str]:
     """Yield what could be measured with each other driver here; at last what is not installed."""
     from sqlstress.analysis.wording import listing
-    from sqlstress.target import for_keyvalue
+    from sqlstress.target import for_keyvalue, installed
     from sqlstress.targets import target_of
 
     missing: list[NotInstalled] = []
@@ -86,3 +86,5 @@ def _others(driver: str, address: Dsn | None) -> Iterator[str]:
     if missing:
         names, packages = listing([one.driver for one in missing]), " ".join(one.package for one in missing)
         yield f"not installed: {names} (python -m pip install {packages})"
+    for name, why in installed().broken.items():
+        yield f"{name}: can't be used, and is left out: {why}"

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from sqlstress.target import DRIVERS
+from sqlstress.target import Known, drivers, known_as
 
 if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
     from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
 
 def target_of(driver: str) -> Target:
     """Import the target of a driver."""
-    return _imported(DRIVERS[driver].target)
+    return _imported(known_as(driver))
 
 
-def _imported(name: str) -> Target:
-    return cast("Target", import_module(f"{__name__}.{name}"))
+def _imported(known: Known) -> Target:
+    return cast("Target", import_module(known.package or f"{__name__}.{known.target}"))
 
 
 def open_place(case: Case, where: Path) -> Place:
@@ -48,10 +48,10 @@ def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
     """Have what cases need beside their workers, such as a server of ours, while the block lasts."""
     own: dict[str, list[Case]] = {}
     for case in cases:
-        own.setdefault(DRIVERS[case.driver].target, []).append(case)
+        own.setdefault(known_as(case.driver).target, []).append(case)
     with ExitStack() as had:
-        for name, of_target in own.items():
-            had.enter_context(_imported(name).serving(of_target, folder))
+        for of_target in own.values():
+            had.enter_context(target_of(of_target[0].driver).serving(of_target, folder))
         yield
 
 
@@ -73,5 +73,5 @@ def joining(cases: Sequence[Case]) -> Iterator[Meeting | None]:
 
 def file_patterns() -> list[str]:
     """Return, as regular expressions, the names of the files that targets leave in a folder."""
-    targets = map(_imported, dict.fromkeys(known.target for known in DRIVERS.values()))
-    return [target.FILES for target in targets if target.FILES]
+    targets = {known.target: known for known in drivers().values()}
+    return [target.FILES for target in map(_imported, targets.values()) if target.FILES]

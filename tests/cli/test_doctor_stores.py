@@ -21,25 +21,21 @@ def told(out: str) -> str:
 
 
 def test_versions_stand_there_and_which_server_would_be_started(cli: Cli) -> None:
-    for name in ("apsw", "lmdb", "psycopg"):
+    for name in ("apsw", "psycopg"):
         pytest.importorskip(name)
     text = told(cli("doctor").out)
     assert re.search(r"apsw: SQLite 3\.\d+\.\d+ \(apsw ", text)
-    assert re.search(r"lmdb: LMDB 0\.\d+\.\d+ \(py-lmdb ", text)
     assert re.search(r"psycopg: (PostgreSQL \d+\.\d+ would be started, from |there is no PostgreSQL)", text)
     assert "sqlite3:" not in text and "dry" not in text
-    assert "sqlite3: SQLite " in told(cli("doctor", "--driver", "lmdb").out)
+    assert "sqlite3: SQLite " in told(cli("doctor", "--driver", "apsw").out)
 
 
 def test_what_is_missing_is_told_with_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("lmdb", "psycopg"):
-        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
     said = cli("doctor")
     assert said.code == 0
     missing = told(said.out).split("not installed: ")[1:]
-    assert len(missing) == 1 and missing[0].startswith(
-        "psycopg and lmdb (python -m pip install '.[postgres]' '.[lmdb]')"
-    )
+    assert len(missing) == 1 and missing[0].startswith("psycopg (python -m pip install '.[postgres]')")
 
 
 def test_a_server_that_can_not_run_is_no_fault_of_the_rest(

@@ -287,7 +287,7 @@ def test_with_nothing_at_hand_a_server_of_ours_is_told_them(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--target=lmdb",), "lmdb"),
+        (("--target=dry",), "dry"),
         (("--target=postgres", "--database=app.db"), "--database means nothing to postgres"),
         (("--target=sqlite,postgres", "--database=app.db"), "--database means nothing to postgres"),
         (("--dsn=postgresql:///x",), "--dsn is for a server: add --target postgres"),

@@ -42,7 +42,7 @@ def test_it_is_the_median_of_rounds_of_a_few_ms_and_the_connection_is_closed() -
     assert place.calls <= 20 + ROUNDS * ROUND_NS / 1e9 / SLOW_S
 
 
-@pytest.mark.parametrize("driver", ["sqlite3", "apsw", "lmdb"])
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
 def test_every_store_has_one_that_asks_nothing_of_the_data(driver: str, tmp_path: Path) -> None:
     pytest.importorskip(driver)
     place = open_place(Case(driver=driver, spec=Load(loop="python")), tmp_path)

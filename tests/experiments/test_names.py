@@ -47,7 +47,7 @@ def docstrings(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def test_a_module_of_the_core_names_no_experiment() -> None:
-    assert len(MODULES) > 200
+    assert len(MODULES) > 100
     trees = {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in MODULES}
     named = {path: sorted(set(named_in(tree))) for path, tree in trees.items()}
     assert {path: names for path, names in named.items() if names} == {}

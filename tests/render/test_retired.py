@@ -14,7 +14,7 @@ from sqlstress.target import DRIVERS
 from tests.example_report import example_report
 
 
-@pytest.mark.parametrize(("driver", "library"), [("libsql", "libSQL"), ("turso", "Turso")])
+@pytest.mark.parametrize(("driver", "library"), [("libsql", "libSQL"), ("turso", "Turso"), ("lmdb", "LMDB")])
 def test_a_report_of_a_driver_that_is_gone_is_shown_in_every_format(driver: str, library: str) -> None:
     report = example_report()
     (build,) = report.environment.builds

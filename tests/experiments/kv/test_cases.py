@@ -61,7 +61,7 @@ WRITTEN: dict[str, list[Any]] = {
     "pinned-reader": ["on"],
     "where": ["on"],
     "preset": ["classic"],
-    "target": ["lmdb", "sqlite,lmdb", ["sqlite", "lmdb"]],
+    "target": ["postgres", "sqlite,postgres", ["sqlite", "postgres"]],
     "seed": ["7"],
 }
 """Values of every option that are right by themselves."""

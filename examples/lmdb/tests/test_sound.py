@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.targets.lmdb import sound
-from sqlstress.targets.lmdb.environments import Held
-from sqlstress.targets.lmdb.place import LmdbPlace
+from sqlstress_lmdb import sound
+from sqlstress_lmdb.environments import Held
+from sqlstress_lmdb.place import LmdbPlace
 from tests.pulses import nothing
 
 ROWS = [[(number, number) for number in range(2000)], []]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure, NotInstalled
-from sqlstress.targets.lmdb.errors import explained
+from sqlstress_lmdb.settings import explained
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -33,7 +33,7 @@ def load() -> Any:
     try:
         return import_module("lmdb")
     except ImportError as error:
-        raise NotInstalled("lmdb", "'.[lmdb]'", error) from error
+        raise NotInstalled("lmdb", "lmdb", error) from error
 
 
 def map_size(case: Case) -> int:

@@ -15,12 +15,12 @@ from sqlstress.report import Check
 from sqlstress.report.results import Tally
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_apart
-from sqlstress.targets.lmdb.environments import Held
-from sqlstress.targets.lmdb.settings import flags_of
+from sqlstress_lmdb.environments import Held
+from sqlstress_lmdb.settings import flags_of
 
 if TYPE_CHECKING:
-    from sqlstress.targets.lmdb.place import LmdbPlace
     from sqlstress.targets.place import Definition
+    from sqlstress_lmdb.place import LmdbPlace
 
 SMALL = 16 << 20
 """Bytes of a file that is verified here and now, in under a second; another one can be left off."""

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from sqlstress.report import Check
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.lmdb.keyvalue import LmdbStore
-    from sqlstress.targets.lmdb.table import LmdbTable
     from sqlstress.targets.place import Definition
     from sqlstress.targets.seal import Seal, SealedFiles
     from sqlstress.targets.views import NativeStore
+    from sqlstress_lmdb.keyvalue import LmdbStore
+    from sqlstress_lmdb.table import LmdbTable
 
 
 class LmdbPlace(Untold):
@@ -38,14 +38,14 @@ class LmdbPlace(Untold):
         """Whether a file was found damaged: then none of it is read any more."""
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> LmdbStore:
-        from sqlstress.targets.lmdb.keyvalue import LmdbStore
+        from sqlstress_lmdb.keyvalue import LmdbStore
 
         return LmdbStore(self)
 
     @contextmanager
     def bare_call(self) -> Iterator[Callable[[], object]]:
-        from sqlstress.targets.lmdb.environments import Held
-        from sqlstress.targets.lmdb.settings import flags_of
+        from sqlstress_lmdb.environments import Held
+        from sqlstress_lmdb.settings import flags_of
 
         with closing(Held(self.case, self.paths[0], **flags_of(self.case))) as held:
             begin = held.environment.begin
@@ -67,12 +67,12 @@ class LmdbPlace(Untold):
         return Seal(self.paths)
 
     def table(self, key_type: str, value_size: int, counters: int) -> LmdbTable:
-        from sqlstress.targets.lmdb.table import LmdbTable
+        from sqlstress_lmdb.table import LmdbTable
 
         return LmdbTable(self, key_type, value_size, counters)
 
     def schema(self) -> Sequence[Definition]:
-        from sqlstress.targets.lmdb.sound import names
+        from sqlstress_lmdb.sound import names
 
         return names(self, self.paths[0])
 
@@ -82,19 +82,19 @@ class LmdbPlace(Untold):
         return SealedFiles(self.paths)
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-        from sqlstress.targets.lmdb.settings import differences
+        from sqlstress_lmdb.settings import differences
 
         return differences(self.case, effective)
 
     def integrity(self, level: str, pulse: Pulse) -> Check:
-        from sqlstress.targets.lmdb.sound import integrity_check
+        from sqlstress_lmdb.sound import integrity_check
 
         check = integrity_check(self.paths, pulse)
         self.damaged = check.status == "failed"
         return check
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
-        from sqlstress.targets.lmdb.sound import schema_check
+        from sqlstress_lmdb.sound import schema_check
 
         return schema_check(self, created, pulse)
 
@@ -103,7 +103,7 @@ class LmdbPlace(Untold):
 
     def discard(self) -> None:
         from sqlstress.system.files import remove
-        from sqlstress.targets.lmdb.environments import LOCK
+        from sqlstress_lmdb.environments import LOCK
 
         for path in self.paths:
             remove(path)

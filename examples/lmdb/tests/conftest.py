@@ -8,12 +8,11 @@ import pytest
 
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.lmdb.place import LmdbPlace
+from sqlstress_lmdb.place import LmdbPlace
 
 CASE = Case(driver="lmdb", buckets=2, settings=Settings(synchronous="off"), spec=Load(key_space=30))
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> LmdbPlace:
-    pytest.importorskip("lmdb")
     return LmdbPlace(CASE, tmp_path)

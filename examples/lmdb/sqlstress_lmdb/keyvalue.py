@@ -10,14 +10,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.targets.lmdb.environments import COUNTER, KV, Held
-from sqlstress.targets.lmdb.settings import flags_of, read_back
+from sqlstress_lmdb.environments import COUNTER, KV, Held
+from sqlstress_lmdb.settings import flags_of, read_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlstress.targets.lmdb.place import LmdbPlace
     from sqlstress.targets.views import Operation
+    from sqlstress_lmdb.place import LmdbPlace
 
 _NUMBER = Struct(">q")
 """Big-endian, so that the order of the bytes is that of the numbers."""

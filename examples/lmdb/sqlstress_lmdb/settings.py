@@ -1,4 +1,4 @@
-"""What of a case's settings means something to LMDB, and how a commit is synced with it.
+"""What of a case's settings means something to LMDB, how a commit is synced with it, and what it raised.
 
 Source: lmdb.h, "Environment Flags": MDB_NOMETASYNC may undo the last committed transaction and keeps the
 database whole; MDB_NOSYNC may corrupt it where the file system does not keep the order of writes.
@@ -6,8 +6,10 @@ database whole; MDB_NOSYNC may corrupt it where the file system does not keep th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sqlstress.errors import UsageError, plainly, said
 from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 
 if TYPE_CHECKING:
@@ -22,6 +24,13 @@ FLAGS = {
 }
 """synchronous → how an environment is opened."""
 _WORTH = {"full": SYNCED, "normal": LAST_LOST, "off": UNSAFE}
+_ADVICE = {
+    "MapFullError": "lower --key-space, --value-size or --batch, or spread it over more --buckets",
+    "ReadersFullError": "another program reads it: end that, or lower --concurrency",
+    "DiskError": "free some space there, or choose another --dir",
+    "MemoryError": "the memory map is too large for this system: lower --key-space or --value-size",
+}
+"""What to do about an error of the binding's."""
 
 
 def flags_of(case: Case) -> dict[str, bool]:
@@ -49,3 +58,32 @@ def durability(case: Case, effective: Mapping[str, str]) -> str:
     if level not in _WORTH:
         return ""
     return f"{_WORTH[level]}: LMDB, sync {effective['sync']}, metasync {effective['metasync']}"
+
+
+def checked(case: Case) -> Case:
+    """Return a case as it is carried out with LMDB. Raises UsageError."""
+    from sqlstress.report.case import KEPT
+
+    settings = case.settings
+    if settings.pragmas:
+        raise UsageError(
+            f"PRAGMA {settings.pragmas[0][0]} is SQLite's, and LMDB has none: leave out --pragma."
+        )
+    if settings.synchronous not in (None, *FLAGS):
+        raise UsageError(
+            f"--synchronous {settings.synchronous} is not to be had with LMDB: use {', '.join(FLAGS)}."
+        )
+    return replace(case, settings=replace(settings, journal_mode=KEPT))
+
+
+def foresees(error: Exception) -> bool:
+    """Return whether an error is LMDB's own."""
+    return type(error).__module__.partition(".")[0] == "lmdb"
+
+
+def explained(error: Exception) -> str:
+    """Return what went wrong, and what to do about it."""
+    if not foresees(error):
+        return plainly(error)
+    advice = _ADVICE.get(type(error).__name__)
+    return f"LMDB: {said(error)}" + (f" ({advice})" if advice else "")

@@ -1,13 +1,13 @@
-"""LMDB: one writer at a time, a memory map, a file for each bucket. It has keys and values, and no SQL."""
+"""LMDB as a target: what `Target` in sqlstress/targets/place.py asks for."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from sqlstress.targets.lmdb.errors import explained, foresees
-from sqlstress.targets.lmdb.place import LmdbPlace
-from sqlstress.targets.lmdb.settings import durability
+from sqlstress_lmdb.place import LmdbPlace
+from sqlstress_lmdb.settings import checked as _checked
+from sqlstress_lmdb.settings import durability, explained, foresees
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,9 +47,7 @@ def open_place(case: Case, where: Path) -> LmdbPlace:
 
 
 def checked(case: Case, server: Server, anyway: bool) -> Case:
-    from sqlstress.targets.lmdb.asked import checked
-
-    return checked(case)
+    return _checked(case)
 
 
 def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
@@ -57,7 +55,7 @@ def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]
 
 
 def preload(driver: str) -> tuple[str, ...]:
-    return "sqlstress.targets.lmdb.keyvalue", "lmdb"
+    return "sqlstress_lmdb.keyvalue", "lmdb"
 
 
 def explain(driver: str, error: Exception) -> str:
@@ -79,7 +77,7 @@ def at_hand(driver: str, address: Dsn | None) -> str:
 
 def describe(driver: str) -> SqliteBuild:
     from sqlstress.report import SqliteBuild
-    from sqlstress.targets.lmdb.environments import load
+    from sqlstress_lmdb.environments import load
 
     lmdb = load()
     version = ".".join(map(str, lmdb.version()))

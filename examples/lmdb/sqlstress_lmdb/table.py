@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.system.interrupt import Pulse
-from sqlstress.targets.lmdb.asked import checked
-from sqlstress.targets.lmdb.environments import COUNTER, KV, Held
-from sqlstress.targets.lmdb.keyvalue import KEYS, coding_of_values, pack, unpack
-from sqlstress.targets.lmdb.place import LmdbPlace
-from sqlstress.targets.lmdb.settings import FLAGS, flags_of
-from sqlstress.targets.lmdb.sound import check_readable
+from sqlstress_lmdb.environments import COUNTER, KV, Held
+from sqlstress_lmdb.keyvalue import KEYS, coding_of_values, pack, unpack
+from sqlstress_lmdb.place import LmdbPlace
+from sqlstress_lmdb.settings import FLAGS, checked, flags_of
+from sqlstress_lmdb.sound import check_readable
 
 _PIECE = 8 << 20
 """Bytes of rows that preloading writes in one transaction, about."""

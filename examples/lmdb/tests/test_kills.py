@@ -18,8 +18,8 @@ from sqlstress.engine.pool import Pool
 from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.lmdb.environments import Held, map_size
-from sqlstress.targets.lmdb.place import LmdbPlace
+from sqlstress_lmdb.environments import Held, map_size
+from sqlstress_lmdb.place import LmdbPlace
 from tests.pulses import nothing
 from tests.rows import mostly_thorough
 
@@ -42,7 +42,6 @@ pytestmark = pytest.mark.skipif(
 def test_what_a_killed_worker_was_told_is_there(
     tmp_path: Path, seed: int, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("lmdb")
     monkeypatch.setattr(trial, "READY_S", 10.0)
     draw = Random(seed)
     case = replace(CASE, settings=replace(CASE.settings, synchronous=level))
@@ -76,7 +75,6 @@ time.sleep(600)
 
 
 def test_what_a_killed_reader_keeps_does_not_fill_the_file(tmp_path: Path) -> None:
-    pytest.importorskip("lmdb")
     place = LmdbPlace(CASE, tmp_path)
     table = place.table("int", 8, 1)
     table.create(nothing)
@@ -95,7 +93,6 @@ def test_what_a_killed_reader_keeps_does_not_fill_the_file(tmp_path: Path) -> No
 
 
 def test_an_acknowledged_write_that_is_gone_is_found(tmp_path: Path) -> None:
-    pytest.importorskip("lmdb")
     done = work_on(replace(CASE, spec=replace(CASE.spec, batch=1)), tmp_path, 7, {}, lambda pool: None)
     place = LmdbPlace(CASE, tmp_path)
     held = Held(CASE, place.paths[0])
