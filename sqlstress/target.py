@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
@@ -119,12 +120,29 @@ class Installed(NamedTuple):
     """Name → why it can't be used."""
 
 
+def _named_anywhere() -> bool:
+    """Return whether a package that is installed names our entry points.
+
+    Every command asks for it, and importlib.metadata takes 20 ms to import: we see first whether it is needed.
+    """
+    from pathlib import Path
+
+    for folder in sys.path:
+        for path in Path(folder).glob("*-info/entry_points.txt"):
+            with suppress(OSError):
+                if GROUP.encode() in path.read_bytes():
+                    return True
+    return False
+
+
 @cache
 def installed() -> Installed:
     """Return the drivers that other packages bring. A name of ours stays ours."""
+    found = Installed({}, {})
+    if not _named_anywhere():
+        return found
     from importlib.metadata import entry_points
 
-    found = Installed({}, {})
     for entry in entry_points(group=GROUP):
         try:
             known = entry.load()
