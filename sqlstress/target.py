@@ -123,7 +123,7 @@ class Installed(NamedTuple):
 def _named_anywhere() -> bool:
     """Return whether a package that is installed names our entry points.
 
-    Every command asks for it, and importlib.metadata takes 20 ms to import: we see first whether it is needed.
+    Every command asks for it, and importlib.metadata takes 20 ms to import: so this is seen first.
     """
     from pathlib import Path
 
