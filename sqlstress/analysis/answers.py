@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise, too_noisy
-from sqlstress.analysis.wording import between, listing, place, places, rounded, times
+from sqlstress.analysis.wording import between, place, places, times
 from sqlstress.experiment import face_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -75,11 +75,11 @@ def untold(ratio: Ratio | None) -> str:
     return UNTOLD if ratio is None else f"{UNTOLD} ({between(ratio)} times)"
 
 
-def too_few(case: Case) -> str:
-    """Say that there were too few trials, and what to do: a run that was stopped had asked for enough."""
-    enough = case.repeat >= ENOUGH_PASSES
-    remedy = f"let all {case.repeat} passes finish" if enough else f"measure with --repeat {ENOUGH_PASSES}"
-    return f"So few trials tell no difference from noise: {remedy}."
+def too_few(case: Case) -> Finding:
+    """Return that there were too few trials, and what to do: a run that was stopped had asked for enough."""
+    if case.repeat >= ENOUGH_PASSES:
+        return Finding("too-few-trials", repeat=case.repeat, enough=None)
+    return Finding("too-few-trials", repeat=None, enough=ENOUGH_PASSES)
 
 
 def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Iterator[Finding]:
@@ -88,9 +88,9 @@ def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Itera
     `tested` is None where there were too few passes; then what was found are single figures.
     """
     if found and tested is None:
-        yield Finding("cannot-tell", too_few(case))
+        yield Finding("cannot-tell", too_few=too_few(case), noise=None)
     elif tested and any(UNTOLD in one.said for one in found):
-        yield Finding("cannot-tell", f"Why something {UNTOLD}: {noise(tested)}.")
+        yield Finding("cannot-tell", too_few=None, noise=noise(tested))
 
 
 # Sides: the targets of a group whose cases differ in the driver only, and which of them leads where.
@@ -141,7 +141,7 @@ class Lead:
     """TOLD_APART: one leads; EQUAL: those ahead are about equal; UNTELLABLE or TOO_FEW_PASSES."""
     ratio: Ratio | None = None
     """The leader over the next one, where one leads."""
-    noise: str = ""
+    noise: Finding | None = None
     """Why it can't be told, and what would help."""
 
 
@@ -215,15 +215,16 @@ def who_leads(group: Group) -> Iterator[Finding]:
     sides = sides_of(group)
     classes = by_worth(sides)
     if len(classes) > 1 and not any(side.worth for side in sides):
-        every = listing([side.name for side in sides])
-        yield Finding("not-comparable", f"Not comparable: what a commit of {every} is worth is not known.")
+        yield Finding("not-comparable", unknown=tuple(side.name for side in sides))
     elif len(classes) > 1:
-        # Where the connections are the user's own there is no such option.
-        advice = " Where --synchronous gives them the same, measure so." * face_of(group.case).sets
-        told = [f"{listing([side.name for side in own])}: {own[0].worth or 'not known'}" for own in classes]
         yield Finding(
             "not-comparable",
-            f"Not comparable, since a commit is not worth the same: {'; '.join(told)}.{advice}",
+            worths=tuple(
+                Finding("commit-worth", sides=tuple(side.name for side in own), worth=own[0].worth)
+                for own in classes
+            ),
+            # Where the connections are the user's own there is no such option.
+            can_be_set=face_of(group.case).sets,
         )
     found = leads(group)
     for names in dict.fromkeys(one.names for one in found):
@@ -231,40 +232,42 @@ def who_leads(group: Group) -> Iterator[Finding]:
 
 
 def _said(found: Sequence[Lead], group: Group) -> Finding:
-    """Return who leads among some sides, as a sentence."""
+    """Return who leads among some sides."""
     names = found[0].names
     if all(one.verdict == TOO_FEW_PASSES for one in found):
-        return Finding("leads", f"Which of {listing(names)} leads {UNTOLD}. {too_few(found[0].case)}")
+        return Finding("leads", unclear=names, too_few=too_few(found[0].case))
     together: dict[tuple[str, tuple[str, ...]], list[Lead]] = {}
     for one in found:
         together.setdefault((one.verdict, one.ahead), []).append(one)
-    clauses = "; ".join(_lead_clause(own) for own in together.values())
     # The first side's worth is that of all of them.
     side = next(one for one in sides_of(group) if one.name == names[0])
-    why = next((f" {one.noise[0].upper()}{one.noise[1:]}." for one in found if one.noise), "")
-    return Finding("leads", f"With {side.worth}: {clauses}.{why}")
+    return Finding(
+        "leads",
+        worth=side.worth,
+        places=tuple(_led(own) for own in together.values()),
+        noise=next((one.noise for one in found if one.noise), None),
+    )
 
 
-def _lead_clause(own: Sequence[Lead]) -> str:
-    """Return "lmdb leads with 1 to 4 processes on 1 file (2.1 to 2.5 times sqlite)"."""
+def _led(own: Sequence[Lead]) -> Finding:
+    """Return who leads at some places, and by how much: what the intervals of all of them span."""
     first, where = own[0], places(one.case for one in own)
-    if first.verdict == TOLD_APART:
-        return f"{first.ahead[0]} leads with {where}{_by(own)}"
     if first.verdict == NO_DIFFERENCE:
-        before = " and lead" if len(first.ahead) < len(first.names) else ""
-        return f"{listing(first.ahead)} are about equal{before} with {where}"
-    return f"which of {listing(first.ahead)} leads with {where} {UNTOLD}"
-
-
-def _by(own: Sequence[Lead]) -> str:
-    """Return by how much one leads: what the intervals of all places span."""
+        lead = len(first.ahead) < len(first.names)
+        return Finding("sides-equal", sides=first.ahead, lead=lead, where=where)
+    if first.verdict != TOLD_APART:
+        return Finding("sides-unclear", sides=first.ahead, where=where)
     ratios = [one.ratio for one in own if one.ratio]
-    if not ratios:
-        return ""
-    next_one = [name for name in own[0].names if name not in own[0].ahead]
-    whom = next_one[0] if len(next_one) == 1 else "the next"
-    low, high = min(one.low for one in ratios), max(one.high for one in ratios)
-    return f" ({rounded(low, 2)} to {rounded(high, 2)} times {whom})"
+    others = [name for name in first.names if name not in first.ahead]
+    return Finding(
+        "side-leads",
+        side=first.ahead[0],
+        where=where,
+        low=min((one.low for one in ratios), default=None),
+        high=max((one.high for one in ratios), default=None),
+        other=others[0] if len(others) == 1 else None,
+        several=len(others) > 1,
+    )
 
 
 # Answers: which value of the option in which the parts of a group differ does better, and by how much.
@@ -298,9 +301,9 @@ class _Sides:
 
 
 def answer(group: Group) -> Iterator[Finding]:
-    """Yield the answer of a group with parts in a sentence, and where it is another one.
+    """Yield the answer of a group with parts, and where it is another one.
 
-    Half of the probability of being wrong is the sentence's, and half that of the places.
+    Half of the probability of being wrong is the answer's, and half that of the places.
     """
     if sides_of(group):
         return  # targets are compared place by place, and only where a commit is worth the same
@@ -311,16 +314,20 @@ def answer(group: Group) -> Iterator[Finding]:
     error = ERROR / group.groups / 2
     passes = Passes({value: _mean(own) for value, own in sides.rates.items()}, error)
     ratios = {value: passes.ratio(sides.base, value) for value in sides.others}
-    told = [
-        _value_clause(value, ratio, passes.middle(value) / passes.middle(sides.base), sides.base)
-        for value, ratio in ratios.items()
-    ]
-    mean = f", as the mean over {places(sides.cases)}" if len(sides.cases) > 1 else ""
-    measured = f"Measured in {group.unit} a second{mean}."
-    more = _noise(ratios, passes, group.case)
-    yield Finding("answer", f"{group.setting} {'; '.join(told)}. {measured}{more}")
-    if apart := [text for value in sides.others if (text := _apart(sides, value, error))]:
-        yield Finding("answer-by-place", f"{'; '.join(apart)}.")
+    yield Finding(
+        "answer",
+        setting=group.setting,
+        values=tuple(
+            _compared(value, ratio, passes.middle(value) / passes.middle(sides.base), sides.base)
+            for value, ratio in ratios.items()
+        ),
+        unit=group.unit,
+        places=places(sides.cases) if len(sides.cases) > 1 else None,
+        too_few=too_few(group.case) if None in ratios.values() else None,
+        noise=_noise(ratios, passes),
+    )
+    if apart := [one for value in sides.others if (one := _apart(sides, value, error))]:
+        yield Finding("answer-by-place", values=tuple(apart))
 
 
 def _sides(group: Group) -> _Sides | None:
@@ -360,28 +367,25 @@ def _mean(own: Mapping[Layout, Rates]) -> Rates:
     return {number: math.exp(fmean(each)) for number, each in logs.items()}
 
 
-def _value_clause(value: str, ratio: Ratio | None, estimate: float, base: str) -> str:
-    """Return "normal: 15 times full (13 to 17)"."""
+def _compared(value: str, ratio: Ratio | None, estimate: float, base: str) -> Finding:
+    """Return how a value compares with the first one; of too few passes what the figures are."""
     if ratio is None:
-        return f"{value}: {times(estimate)} {base}"
+        return Finding("value-gave", value=value, base=base, times=estimate, ratio=None)
     if ratio.is_within(EQUAL):
-        return f"{value}: about equal to {base} ({between(ratio)} times)"
+        return Finding("value-equal", value=value, base=base, ratio=ratio)
     if ratio.is_above or ratio.is_below:
-        return f"{value}: {times(ratio.estimate)} {base} ({between(ratio)})"
-    return f"{value}: can't be told from {base} ({between(ratio)} times)"
+        return Finding("value-gave", value=value, base=base, times=ratio.estimate, ratio=ratio)
+    return Finding("value-unclear", value=value, base=base, ratio=ratio)
 
 
-def _noise(ratios: Mapping[str, Ratio | None], passes: Passes[str], case: Case) -> str:
+def _noise(ratios: Mapping[str, Ratio | None], passes: Passes[str]) -> Finding | None:
     """Return what would say more, where something could not be told."""
-    if None in ratios.values():
-        return f" {too_few(case)}"
     known = [ratio for ratio in ratios.values() if ratio]
-    if all(ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below for ratio in known):
-        return ""
-    return f" {too_noisy(passes.count, passes.needed(EQUAL))}."
+    told = all(ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below for ratio in known)
+    return None if told or len(known) < len(ratios) else too_noisy(passes.count, passes.needed(EQUAL))
 
 
-def _apart(sides: _Sides, value: str, error: float) -> str:
+def _apart(sides: _Sides, value: str, error: float) -> Finding | None:
     """Return at which places a value does best and worst, if these differ beyond their noise."""
     found = []
     for case in sides.cases:
@@ -390,14 +394,18 @@ def _apart(sides: _Sides, value: str, error: float) -> str:
         if ratio := Passes(both, share).ratio(sides.base, value):
             found.append((ratio, case))
     if len(found) < 2:
-        return ""
+        return None
     (most, where), (least, elsewhere) = max(found, key=_estimate), min(found, key=_estimate)
     if most.low <= least.high:
-        return ""
-    told = [
-        f"{times(ratio.estimate)} at {place(case)}" for ratio, case in ((most, where), (least, elsewhere))
-    ]
-    return f"{value} reached {listing(told, 'but')}"
+        return None
+    return Finding(
+        "value-by-place",
+        value=value,
+        most=most.estimate,
+        where=place(where),
+        least=least.estimate,
+        elsewhere=place(elsewhere),
+    )
 
 
 def _estimate(found: tuple[Ratio, Case]) -> float:

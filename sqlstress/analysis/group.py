@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from sqlstress.analysis.wording import finite, laid_out, listing, percent, place, places
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.wording import finite, laid_out, listing, place, places
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, Settings
@@ -176,18 +177,16 @@ class Tested:
 MOST_PASSES = 1000
 
 
-def noise(tested: Tested) -> str:
-    """Say why passes can't tell, and how many would."""
+def noise(tested: Tested) -> Finding:
+    """Return why passes can't tell, and how many would."""
     return too_noisy(tested.passes, tested.needed)
 
 
-def too_noisy(count: int, needed: int) -> str:
-    """Say that so many passes can't tell, and how many would."""
-    passes = f"{count} passes are too noisy"
+def too_noisy(count: int, needed: int) -> Finding:
+    """Return that so many passes can't tell, and how many would."""
     if needed > MOST_PASSES:
-        return f"{passes}, and so would {MOST_PASSES:,} be: measure where less else is running"
-    many = max(needed, count + 1)
-    return f"{passes}. About {many} would tell {percent(EQUAL)} (--repeat {many})"
+        return Finding("noise", passes=count, too=MOST_PASSES, enough=None, share=EQUAL)
+    return Finding("noise", passes=count, too=None, enough=max(needed, count + 1), share=EQUAL)
 
 
 def longest_wait_ns(run: Run) -> int:

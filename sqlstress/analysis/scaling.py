@@ -8,26 +8,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, stdev
 
-from sqlstress.analysis.answers import ENOUGH_PASSES, UNTOLD, Leaders, as_much, leaders
+from sqlstress.analysis.answers import ENOUGH_PASSES, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, longest_wait_ns, noise
 from sqlstress.analysis.wording import (
-    between,
-    duration,
     finite,
     laid_out,
     layouts,
-    listing,
     percent,
     places,
-    processes,
     rounded,
     times,
 )
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.ratios import FEWEST, quantile
+from sqlstress.statistics.ratios import FEWEST, Ratio, quantile
 from sqlstress.statistics.units import NS_PER_S, format_ms
 
 WORTH_SAYING = 1.0
@@ -74,19 +70,22 @@ def _highest(group: Group, runs: Sequence[Run]) -> Finding:
 
 
 def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
+    """Return what the leading ones reached, as the table does: of those that can't be told apart from where
+    to where, since the highest figure is one of the best only."""
     lead = leaders(tested, runs)
-    where = places(run.case for run in lead.runs)
-    return Finding("best", f"Best: {_reached(lead)} {group.unit} a second, with {where}{lead.how}.")
-
-
-def _reached(lead: Leaders) -> str:
-    """Say what the leading ones reached, as the table does: of those that can't be told apart from where to
-    where, since the highest figure is one of the best only."""
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
-    low, high = rounded(medians[0]), rounded(medians[-1])
-    if lead.equal or low == high:
-        return "about " * (len(lead.runs) > 1) + high
-    return f"{low} to {high}"
+    several = len(lead.runs) > 1
+    alike = lead.equal or rounded(medians[0]) == rounded(medians[-1])
+    return Finding(
+        "best",
+        rate=medians[-1] if alike else medians[0],
+        most=None if alike else medians[-1],
+        about=several and alike,
+        unit=group.unit,
+        where=places(run.case for run in lead.runs),
+        equal=several and lead.equal,
+        unclear=several and not lead.equal,
+    )
 
 
 @dataclass(frozen=True)
@@ -141,73 +140,79 @@ def _scalings(found: Mapping[int, Curve]) -> Iterator[Finding]:
     for one, own in said.items():
         if face_of(found[own[0]].runs[0].case).many_files:
             cases = [run.case for layout in own for run in found[layout].runs]
-            yield Finding(one.code, f"On {layouts(own, cases)} {one.said}.")
+            yield Finding(one.code, where=layouts(own, cases), **one.facts)
         else:
-            yield Finding(one.code, f"{one.said[0].upper()}{one.said[1:]}.")
+            yield one
 
 
 def _scaling(curve: Curve) -> Finding:
-    """Say at how many processes the total of a layout stops rising, as the end of a sentence."""
+    """Return at how many processes the total of a layout stops rising."""
     runs, less = curve.runs, curve.less
     most, enough = runs[-1], curve.enough
     if len(less) == len(runs) - 1:
-        where = processes(_count(most))
-        text = f"the total still rose at the most that was measured, {where}: try more with --concurrency"
-        return Finding("still-rising", text)
+        return Finding("still-rising", most=_count(most))
     if enough is most:
         return _unclear(curve)
     first = runs[len(less)]
-    text = f"more than {processes(_count(enough))} gained less than {percent(EQUAL)}{_falling(curve)}"
-    if enough is not first:
-        text += f"; whether more than {_count(first)} gained anything {UNTOLD}"
-    return Finding("plateau", text)
+    fallen, fall = _falling(curve)
+    return Finding(
+        "plateau",
+        enough=_count(enough),
+        share=EQUAL,
+        most=fallen,
+        fall=fall,
+        unclear=None if enough is first else _count(first),
+    )
 
 
-def _falling(curve: Curve) -> str:
-    """Say how much less the most processes reached than the best, of those that are more and reach less."""
+def _falling(curve: Curve) -> tuple[int | None, Ratio | None]:
+    """Return the most processes that reached less than fewer did, and how much of that; None without any."""
     best = curve.tested.best(curve.runs)
     more = [run for run in curve.runs if _count(run) > _count(best)]
     falls = [run for run in more if curve.tested.is_less(run, best) and not curve.tested.are_equal(run, best)]
     if not falls:
-        return ""
-    share = as_much(curve.tested.ratio(best, falls[-1]), "the best")
-    return f", and {processes(_count(falls[-1]))} reached only {share}"
+        return None, None
+    return _count(falls[-1]), curve.tested.ratio(best, falls[-1])
 
 
 def _unclear(curve: Curve) -> Finding:
-    """Say how much more processes gain at most, where it may be EQUAL or more; if that says anything."""
-    known = f"more than {processes(_count(curve.less[-1]))} gained something; " if curve.less else ""
-    first, most = processes(_count(curve.runs[len(curve.less)])), curve.most_gained
-    if most is None or most > WORTH_SAYING:
-        found = f"whether it pays to have more than {first} {UNTOLD}"
-    else:
-        found = f"more than {first} gained at most {percent(most)}, if anything"
-    return Finding("cannot-tell", f"{known}{found}: {noise(curve.tested)}")
+    """Return how much more processes gain at most, where it may be EQUAL or more; if that says anything."""
+    most = curve.most_gained
+    return Finding(
+        "scaling-unclear",
+        less=_count(curve.less[-1]) if curve.less else None,
+        first=_count(curve.runs[len(curve.less)]),
+        most=None if most is None or most > WORTH_SAYING else most,
+        anything=most is None or most > WORTH_SAYING,
+        noise=noise(curve.tested),
+    )
 
 
 def _layouts(tested: Tested, found: Mapping[int, Curve]) -> Iterator[Finding]:
     (base_files, base), *others = found.items()
-    compared = [text for layout, curve in others if (text := _against(tested, base, layout, curve))]
+    compared = [one for layout, curve in others if (one := _against(tested, base, layout, curve))]
     if compared:
-        yield Finding("layouts", f"Compared with {_laid_out(base_files, base)}: {listing(compared)}.")
+        yield Finding("layouts", base=_laid_out(base_files, base), others=tuple(compared))
 
 
 def _laid_out(layout: int, curve: Curve) -> str:
     return laid_out(layout, [run.case for run in curve.runs])
 
 
-def _against(tested: Tested, base: Curve, layout: int, curve: Curve) -> str | None:
-    """Say how a layout compares at the largest concurrency that both have."""
+def _against(tested: Tested, base: Curve, layout: int, curve: Curve) -> Finding | None:
+    """Return how a layout compares at the largest concurrency that both have."""
     of_base = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in of_base]
     ratio = tested.ratio(of_base[_count(common[-1])], common[-1]) if common else None
     if ratio is None:
         return None
-    at = f"at {processes(_count(common[-1]))}"
-    told = as_much(ratio, "as much")
-    if told:
-        return f"{_laid_out(layout, curve)} gave {told} {at}"
-    return f"what {_laid_out(layout, curve)} gave {at} {UNTOLD} from it ({between(ratio)} times)"
+    is_known = ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below
+    return Finding(
+        "layout-gave" if is_known else "layout-unclear",
+        layout=_laid_out(layout, curve),
+        ratio=ratio,
+        processes=_count(common[-1]),
+    )
 
 
 # What waiting for a lock did, whatever the experiment: uneven shares, long waits, what was counted of it.
@@ -239,14 +244,15 @@ def starvation(group: Group, remedy: Callable[[list[Case]], str]) -> Iterator[Fi
             waited.append((run.case, longest_wait_ns(run)))
     if not uneven and not waited:
         return
-    what = []
-    if uneven:
-        lowest = rounded(min(jain for _, jain in uneven), 2)
-        what.append(f"the shares were uneven (Jain's index down to {lowest}; 1 is equal)")
-    if waited:
-        what.append(f"an operation waited up to {duration(max(wait for _, wait in waited))}")
     cases = [case for case, _ in uneven + waited]
-    yield Finding("starvation", f"Starvation at {places(cases)}: {listing(what)}. {remedy(cases)}")
+    yield Finding(
+        "starvation",
+        where=places(cases),
+        fairness=min((jain for _, jain in uneven), default=None),
+        longest_ns=max((wait for _, wait in waited), default=None),
+        both=bool(uneven and waited),
+        remedy=remedy(cases),
+    )
 
 
 def _usual_ns(run: Run) -> float:

@@ -53,6 +53,7 @@ from sqlstress.show.case_table import (
     rows_of,
     spread_legend,
 )
+from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, distributions, line
 from sqlstress.statistics.units import NS_PER_MS
 
@@ -253,7 +254,7 @@ def _unrisen(tested: Tested, first: Run, others: Sequence[Run]) -> str:
     equal = [run for run in others if tested.are_equal(run, first)]
     if len(equal) == len(others):
         return f"up to {whole(_due_per_s(others[-1]))}/s it differed by less than {percent(EQUAL)}"
-    return f"whether it was higher up to {whole(_due_per_s(others[-1]))}/s {CANNOT}: {noise(tested)}"
+    return f"whether it was higher up to {whole(_due_per_s(others[-1]))}/s {CANNOT}: {phrase(noise(tested))}"
 
 
 def _late(group: Group) -> Iterator[Finding]:

@@ -1,13 +1,14 @@
 """Phrases: the one place where a finding becomes an English sentence.
 
-A phrase is a template over the facts of a finding. It has no logic beyond these four marks:
+A phrase is a template over the facts of a finding. It has no logic beyond these marks:
 
     {name}           a fact, written by its type
     {name:percent}   a fact, written by one of FORMATS; an argument may follow: {count:plural pass}
     {name?yes|no}    the first text where the fact is true (of a number: above 0), else the second
-    [ of {name}]     a part that is left out where a fact in it is missing (None, False or empty)
+    [ of {name}]     a part that is left out where a fact that it writes is missing (None, False or empty)
 
-`[[` and `]]` are brackets. An experiment has its own phrases in a module `phrases` of its folder, in the same
+`[[` and `]]` are brackets. After `^` at the beginning the sentence begins with a capital, whichever part it
+is of. An experiment has its own phrases in a module `phrases` of its folder, in the same
 form. `python -m sqlstress.show.phrases` prints every phrase with sample facts.
 """
 
@@ -20,7 +21,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from sqlstress.analysis import wording
+from sqlstress.analysis import answers, wording
 from sqlstress.analysis.finding import Finding
 from sqlstress.experiment import EXPERIMENTS
 from sqlstress.statistics.ratios import Ratio
@@ -42,8 +43,8 @@ class Phrase:
 
     def filled(self, facts: Mapping[str, Any]) -> str:
         """Return the sentence with these facts."""
-        text, _ = _filled(_TOKEN.finditer(self.template), facts)
-        return text
+        text, _ = _filled(_TOKEN.finditer(self.template.removeprefix("^")), facts)
+        return _capital(text) if self.template.startswith("^") else text
 
 
 def _filled(tokens: Iterator[re.Match[str]], facts: Mapping[str, Any]) -> tuple[str, bool]:
@@ -57,7 +58,7 @@ def _filled(tokens: Iterator[re.Match[str]], facts: Mapping[str, Any]) -> tuple[
             text += "" if left_out else part
         elif token["name"]:
             fact = facts.get(token["name"])
-            missing = missing or _is_missing(fact)
+            missing = missing or (_is_missing(fact) and token["yes"] is None)
             text += "" if _is_missing(fact) and token["yes"] is None else _field(token, fact)
         else:
             text += token["text"] or token["literal"][0]
@@ -70,7 +71,8 @@ def _is_missing(fact: Any) -> bool:
 
 def _field(token: re.Match[str], fact: Any) -> str:
     if token["yes"] is not None:
-        return str(token["yes"] if fact is True or (not _is_missing(fact) and fact > 0) else token["no"])
+        counts = isinstance(fact, int | float)
+        return str(token["no"] if _is_missing(fact) or (counts and fact <= 0) else token["yes"])
     kind, _, argument = (token["format"] or "").partition(" ")
     if not kind:
         return written(fact)
@@ -83,11 +85,15 @@ def written(fact: Any) -> str:
         return phrase(fact)
     if isinstance(fact, str):
         return fact
-    if isinstance(fact, (tuple, list)):
-        return wording.listing([written(one) for one in fact])
     if isinstance(fact, Ratio):
         return wording.between(fact)
+    if isinstance(fact, (tuple, list)):
+        return wording.listing([written(one) for one in fact])
     return wording.whole(fact) if isinstance(fact, int) else wording.rounded(fact)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _joined(separator: str, facts: Any) -> str:
@@ -116,6 +122,9 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "counts": lambda counts: wording.listing(
         [f"{what} ({wording.whole(count)})" for what, count in counts.items()]
     ),
+    "compared": lambda ratio, what: answers.as_much(ratio, what) or "",
+    "two": lambda number: wording.rounded(number, 2),
+    "capital": lambda fact: _capital(written(fact)),
     "quoted": lambda counts: "; ".join(
         f'"{what}" ({wording.whole(count)})' for what, count in counts.items()
     ),
@@ -168,6 +177,184 @@ PHRASES: dict[str, Phrase] = {
         where="3 processes on 20 files",
         repeat=None,
         enough=5,
+    ),
+    "best": Phrase(
+        "Best: {about?about |}{rate:rounded}[ to {most:rounded}] {unit} a second, with {where}"
+        "{equal?, which are about equal|}{unclear?, which can't be told apart|}.",
+        rate=5960.0,
+        most=6120.0,
+        about=False,
+        unit="transactions",
+        where="3 and 4 processes on 20 files",
+        equal=False,
+        unclear=True,
+    ),
+    # How the total grows with processes and files.
+    "still-rising": Phrase(
+        "^[On {where} ]the total still rose at the most that was measured, {most:processes}: try more with "
+        "--concurrency.",
+        where="20 files",
+        most=8,
+    ),
+    "plateau": Phrase(
+        "^[On {where} ]more than {enough:processes} gained less than {share:percent}"
+        "[, and {most:processes} reached only {fall:compared the best}]"
+        "[; whether more than {unclear} gained anything can't be told].",
+        where="1 file",
+        enough=3,
+        share=0.1,
+        most=8,
+        fall=Ratio(0.4, 0.34, 0.47, 5),
+        unclear=2,
+    ),
+    "scaling-unclear": Phrase(
+        "^[On {where} ][more than {less:processes} gained something; ]"
+        "{anything?whether it pays to have |}more than {first:processes} "
+        "{anything?can't be told|}[gained at most {most:percent}, if anything]: {noise}.",
+        where="1 file",
+        less=1,
+        first=2,
+        most=0.4,
+        anything=False,
+        noise=Finding("noise", passes=5, too=None, enough=12, share=0.1),
+    ),
+    "layouts": Phrase(
+        "Compared with {base}: {others}.",
+        base="1 file",
+        others=(Finding("layout-gave", layout="20 files", ratio=Ratio(3.1, 2.9, 3.4, 5), processes=8),),
+    ),
+    "layout-gave": Phrase(
+        "{layout} gave {ratio:compared as much} at {processes:processes}",
+        layout="20 files",
+        ratio=Ratio(3.1, 2.9, 3.4, 5),
+        processes=8,
+    ),
+    "layout-unclear": Phrase(
+        "what {layout} gave at {processes:processes} can't be told from it ({ratio} times)",
+        layout="20 files",
+        ratio=Ratio(1.1, 0.8, 1.4, 5),
+        processes=8,
+    ),
+    "starvation": Phrase(
+        "Starvation at {where}: [the shares were uneven (Jain's index down to {fairness:two}; 1 is equal)]"
+        "{both? and |}[an operation waited up to {longest_ns:duration}]. {remedy}",
+        where="8 processes on 1 file",
+        fairness=0.31,
+        longest_ns=3.4e9,
+        both=True,
+        remedy="Try fewer processes: rows, the processor or the disk are waited for.",
+    ),
+    # What can't be told, and what would.
+    "too-few-trials": Phrase(
+        "So few trials tell no difference from noise: [let all {repeat} passes finish]"
+        "[measure with --repeat {enough}].",
+        repeat=None,
+        enough=5,
+    ),
+    "noise": Phrase(
+        "{passes} passes are too noisy[, and so would {too} be: measure where less else is running]"
+        "[. About {enough} would tell {share:percent} (--repeat {enough})]",
+        passes=5,
+        too=None,
+        enough=12,
+        share=0.1,
+    ),
+    "cannot-tell": Phrase(
+        "[{too_few}][Why something can't be told: {noise}.]",
+        too_few=None,
+        noise=Finding("noise", passes=5, too=None, enough=12, share=0.1),
+    ),
+    # Targets side by side.
+    "not-comparable": Phrase(
+        "Not comparable[: what a commit of {unknown} is worth is not known]"
+        "[, since a commit is not worth the same: {worths:semicolons}]."
+        "{can_be_set? Where --synchronous gives them the same, measure so.|}",
+        unknown=None,
+        worths=(Finding("commit-worth", sides=("sqlite", "postgres"), worth="every commit synced"),),
+        can_be_set=True,
+    ),
+    "commit-worth": Phrase(
+        "{sides}: {worth?|not known}{worth}", sides=("sqlite", "postgres"), worth="every commit synced"
+    ),
+    "leads": Phrase(
+        "[Which of {unclear} leads can't be told. {too_few}][With {worth}: {places:semicolons}.]"
+        "[ {noise:capital}.]",
+        unclear=None,
+        too_few=None,
+        worth="every commit synced",
+        places=(Finding("sides-unclear", sides=("sqlite", "postgres"), where="8 processes on 1 file"),),
+        noise=None,
+    ),
+    "side-leads": Phrase(
+        "{side} leads with {where}[ ({low:two} to {high:two} times {several?the next|}[{other}])]",
+        side="postgres",
+        where="8 processes on 1 file",
+        low=2.1,
+        high=2.5,
+        other="sqlite",
+        several=False,
+    ),
+    "sides-equal": Phrase(
+        "{sides} are about equal{lead? and lead|} with {where}",
+        sides=("sqlite", "postgres"),
+        lead=False,
+        where="4 processes on 1 file",
+    ),
+    "sides-unclear": Phrase(
+        "which of {sides} leads with {where} can't be told",
+        sides=("sqlite", "postgres"),
+        where="2 processes on 1 file",
+    ),
+    # Which value of an option does better.
+    "answer": Phrase(
+        "{setting} {values:semicolons}. Measured in {unit} a second[, as the mean over {places}]."
+        "[ {too_few}][ {noise}.]",
+        setting="synchronous",
+        values=(Finding("value-gave", value="normal", base="full", times=15.0, ratio=Ratio(15, 13, 17, 5)),),
+        unit="transactions",
+        places="1 and 8 processes on 1 file",
+        too_few=None,
+        noise=None,
+    ),
+    "value-gave": Phrase(
+        "{value}: {times:times} {base}[ ({ratio})]",
+        value="normal",
+        base="full",
+        times=15.0,
+        ratio=Ratio(15, 13, 17, 5),
+    ),
+    "value-equal": Phrase(
+        "{value}: about equal to {base} ({ratio} times)",
+        value="normal",
+        base="full",
+        ratio=Ratio(1.01, 0.97, 1.05, 5),
+    ),
+    "value-unclear": Phrase(
+        "{value}: can't be told from {base} ({ratio} times)",
+        value="normal",
+        base="full",
+        ratio=Ratio(1.1, 0.8, 1.4, 5),
+    ),
+    "answer-by-place": Phrase(
+        "{values:semicolons}.",
+        values=(
+            Finding(
+                "value-by-place",
+                value="normal",
+                most=15.0,
+                where="1 process on 1 file",
+                least=2.0,
+                elsewhere="8 processes on 1 file",
+            ),
+        ),
+    ),
+    "value-by-place": Phrase(
+        "{value} reached {most:times} at {where} but {least:times} at {elsewhere}",
+        value="normal",
+        most=15.0,
+        where="1 process on 1 file",
+        least=2.0,
+        elsewhere="8 processes on 1 file",
     ),
     # How far the figures can be trusted.
     "proof-ok": Phrase(

@@ -29,6 +29,16 @@ def test_a_fact_chooses_between_two_texts_and_is_written_in_its_format() -> None
     assert one.filled({"share": 0.2, "up": None, "count": 2}) == "[20%] fell in 2 trials"
 
 
+def test_a_sentence_begins_with_a_capital_whichever_part_it_begins_with() -> None:
+    one = Phrase("^[On {where} ]the total{odd? may have|}[ of {kind}{odd?, it seems,|}] rose.")
+    assert one.filled({"where": "1 file", "odd": True, "kind": "gets"}) == (
+        "On 1 file the total may have of gets, it seems, rose."
+    )
+    # What is asked of a fact leaves nothing out; what is to be written does.
+    assert one.filled({"odd": False, "kind": "gets"}) == "The total of gets rose."
+    assert one.filled({"odd": "yes"}) == "The total may have rose."
+
+
 def test_facts_with_the_marks_of_a_template_are_no_template() -> None:
     assert Phrase("It said {what}[ at {where}].").filled({"what": "[{x}]", "where": "{y}"}) == (
         "It said [{x}] at {y}."

@@ -30,7 +30,7 @@ def test_of_single_trials_only_the_highest_is_told_and_what_it_is_worth() -> Non
         "Too few trials to tell which is best; the highest was 12,300 transactions a second, with "
         "2 processes on 20 files. Measure with --repeat 5."
     )
-    assert not told.keys() & {"plateau", "still-rising", "cannot-tell", "layouts"}
+    assert not told.keys() & {"plateau", "still-rising", "scaling-unclear", "layouts"}
 
 
 def test_what_stands_out_of_the_noise_is_the_best() -> None:
@@ -111,7 +111,7 @@ def test_pairs_are_called_pairs() -> None:
 def test_where_the_total_stops_rising(totals: Sequence[float], code: str, expected: str) -> None:
     told = findings(*measured(1, *totals, noise=0.005))
     assert told[code].startswith(expected.partition("; whether")[0][:60])
-    assert len(told.keys() & {"plateau", "still-rising", "cannot-tell"}) == 1
+    assert len(told.keys() & {"plateau", "still-rising", "scaling-unclear"}) == 1
 
 
 def test_what_lies_between_is_said_to_be_unknown() -> None:
@@ -129,22 +129,22 @@ def test_what_noise_leaves_possible_is_said() -> None:
     assert re.fullmatch(
         r"On 1 file more than 1 process gained at most \d\d%, if anything: 5 passes are too noisy\. "
         r"About \d+ would tell 10% \(--repeat \d+\)\.",
-        told["cannot-tell"],
+        told["scaling-unclear"],
     )
 
 
 def test_noise_that_hides_everything_says_how_many_passes_would_tell() -> None:
     told = findings(*measured(1, 100, 1000, 1100, noise=0.2))
-    assert told["cannot-tell"].startswith(
+    assert told["scaling-unclear"].startswith(
         "On 1 file more than 1 process gained something; whether it pays to have more than 2 processes can't "
         "be told: 5 passes are too noisy. About "
     )
-    assert "would tell 10% (--repeat " in told["cannot-tell"]
+    assert "would tell 10% (--repeat " in told["scaling-unclear"]
 
 
 def test_noise_that_no_patience_helps_against_says_so() -> None:
     told = findings(*measured(1, 1000, 1100, noise=2.0))
-    assert told["cannot-tell"].endswith("and so would 1,000 be: measure where less else is running.")
+    assert told["scaling-unclear"].endswith("and so would 1,000 be: measure where less else is running.")
 
 
 def test_every_layout_is_told_by_itself() -> None:
