@@ -12,7 +12,7 @@ from itertools import chain
 from statistics import median
 
 from sqlstress.analysis.answers import answer, who_leads
-from sqlstress.analysis.finding import Finding, interruption
+from sqlstress.analysis.finding import Finding, interruption, parts
 from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
@@ -102,9 +102,10 @@ def advise_group(group: Group) -> tuple[Finding, ...]:
 
 
 def advise(report: Report) -> tuple[Finding, ...]:
-    """Return what a report says: all its groups, and what was not measured."""
+    """Return what a report says: what came of studies, all its groups, and what was not measured."""
+    came = (part.verdict.finding for part in parts(report))
     told = chain.from_iterable(map(advise_group, joined(group_runs(report.runs))))
-    return (*told, *missing(report))
+    return (*came, *told, *missing(report))
 
 
 def missing(report: Report) -> tuple[Finding, ...]:

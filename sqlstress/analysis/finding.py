@@ -11,9 +11,9 @@ from sqlstress.experiment import Experiment, face
 from sqlstress.report import Report
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Codes of a crash test's verdicts; of others that have one, wrong data and an answer."""
+"""What came of a crash test; of other studies, wrong data and an answer."""
 UNTOLD = "cannot-tell"
-"""Code of a verdict that gives no answer, which is no failure unless somebody is strict."""
+"""What came of a study that gives no answer, which is no failure unless somebody is strict."""
 
 
 class Finding:
@@ -48,13 +48,21 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What came of a study."""
+
+    status: str
+    """WRONG, UNPROVED, PROVED or UNTOLD."""
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """A part of a report that has a verdict of its own."""
 
     name: str
     """What was tried: "process death"."""
-    verdict: Finding
-    """Of one of the codes WRONG, UNPROVED, PROVED and UNTOLD."""
+    verdict: Conclusion
     seconds: float
     """How long it took."""
     error: str | None

@@ -132,10 +132,10 @@ def _of_results(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[
         yield _stopped(progress(report), "what was measured" if report.runs else "what was proved", saved)
     tried = parts(report)
     for part in tried:
-        if part.verdict.code == WRONG:
-            yield Ending(BAD, reason=f"Error: {phrase(part.verdict)}")
+        if part.verdict.status == WRONG:
+            yield Ending(BAD, reason=f"Error: {phrase(part.verdict.finding)}")
     for part in tried:
         if part.error:
             yield Ending(FAILURE, f"Error: {part.name} was not tried to its end: {part.error}")
-        if part.verdict.code == UNPROVED or (strict and part.verdict.code == UNTOLD):
+        if part.verdict.status == UNPROVED or (strict and part.verdict.status == UNTOLD):
             yield Ending(UNSURE)

@@ -68,8 +68,8 @@ def _accepted(text: str) -> str:
 
 def _errors(report: Report) -> Iterator[tuple[str, str]]:
     for part in parts(report):
-        if part.verdict.code == WRONG:
-            yield f"{part.kind}: {part.name}", phrase(part.verdict)
+        if part.verdict.status == WRONG:
+            yield f"{part.kind}: {part.name}", phrase(part.verdict.finding)
         elif part.error:
             yield f"{part.kind}: {part.name}", part.error
     if report.ab and report.ab.verdict == FAIL:
@@ -86,8 +86,8 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
 
 def _warnings(report: Report) -> Iterator[tuple[str, str]]:
     for part in parts(report):
-        if part.verdict.code in (UNPROVED, UNTOLD):
-            yield f"{part.kind}: {part.name}", phrase(part.verdict)
+        if part.verdict.status in (UNPROVED, UNTOLD):
+            yield f"{part.kind}: {part.name}", phrase(part.verdict.finding)
     for finding in missing(report):
         yield "Not everything was measured", phrase(finding)
     if report.ab and report.ab.verdict not in (PASS, FAIL):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from sqlstress.analysis.advice import advise
@@ -27,6 +28,8 @@ def _plain(fact: Any) -> Any:
         return _found(fact)
     if isinstance(fact, Mapping):
         return {str(name): _plain(value) for name, value in fact.items()}
+    if is_dataclass(fact) and not isinstance(fact, type):
+        return _plain(asdict(fact))
     if hasattr(fact, "_asdict"):
         return _plain(fact._asdict())
     if isinstance(fact, (list, tuple)):

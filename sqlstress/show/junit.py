@@ -130,12 +130,12 @@ def _part(part: Part) -> ElementTree.Element:
         classname=f"sqlstress.{part.suite}",
         time=f"{finite(part.seconds) or 0.0:.3f}",
     )
-    if part.verdict.code == WRONG:
-        _outcome(test, "failure", WRONG, phrase(part.verdict))
+    if part.verdict.status == WRONG:
+        _outcome(test, "failure", WRONG, phrase(part.verdict.finding))
     elif part.error:
         _outcome(test, "error", "not-measured", part.error)
-    elif part.verdict.code in (UNPROVED, UNTOLD):
-        _outcome(test, "skipped", part.verdict.code, phrase(part.verdict))
+    elif part.verdict.status in (UNPROVED, UNTOLD):
+        _outcome(test, "skipped", part.verdict.status, phrase(part.verdict.finding))
     return test
 
 

@@ -123,6 +123,9 @@ FORMATS: Mapping[str, Callable[..., str]] = {
         [f"{what} ({wording.whole(count)})" for what, count in counts.items()]
     ),
     "compared": lambda ratio, what: answers.as_much(ratio, what) or "",
+    "gain": wording.told,
+    "interval": wording.interval,
+    "estimate": lambda gain: wording.times(gain.ratio),
     "two": lambda number: wording.rounded(number, 2),
     "capital": lambda fact: _capital(written(fact)),
     "quoted": lambda counts: "; ".join(
@@ -152,6 +155,17 @@ PHRASES: dict[str, Phrase] = {
     ),
     "data-wrong-elsewhere": Phrase(
         "FAILED at {where} too: the JSON report has the counter-examples.", where="8 processes on 20 files"
+    ),
+    "counterexamples": Phrase(
+        "{name}: {examples:semicolons}.", name="acknowledged", examples=("transaction 7 of worker 1 is gone",)
+    ),
+    "study-wrong": Phrase(
+        "FAILED: the data is not what its processes were told it is: {example}.", example="key 7 has no value"
+    ),
+    "ended-early": Phrase(
+        "Ended {rounds?after|early}[ {rounds}]: {reason}.",
+        rounds="3 of 100 rounds",
+        reason="the disk is full",
     ),
     "case-failed": Phrase(
         "Not measured at {where}: {reason}.", where="8 processes", reason="the disk is full"

@@ -10,7 +10,7 @@ from typing import ClassVar, Generic, TypeVar
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.differences import differing
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import listing
 from sqlstress.experiment import face_of
@@ -180,10 +180,10 @@ Tile = tuple[str, str, str]
 """A figure, what it is, and how it stands: ok, failed, unknown, or neither."""
 
 
-def came_of(verdict: Finding, proved: str, what: str) -> Tile:
+def came_of(verdict: Conclusion, proved: str, what: str) -> Tile:
     """Return the tile of a verdict; `proved` is what it says when all is well."""
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
-    value, kind = values[verdict.code]
+    value, kind = values[verdict.status]
     return value, what, kind
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sqlstress.analysis.finding import Finding
 from sqlstress.show.phrases import Phrase
 
 PHRASES = {
@@ -34,6 +35,34 @@ PHRASES = {
     "settings-differ": Phrase("The connections differ: {kinds} kinds of settings were seen.", kinds=2),
     "other-database": Phrase(
         "The app opened other databases too, where no check looks: {names}.", names=["/tmp/other.db"]
+    ),
+    "raised": Phrase(
+        "{transaction?|Raised: }[{transaction} raised ]{what}[ (as {kind})], {count:plural time}[: {example}]"
+        "[ ({meaning})].",
+        transaction="transfer",
+        what="SQLITE_BUSY",
+        kind="sqlalchemy.exc.OperationalError",
+        count=12,
+        example="database is locked",
+        meaning=Finding("raised-busy"),
+    ),
+    "raised-more": Phrase("And {kinds} kinds of exceptions more: see the JSON report.", kinds=2),
+    "raised-busy": Phrase("a lock was not free, at once or after the time-out"),
+    "raised-busy-snapshot": Phrase(
+        "what it had read was out of date when it wrote: no time-out helps, BEGIN IMMEDIATE does"
+    ),
+    "raised-locked": Phrase("another connection of the same process holds a lock"),
+    "raised-serialization": Phrase("others changed what it had read: it is to be begun again, as a whole"),
+    "raised-deadlock": Phrase("each waited for a lock of another's: it is to be begun again, as a whole"),
+    "raised-lock-timeout": Phrase("a lock was not free, at once or after lock_timeout"),
+    "synchronous-commit-off": Phrase(
+        "synchronous_commit is off on connections: a power failure can lose the last commits."
+    ),
+    "other-places": Phrase(
+        "The app used other places too, where no check looks: {names}.", names=["another schema"]
+    ),
+    "sessions-differ": Phrase(
+        "The connections to PostgreSQL differ: {kinds} kinds of settings were seen.", kinds=2
     ),
     "thread-did-not-end": Phrase(
         "Processes of your application did not end by themselves: {count:plural thread} ({names}) still "

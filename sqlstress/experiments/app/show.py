@@ -144,15 +144,14 @@ def _time(text: str) -> str:
 SHOWN = 5
 """Kinds of exceptions that are told; the JSON report has them all."""
 _MEANINGS = {
-    "SQLITE_BUSY": "a lock was not free, at once or after the time-out",
-    "SQLITE_BUSY_SNAPSHOT": (
-        "what it had read was out of date when it wrote: no time-out helps, BEGIN IMMEDIATE does"
-    ),
-    "SQLITE_LOCKED": "another connection of the same process holds a lock",
-    "SQLSTATE 40001": "others changed what it had read: it is to be begun again, as a whole",
-    "SQLSTATE 40P01": "each waited for a lock of another's: it is to be begun again, as a whole",
-    "SQLSTATE 55P03": "a lock was not free, at once or after lock_timeout",
+    "SQLITE_BUSY": "raised-busy",
+    "SQLITE_BUSY_SNAPSHOT": "raised-busy-snapshot",
+    "SQLITE_LOCKED": "raised-locked",
+    "SQLSTATE 40001": "raised-serialization",
+    "SQLSTATE 40P01": "raised-deadlock",
+    "SQLSTATE 55P03": "raised-lock-timeout",
 }
+"""What was raised → what it means, if it can be said in a few words."""
 
 
 def raised(group: Group) -> Iterator[Finding]:
@@ -167,23 +166,18 @@ def raised(group: Group) -> Iterator[Finding]:
                     counts[key] = counts.get(key, 0) + one.count
                     examples.setdefault(key, one.example)
     ranked = sorted(counts.items(), key=lambda item: -item[1])
-    for key, count in ranked[:SHOWN]:
-        yield Finding("raised", f"{_told(*key)}, {plural(count, 'time')}{_example(examples[key], key[0])}")
-    if len(ranked) > SHOWN:
+    for (what, kind, transaction), count in ranked[:SHOWN]:
         yield Finding(
-            "raised", f"And {whole(len(ranked) - SHOWN)} kinds of exceptions more: see the JSON report."
+            "raised",
+            transaction=transaction,
+            what=what,
+            kind=None if kind == what else kind,
+            count=count,
+            example=examples[what, kind, transaction].removesuffix("."),
+            meaning=Finding(_MEANINGS[what]) if what in _MEANINGS else None,
         )
-
-
-def _told(what: str, kind: str, transaction: str) -> str:
-    through = f" (as {kind})" if kind and kind != what else ""
-    return f"{transaction} raised {what}{through}" if transaction else f"Raised: {what}"
-
-
-def _example(text: str, what: str) -> str:
-    said = f": {text.removesuffix('.')}" if text else ""
-    meaning = f" ({_MEANINGS[what]})" if what in _MEANINGS else ""
-    return f"{said}{meaning}."
+    if len(ranked) > SHOWN:
+        yield Finding("raised-more", kinds=len(ranked) - SHOWN)
 
 
 def waits(group: Group) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import listing, plural, whole
+from sqlstress.analysis.wording import plural, whole
 from sqlstress.experiments.app.topics import BEGINS, HERE, SESSION
 from sqlstress.show.blocks import shortened
 
@@ -68,19 +68,10 @@ def unwise(group: Group) -> Iterator[Finding]:
     kinds = [dict(traits) for traits in counted(group)]
     own = [one for one in kinds if one.get("database") == HERE]
     if any(one.get("synchronous_commit") == "off" for one in own):
-        yield Finding(
-            "synchronous-commit",
-            "synchronous_commit is off on connections: a power failure can lose the last commits.",
-        )
+        yield Finding("synchronous-commit-off")
     others = list(dict.fromkeys(one.get("database", "") for one in kinds if one not in own))
     if others:
-        names = [shortened(name, 80) for name in others][:3]
-        yield Finding(
-            "other-database", f"The app used other places too, where no check looks: {listing(names)}."
-        )
+        yield Finding("other-places", names=[shortened(name, 80) for name in others][:3])
     settings = {tuple(one.get(name) for name in ("synchronous_commit", "isolation")) for one in own}
     if len(settings) > 1:
-        yield Finding(
-            "settings-differ",
-            f"The connections to PostgreSQL differ: {whole(len(settings))} kinds of settings were seen.",
-        )
+        yield Finding("sessions-differ", kinds=len(settings))

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from sqlstress.analysis.durability import describe_durability
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import files, listing, plural, rounded, whole
+from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.report import Check, Report, Run
 from sqlstress.show import heading
@@ -32,7 +32,7 @@ class KillsShown(ResultShown[Kills]):
         table = Table(COLUMNS, (_row(result),), leaving=LEAVING)
         yield table
         yield Legend(table, partial(_legend, result))
-        yield Verdict(phrase(kill_verdict(result)))
+        yield Verdict(phrase(kill_verdict(result).finding))
         if told := tuple(phrase(finding) for finding in findings(result)):
             yield Bullets(told)
 
@@ -112,53 +112,47 @@ def _legend(kills: Kills, table: Table) -> Iterator[str]:
     yield ". ".join("; ".join(part) for part in (meanings, told) if part)
 
 
-LIMITS = (
-    "That is about processes that die, and says nothing about power loss: what a dead process has written "
-    "the system still writes out, even with synchronous=OFF. --power tries what a power cut can leave."
-)
-_NO_JOURNAL = "journal_mode={} keeps nothing on disk to roll back with: use WAL or DELETE."
 _SHOWN = 3
+"""Counter-examples of each check."""
+_CODES = {
+    ACKNOWLEDGED: "kills-not-acknowledged",
+    WHOLE: "kills-not-whole",
+    INTEGRITY: "kills-not-sound",
+    SURVIVORS: "kills-not-gone-on",
+}
+"""Check → what it has found where it failed."""
 
 
-def kill_verdict(kills: Kills) -> Finding:
-    """Return in a sentence or two whether everything survived the death of its writers."""
+def kill_verdict(kills: Kills) -> Conclusion:
+    """Return whether everything survived the death of its writers."""
     if kills.verdict.status == "failed":
-        wrong = listing([_wrong(check) for check in kills.verdict.checks if check.status == "failed"])
-        return Finding(WRONG, f"FAILED: after {plural(kills.kills, 'kill')} {wrong}.{_advice(kills)}")
+        wrong = tuple(_wrong(check) for check in kills.verdict.checks if check.status == "failed")
+        mode = kills.case.settings.journal_mode
+        nothing = mode.upper() if mode in ("off", "memory") else None
+        return Conclusion(
+            WRONG, Finding("kills-wrong", kills=kills.kills, wrong=wrong, keeps_nothing=nothing)
+        )
     if not kills.acknowledged:
-        return Finding(UNPROVED, "Nothing is proved: no transaction was acknowledged before its writer died.")
-    return Finding(
-        PROVED,
-        f"Nothing was lost: after {plural(kills.kills, 'kill')} all of {whole(kills.acknowledged)} "
-        "acknowledged transactions were there, none was torn, and integrity_check found nothing. "
-        f"{LIMITS}",
-    )
+        return Conclusion(UNPROVED, Finding("kills-unproved"))
+    return Conclusion(PROVED, Finding("kills-proved", kills=kills.kills, acknowledged=kills.acknowledged))
 
 
-def _wrong(check: Check) -> str:
-    """Return what a failed check has found, as a clause."""
-    times = "once" if check.problems == 1 else f"{whole(check.problems)} times"
-    were = "was" if check.problems == 1 else "were"
-    return {
-        ACKNOWLEDGED: f"{plural(check.problems, 'transaction')} {were} not there as acknowledged",
-        WHOLE: f"{plural(check.problems, 'record')} {were} not wholly as the log says",
-        INTEGRITY: f"integrity_check complained {times}",
-        SURVIVORS: f"{times} the others did not go on after a kill",
-    }.get(check.name, f"{check.name} failed")
-
-
-def _advice(kills: Kills) -> str:
-    mode = kills.case.settings.journal_mode
-    return f" {_NO_JOURNAL.format(mode.upper())}" if mode in ("off", "memory") else ""
+def _wrong(check: Check) -> Finding:
+    """Return what a failed check has found."""
+    once = check.problems == 1
+    if check.name not in _CODES:
+        return Finding("kills-check-failed", name=check.name)
+    times = None if once else check.problems
+    return Finding(_CODES[check.name], count=check.problems, once=once, times=times)
 
 
 def findings(kills: Kills) -> Iterator[Finding]:
     """Yield what must be known beside the verdict: counter-examples, and why a test ended early."""
     for check in kills.verdict.checks:
         if check.status == "failed":
-            yield Finding("counterexamples", f"{check.name}: {'; '.join(check.counterexamples[:_SHOWN])}.")
+            yield Finding("counterexamples", name=check.name, examples=check.counterexamples[:_SHOWN])
     if kills.error:
-        yield Finding("ended-early", f"Ended after {rounds(kills)}: {kills.error.removesuffix('.')}.")
+        yield Finding("ended-early", rounds=rounds(kills), reason=kills.error.removesuffix("."))
 
 
 def rounds(kills: Kills) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from sqlstress.analysis.durability import describe_waits
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Finding, Part
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import files, listing, plural, rounded, whole
+from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.experiments.power_loss.experiment import PowerCuts, PowerLoss
 from sqlstress.report import Report, Run
 from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN, Risk, risk
@@ -17,10 +17,9 @@ from sqlstress.show.blocks import DETAIL, NAME, Block, Bullets, Column, Legend, 
 from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import ResultShown, Tile, came_of
 
-# What power cuts say, in sentences: the verdict, what to use, and counter-examples.
+# What power cuts say: the verdict, what to use, and counter-examples.
 
 
-_NO_WORSE = "No configuration did worse than SQLite documents."
 _SPOILED = Risk(
     CORRUPT,
     "a power failure can take acknowledged transactions with the sector that was being written",
@@ -50,65 +49,51 @@ def has_lost(loss: PowerLoss) -> bool:
     return any(cuts.worst != GOOD for cuts in loss.configurations)
 
 
-def power_verdict(loss: PowerLoss) -> Finding:
-    """Return in a few sentences what was found."""
+def power_verdict(loss: PowerLoss) -> Conclusion:
+    """Return what was found."""
     if loss.control is None or loss.checked == 0:
-        return Finding(UNPROVED, "Nothing is proved: no image was checked.")
+        return Conclusion(UNPROVED, Finding("power-unproved"))
     if not loss.is_proved:
-        return Finding(WRONG, f"FAILED: {_unproved(loss.control)}")
-    if worse := [cuts for cuts in loss.configurations if _breaks(loss, cuts)]:
-        told = "; ".join(f"{name(cuts)}: {_found(cuts)}" for cuts in worse)
-        return Finding(WRONG, f"FAILED: worse than SQLite documents. {told}.")
-    said = _NO_WORSE if loss.matrix else _of_one(loss, loss.configurations[0])
-    return Finding(PROVED, f"{said} {_control(loss)}")
+        return Conclusion(WRONG, _unproved(loss.control))
+    if worse := tuple(_met(cuts, name(cuts)) for cuts in loss.configurations if _breaks(loss, cuts)):
+        return Conclusion(WRONG, Finding("power-worse", worse=worse))
+    if loss.matrix:
+        return Conclusion(PROVED, Finding("power-no-worse", control=_control(loss.control)))
+    return Conclusion(PROVED, _of_one(loss, loss.configurations[0], _control(loss.control)))
 
 
-def _unproved(control: PowerCuts) -> str:
+def _unproved(control: PowerCuts) -> Finding:
     counts = zip((LOST, TORN, CORRUPT), (control.lost, control.torn, control.corrupt), strict=True)
-    missing = listing([kind for kind, count in counts if not count])
-    return (
-        f"{name(control)} is known to fail, and of its {plural(control.images, 'image')} none was {missing}: "
-        "what finds nothing here would find nothing elsewhere, so nothing is proved of any configuration."
-    )
+    missing = tuple(kind for kind, count in counts if not count)
+    return Finding("power-control-good", control=name(control), images=control.images, missing=missing)
 
 
-def _of_one(loss: PowerLoss, cuts: PowerCuts) -> str:
+def _of_one(loss: PowerLoss, cuts: PowerCuts, control: Finding) -> Finding:
     """Return what came of a configuration that did no worse than it may."""
     found = risk_of(loss, cuts)
     if cuts.worst == GOOD:
-        more = f" SQLite allows more: {found.told}." if found.told else ""
-        return (
-            f"Nothing was lost: all of {plural(cuts.images, 'image')} of the disk held every acknowledged "
-            f"transaction, whole, in sound files.{more}"
-        )
-    why = f"{found.why}: " if found.why else ""
-    return f"As SQLite documents, {_found(cuts)}. {why}{found.told}. {_cure(loss, found)}"
-
-
-def _found(cuts: PowerCuts) -> str:
-    """Return what was wrong with the images of a configuration."""
-    counts = (
-        (cuts.lost, "lost acknowledged transactions"),
-        (cuts.torn, "held torn ones"),
-        (cuts.corrupt, "were corrupt"),
+        return Finding("power-kept", images=cuts.images, allowed=found.told, control=control)
+    return Finding(
+        "power-documented",
+        met=_met(cuts),
+        why=found.why,
+        told=found.told,
+        spoils=found is _SPOILED,
+        cure=None if found is _SPOILED else found.cure.upper() or "WAL with FULL",
+        control=control,
     )
-    found = [f"{whole(count)} {what}" for count, what in counts if count]
-    return f"of {plural(cuts.images, 'image')} {listing(found)}"
 
 
-def _cure(loss: PowerLoss, found: Risk) -> str:
-    if found is _SPOILED:
-        return "To keep every commit on such a disk, open with psow=0 (--psow off)."
-    return f"To keep every commit, use {found.cure.upper() or 'WAL with FULL'}."
+def _met(cuts: PowerCuts, of: str | None = None) -> Finding:
+    """Return what was wrong with the images of a configuration; of which it is, if several are told of."""
+    counts = {"images-lost": cuts.lost, "images-torn": cuts.torn, "images-corrupt": cuts.corrupt}
+    found = tuple(Finding(code, count=count) for code, count in counts.items() if count)
+    return Finding("images-met", name=of, images=cuts.images, found=found)
 
 
-def _control(loss: PowerLoss) -> str:
-    assert loss.control
-    failed = loss.control.images - loss.control.good
-    return (
-        f"{name(loss.control)}, which must fail, did so in {whole(failed)} of "
-        f"{plural(loss.control.images, 'image')}: lost, torn and corrupt ones are found where there are any."
-    )
+def _control(control: PowerCuts) -> Finding:
+    failed = control.images - control.good
+    return Finding("power-control-failed", name=name(control), failed=failed, images=control.images)
 
 
 def _is_worse(one: str, other: str) -> bool:
@@ -121,23 +106,16 @@ def advice(loss: PowerLoss) -> Iterator[Finding]:
         return
     safe, losing, breaking = (_able(loss, *kinds) for kinds in ((GOOD,), (LOST,), (TORN, CORRUPT)))
     if least := safest(loss):
-        others = listing([name(cuts) for cuts in safe if cuts is not least])
-        yield Finding(
-            "power-safe",
-            f"Use {name(least)}: nothing was lost, and of what lost nothing it syncs least."
-            + (f" As safe here: {others}." if others else ""),
-        )
+        others = tuple(name(cuts) for cuts in safe if cuts is not least)
+        yield Finding("power-safe", name=name(least), others=others)
     if documented := [cuts for cuts in losing if risk_of(loss, cuts).told]:
-        told = "; ".join(f"{name(cuts)}: {risk_of(loss, cuts).told}" for cuts in documented)
-        yield Finding(
-            "power-losing", f"Where the latest commits may be lost, these will do, which tear none. {told}."
+        told = tuple(
+            Finding("power-risk", name=name(cuts), told=risk_of(loss, cuts).told) for cuts in documented
         )
+        yield Finding("power-losing", told=told)
     if breaking:
-        others = "other one" if len(breaking) == 1 else f"{whole(len(breaking))} others"
-        yield Finding(
-            "power-breaking",
-            f"The {others} can tear or corrupt a file: not for what must be there after a power cut.",
-        )
+        one = len(breaking) == 1
+        yield Finding("power-breaking", one=one, count=None if one else len(breaking))
 
 
 def safest(loss: PowerLoss) -> PowerCuts | None:
@@ -165,9 +143,9 @@ def power_findings(loss: PowerLoss) -> Iterator[Finding]:
     yield from advice(loss)
     for cuts in loss.configurations:
         for text in cuts.counterexamples[-1:] if not loss.matrix or _breaks(loss, cuts) else ():
-            yield Finding("counterexamples", f"{name(cuts)}: {text}.")
+            yield Finding("counterexamples", name=name(cuts), examples=(text,))
     if loss.error:
-        yield Finding("ended-early", f"Ended early: {loss.error.removesuffix('.')}.")
+        yield Finding("ended-early", rounds=None, reason=loss.error.removesuffix("."))
 
 
 def _breaks(loss: PowerLoss, cuts: PowerCuts) -> bool:
@@ -203,7 +181,7 @@ class PowerLossShown(ResultShown[PowerLoss]):
             table = Table(COLUMNS, tuple(map(_row, result.configurations)), leaving=LEAVING)
             yield table
             yield Legend(table, partial(_legend, result))
-        yield Verdict(phrase(power_verdict(result)))
+        yield Verdict(phrase(power_verdict(result).finding))
         if told := tuple(phrase(finding) for finding in power_findings(result)):
             yield Bullets(told)
 

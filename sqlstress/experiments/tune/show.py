@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from itertools import chain, islice, repeat
+from typing import Any
 
 from sqlstress.analysis.advice import partial_proofs, wrong_data
-from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG, Finding, Part
+from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG, Conclusion, Finding, Part
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.wording import (
     EQUAL,
@@ -16,15 +17,12 @@ from sqlstress.analysis.wording import (
     finite,
     interval,
     listing,
-    percent,
     plural,
     times,
-    told,
 )
 from sqlstress.experiment import face_of
 from sqlstress.experiments.tune.results import TunedRow, Tuning
 from sqlstress.report import Report, Run
-from sqlstress.report.study_results import Gain
 from sqlstress.show import heading
 from sqlstress.show.blocks import (
     FAILED,
@@ -44,7 +42,6 @@ from sqlstress.show.shown import ResultShown, Tile
 from sqlstress.statistics.units import NS_PER_S, format_duration
 
 DEFAULT = "the default"
-UNSURE = "It can't be told whether anything is better than the default"
 LONGER = 3
 """How many times as long is advised where nothing could be told."""
 EFFECTS = (
@@ -72,7 +69,7 @@ class TuningShown(ResultShown[Tuning]):
         if result.raced:
             yield _race(result)
             yield Paragraph(RACE)
-        yield Verdict(phrase(verdict(result)))
+        yield Verdict(phrase(verdict(result).finding))
         if found := tuple(chain(_paste(result), _notes(report, result))):
             yield Bullets(found)
 
@@ -93,36 +90,24 @@ class TuningShown(ResultShown[Tuning]):
         return f"{plural(result.designed, 'slice')} of the design{raced}"
 
 
-def verdict(found: Tuning) -> Finding:
-    """Return in a sentence or two what to set."""
-    gain, options = found.gain, shlex.join(found.chosen)
+def verdict(found: Tuning) -> Conclusion:
+    """Return what to set."""
+    gain = found.gain
     if found.wrong is not None:
-        return Finding(WRONG, f"FAILED: the data is not what its processes were told it is: {found.wrong}.")
+        return Conclusion(WRONG, Finding("study-wrong", example=found.wrong))
+    longer = format_duration(LONGER * (finite(found.max_time_s) or 0.0))
     if gain is None:
         ended_early = (finite(found.seconds) or 0.0) < (finite(found.max_time_s) or 0.0) / 2
-        more = "It ended before its time was over: let it go on." if ended_early else _more(found)
-        return Finding(UNTOLD, f"{UNSURE}: too little was measured. {more}")
-    pairs = plural(gain.rounds, "fresh pair")
+        more = None if ended_early else longer
+        return Conclusion(UNTOLD, Finding("tune-too-little", ended_early=ended_early, longer=more))
+    facts: dict[str, Any] = {"options": shlex.join(found.chosen), "gain": gain, "pairs": gain.rounds}
     if gain.is_within(EQUAL):
-        text = f"The default is as good: the best that was found, {options}, differs by less than "
-        return Finding(PROVED, f"{text}{percent(EQUAL)} ({interval(gain)} times, {pairs}).")
+        return Conclusion(PROVED, Finding("tune-equal", share=EQUAL, **facts))
     if gain.is_above:
-        return Finding(PROVED, f"Better: {options} reaches {told(gain, DEFAULT)}, by {pairs}.")
+        return Conclusion(PROVED, Finding("tune-better", **facts))
     if gain.is_below:
-        text = f"The default is as good: the best that was found, {options}, reaches {told(gain, 'it')}"
-        return Finding(PROVED, f"{text}, by {pairs}.")
-    return Finding(
-        UNTOLD, f"{UNSURE}: the best that was found, {options}, {_did(gain)}, by {pairs}. {_more(found)}"
-    )
-
-
-def _did(gain: Gain) -> str:
-    return f"may do {interval(gain)} times as much"
-
-
-def _more(found: Tuning) -> str:
-    longer = format_duration(LONGER * (finite(found.max_time_s) or 0.0))
-    return f"Give it more time (--max-time {longer}), or a quieter machine."
+        return Conclusion(PROVED, Finding("tune-worse", **facts))
+    return Conclusion(UNTOLD, Finding("tune-unclear", longer=longer, **facts))
 
 
 def _heading(report: Report, found: Tuning) -> Iterator[str]:

@@ -9,9 +9,9 @@ from statistics import median
 
 from sqlstress.analysis.advice import partial_proofs, wrong_data
 from sqlstress.analysis.durability import durability_of, waits
-from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG, Finding, Part
+from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG, Conclusion, Finding, Part
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.wording import EQUAL, cells, duration, finite, interval, plural, times, told
+from sqlstress.analysis.wording import EQUAL, cells, duration, finite, interval, plural, times
 from sqlstress.experiment import face_of
 from sqlstress.experiments.tune.presets import SQLITE, YOURS, Preset
 from sqlstress.experiments.tune.results import MeasuredPreset, PresetComparison
@@ -60,7 +60,7 @@ class PresetsShown(ResultShown[PresetComparison]):
         if report.runs:
             yield _table(report, result)
             yield Paragraph(LEGEND.format(base=_base(result)))
-        yield Verdict(phrase(verdict(result)))
+        yield Verdict(phrase(verdict(result).finding))
         yield Bullets(tuple(chain(_risks(result), _about(result.presets), _notes(report, result))))
 
     def tiles(self, result: PresetComparison) -> Iterator[Tile]:
@@ -86,19 +86,24 @@ def rounds(result: PresetComparison) -> str:
     return f"{result.rounds:,} of {plural(result.planned, 'round')}"
 
 
-def verdict(result: PresetComparison) -> Finding:
-    """Return in a sentence what each preset gains."""
+def verdict(result: PresetComparison) -> Conclusion:
+    """Return what each preset gains."""
     if result.wrong is not None:
-        return Finding(WRONG, f"FAILED: the data is not what its processes were told it is: {result.wrong}.")
+        return Conclusion(WRONG, Finding("study-wrong", example=result.wrong))
     gains = {one.name: one.gain for one in result.presets if one.gain}
     if not gains:
-        more = "--rounds 10" if result.rounds == result.planned < 10 else "it more time (--max-time)"
-        return Finding(UNTOLD, f"Nothing can be told: {rounds(result)} is too few. Give {more}.")
-    clauses = "; ".join(f"{name}: {told(gain, _base(result))}" for name, gain in gains.items())
-    if open_ := [name for name, gain in gains.items() if not _is_told(gain)]:
-        more = f"--rounds {min(500, 4 * max(result.planned, 1))}"
-        return Finding(UNTOLD, f"{clauses}. More rounds tell more of {', '.join(open_)}: {more}.")
-    return Finding(PROVED, f"{clauses}.")
+        few = result.rounds == result.planned < 10
+        return Conclusion(UNTOLD, Finding("presets-too-few", rounds=rounds(result), planned_few=few))
+    compared = tuple(_compared(name, gain, _base(result)) for name, gain in gains.items())
+    unclear = tuple(name for name, gain in gains.items() if not _is_told(gain))
+    enough = min(500, 4 * max(result.planned, 1)) if unclear else None
+    status = UNTOLD if unclear else PROVED
+    return Conclusion(status, Finding("presets-gain", gains=compared, unclear=unclear, enough=enough))
+
+
+def _compared(name: str, gain: Gain, base: str) -> Finding:
+    code = "preset-equal" if gain.is_within(EQUAL) else "preset-gains" if _is_told(gain) else "preset-unclear"
+    return Finding(code, name=name, base=base, gain=gain)
 
 
 def _base(result: PresetComparison) -> str:

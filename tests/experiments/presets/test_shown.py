@@ -50,8 +50,8 @@ def test_the_csv_says_of_each_slice_which_preset_it_is_of() -> None:
 
 def test_each_gain_is_told_as_far_as_its_interval_goes() -> None:
     found = verdict(PRESETS)
-    assert found.code == UNTOLD
-    assert phrase(found).startswith(
+    assert found.status == UNTOLD
+    assert phrase(found.finding).startswith(
         "rails: 4.1 times your own settings (3.61 to 4.70); "
         "kine: as good as your own settings (0.962 to 1.05 times); "
         "django: can't be told from your own settings (0.870 to 1.68 times)."
@@ -63,7 +63,7 @@ def with_gains(*gains: Gain | None) -> list[str]:
     found = replace(
         PRESETS, presets=(first, *(replace(o, gain=g) for o, g in zip(others, gains, strict=True)))
     )
-    return [verdict(found).code, str(exit_code(endings(preset_report(found), strict=True)))]
+    return [verdict(found).status, str(exit_code(endings(preset_report(found), strict=True)))]
 
 
 def test_what_can_not_be_told_is_no_failure_unless_somebody_is_strict() -> None:
@@ -77,7 +77,7 @@ def test_what_can_not_be_told_is_no_failure_unless_somebody_is_strict() -> None:
 
 def test_wrong_data_and_an_early_end_are_failures() -> None:
     wrong = preset_report(replace(PRESETS, wrong="rails: key 7"))
-    assert verdict(wrong.results["presets"]).code == WRONG
+    assert verdict(wrong.results["presets"]).status == WRONG
     assert exit_code(endings(wrong)) == BAD
     early = preset_report(replace(PRESETS, error="rails: the disk is full"))
     assert exit_code(endings(early)) == FAILURE
@@ -94,8 +94,8 @@ def test_every_preset_is_listed_with_its_risk_its_source_and_its_date() -> None:
 
 def test_advice_is_of_what_ended_it() -> None:
     few = replace(PRESETS, presets=tuple(replace(one, gain=None) for one in PRESETS.presets))
-    assert phrase(verdict(replace(few, planned=4, rounds=4))).endswith(
+    assert phrase(verdict(replace(few, planned=4, rounds=4)).finding).endswith(
         "4 of 4 rounds is too few. Give --rounds 10."
     )
-    ended = phrase(verdict(replace(few, planned=20, rounds=2)))
+    ended = phrase(verdict(replace(few, planned=20, rounds=2)).finding)
     assert "2 of 20 rounds is too few" in ended and "--max-time" in ended and "--rounds 10" not in ended

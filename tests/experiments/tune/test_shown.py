@@ -62,8 +62,8 @@ def test_every_format_shows_it(form: str) -> None:
 )
 def test_the_answer_is_what_the_fresh_pairs_leave_possible(gain: Gain | None, code: str, said: str) -> None:
     found = verdict(with_gain(gain))
-    assert found.code == code
-    assert phrase(found).startswith(said)
+    assert found.status == code
+    assert phrase(found.finding).startswith(said)
     strict = exit_code(endings(tune_report(with_gain(gain)), strict=True))
     assert strict == (UNSURE if code == UNTOLD else FINE)
     assert exit_code(endings(tune_report(with_gain(gain)))) == FINE
@@ -84,12 +84,14 @@ def test_fewer_checkpoints_are_said_to_risk_more_where_only_they_sync() -> None:
 
 def test_wrong_data_and_an_early_end_are_failures() -> None:
     wrong = tune_report(replace(TUNING, wrong="key 7"))
-    assert verdict(wrong.results["tune"]).code == WRONG
+    assert verdict(wrong.results["tune"]).status == WRONG
     assert exit_code(endings(wrong)) == BAD
     assert exit_code(endings(tune_report(replace(TUNING, error="the disk is full")))) == FAILURE
 
 
 def test_a_search_that_was_stopped_needs_no_more_time_than_it_was_given() -> None:
     stopped = replace(TUNING, gain=None, max_time_s=600.0, seconds=12.0)
-    assert "--max-time" not in phrase(verdict(stopped)) and "let it go on" in phrase(verdict(stopped))
-    assert "--max-time" in phrase(verdict(replace(stopped, seconds=590.0)))
+    assert "--max-time" not in phrase(verdict(stopped).finding) and "let it go on" in phrase(
+        verdict(stopped).finding
+    )
+    assert "--max-time" in phrase(verdict(replace(stopped, seconds=590.0)).finding)
