@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.finding import Finding, leaves_open
 from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise, too_noisy
 from sqlstress.analysis.wording import between, place, places, times
 from sqlstress.experiment import face_of
@@ -33,6 +33,11 @@ class Leaders:
     """The best one among them."""
     equal: bool
     """Whether they differ by less than EQUAL, beyond doubt."""
+
+    @property
+    def unclear(self) -> bool:
+        """Whether there are several that can't be told apart."""
+        return len(self.runs) > 1 and not self.equal
 
     @property
     def how(self) -> str:
@@ -67,7 +72,12 @@ def as_much(ratio: Ratio | None, what: str) -> str | None:
         return None
     if ratio.is_within(EQUAL):
         return f"about {what}"
-    return f"{times(ratio.estimate)} ({between(ratio)}) {what}" if ratio.is_above or ratio.is_below else None
+    return f"{times(ratio.estimate)} ({between(ratio)}) {what}" if is_told(ratio) else None
+
+
+def is_told(ratio: Ratio | None) -> bool:
+    """Return whether a ratio says more, less or as much, beyond its noise."""
+    return ratio is not None and (ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below)
 
 
 def untold(ratio: Ratio | None) -> str:
@@ -89,7 +99,7 @@ def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Itera
     """
     if found and tested is None:
         yield Finding("cannot-tell", too_few=too_few(case), noise=None)
-    elif tested and any(UNTOLD in one.said for one in found):
+    elif tested and any(map(leaves_open, found)):
         yield Finding("cannot-tell", too_few=None, noise=noise(tested))
 
 
@@ -373,16 +383,15 @@ def _compared(value: str, ratio: Ratio | None, estimate: float, base: str) -> Fi
         return Finding("value-gave", value=value, base=base, times=estimate, ratio=None)
     if ratio.is_within(EQUAL):
         return Finding("value-equal", value=value, base=base, ratio=ratio)
-    if ratio.is_above or ratio.is_below:
+    if is_told(ratio):
         return Finding("value-gave", value=value, base=base, times=ratio.estimate, ratio=ratio)
     return Finding("value-unclear", value=value, base=base, ratio=ratio)
 
 
 def _noise(ratios: Mapping[str, Ratio | None], passes: Passes[str]) -> Finding | None:
     """Return what would say more, where something could not be told."""
-    known = [ratio for ratio in ratios.values() if ratio]
-    told = all(ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below for ratio in known)
-    return None if told or len(known) < len(ratios) else too_noisy(passes.count, passes.needed(EQUAL))
+    told = None in ratios.values() or all(map(is_told, ratios.values()))
+    return None if told else too_noisy(passes.count, passes.needed(EQUAL))
 
 
 def _apart(sides: _Sides, value: str, error: float) -> Finding | None:

@@ -25,7 +25,8 @@ class Finding:
         self.code = code
         """Stable name, such as "best" or "starvation"."""
         self.facts: Mapping[str, Any] = facts
-        """Numbers, labels and other findings, by name; times end in _ns, shares are 0 to 1."""
+        """Numbers, labels and other findings, by name; times end in _ns, shares are 0 to 1. What is true of
+        `unclear` can't be told from noise."""
         self.part = part
         """Of which part of a group it is said: "synchronous normal"; "": of all of it."""
         self.said = said
@@ -45,6 +46,13 @@ class Finding:
 
     def __repr__(self) -> str:
         return f"Finding({self.code!r}, {self.said!r}, part={self.part!r}, **{dict(self.facts)!r})"
+
+
+def leaves_open(fact: Any) -> bool:
+    """Return whether something can't be told: `unclear` is true of a finding, or of one within it."""
+    if isinstance(fact, Finding):
+        return bool(fact.facts.get("unclear")) or any(map(leaves_open, fact.facts.values()))
+    return isinstance(fact, tuple) and any(map(leaves_open, fact))
 
 
 @dataclass(frozen=True, slots=True)

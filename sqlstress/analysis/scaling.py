@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, stdev
 
-from sqlstress.analysis.answers import ENOUGH_PASSES, leaders
+from sqlstress.analysis.answers import ENOUGH_PASSES, is_told, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, longest_wait_ns, noise
 from sqlstress.analysis.wording import (
@@ -84,7 +84,7 @@ def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
         unit=group.unit,
         where=places(run.case for run in lead.runs),
         equal=several and lead.equal,
-        unclear=several and not lead.equal,
+        unclear=lead.unclear,
     )
 
 
@@ -206,9 +206,8 @@ def _against(tested: Tested, base: Curve, layout: int, curve: Curve) -> Finding 
     ratio = tested.ratio(of_base[_count(common[-1])], common[-1]) if common else None
     if ratio is None:
         return None
-    is_known = ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below
     return Finding(
-        "layout-gave" if is_known else "layout-unclear",
+        "layout-gave" if is_told(ratio) else "layout-unclear",
         layout=_laid_out(layout, curve),
         ratio=ratio,
         processes=_count(common[-1]),

@@ -125,7 +125,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "compared": lambda ratio, what: answers.as_much(ratio, what) or "",
     "gain": wording.told,
     "interval": wording.interval,
-    "estimate": lambda gain: wording.times(gain.ratio),
+    "estimate": lambda gain: wording.times(gain.estimate if isinstance(gain, Ratio) else gain.ratio),
     "two": lambda number: wording.rounded(number, 2),
     "capital": lambda fact: _capital(written(fact)),
     "quoted": lambda counts: "; ".join(

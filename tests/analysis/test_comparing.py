@@ -64,7 +64,7 @@ def test_what_cannot_be_told_says_what_is_possible() -> None:
 
 def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cannot() -> None:
     found, _ = measured(1000, 1100, noise=0.1)
-    sure, unsure = Finding("a", "A is the fastest."), Finding("b", "A and B can't be told apart.")
+    sure, unsure = Finding("a", "A is the fastest."), Finding("b", lead=Finding("c", unclear=True))
     assert list(doubts(found, [sure], Case())) == []
     (why,) = doubts(found, [sure, unsure, unsure], Case())
     assert phrase(why).startswith("Why something can't be told: 5 passes are too noisy. About ")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import fmean, median
 
-from sqlstress.analysis.answers import UNTOLD, as_much, doubts, laggards, leaders
+from sqlstress.analysis.answers import UNTOLD, as_much, doubts, is_told, laggards, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Tested
 from sqlstress.analysis.wording import duration, listing, percent, plural, processes, rounded, whole
@@ -200,13 +200,13 @@ def _fastest(measured: list[Measured], tested: Tested | None) -> Iterator[Findin
         text = (
             f"Took least: {_took([least])} in all{_closing(least)}; most: {_took([most])}, {ratio} as much."
         )
+        yield Finding("fastest", text)
     else:
-        text = _tested(ranked, tested)
-    yield Finding("fastest", text)
+        yield _tested(ranked, tested)
 
 
-def _tested(ranked: list[Measured], tested: Tested) -> str:
-    """Say which settings are the fastest and the slowest, as far as the passes tell."""
+def _tested(ranked: list[Measured], tested: Tested) -> Finding:
+    """Return which settings are the fastest and the slowest, as far as the passes tell."""
     runs = [run for run, _, _ in ranked]
     first, last = leaders(tested, runs), laggards(tested, runs)
     fast, slow = (
@@ -217,9 +217,10 @@ def _tested(ranked: list[Measured], tested: Tested) -> str:
     # Less done in a second is more time.
     ratio = tested.ratio(last.best, first.best)
     if len(fast) == len(ranked) or ratio is None or not ratio.is_above:
-        return f"{text}."
+        return Finding("fastest", f"{text}.", unclear=first.unclear)
     more = f", {as_much(ratio, 'as much')}" if len(slow) == 1 else last.how
-    return f"{text}; slowest: {_took(slow)}{more}."
+    text = f"{text}; slowest: {_took(slow)}{more}."
+    return Finding("fastest", text, unclear=first.unclear or last.unclear)
 
 
 def _took(measured: list[Measured]) -> str:
@@ -261,8 +262,10 @@ def _without_checkpoints(measured: list[Measured], tested: Tested | None) -> Ite
         for other, trial, on in (each for each in measured if not _never_checkpoints(each)):
             if _transaction(other) == _transaction(run) and (frames := _autocheckpoint(trial)):
                 both = f"{duration(off.total)}, against {duration(on.total)} in {called(other.case)}"
-                both += _beside(tested.ratio(run, other)) if tested else ""
-                yield Finding("checkpoints-off", _worth(called(run.case), both, on, frames))
+                beside = tested.ratio(run, other) if tested else None
+                both += _beside(beside) if tested else ""
+                unclear = tested is not None and not is_told(beside)
+                yield Finding("checkpoints-off", _worth(called(run.case), both, on, frames), unclear=unclear)
 
 
 def _beside(ratio: Ratio | None) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import geometric_mean
 
-from sqlstress.analysis.answers import UNTOLD, as_much, doubts, leaders, untold
+from sqlstress.analysis.answers import UNTOLD, Leaders, as_much, doubts, is_told, leaders, untold
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested
 from sqlstress.analysis.wording import finite, listing, rounded, times
@@ -112,19 +112,24 @@ def pairs_of(cells: Cells) -> list[Pair]:
 def made_inside(group: Group, pairs: Sequence[Pair]) -> Iterator[Finding]:
     """Yield how long it took inside SQLite, over all cases that were measured both ways."""
     if pairs:
+        took, unclear = _took(group, pairs)
         yield Finding(
-            "made-inside", f"With ids made inside SQLite, by a function of Python, {_took(group, pairs)}."
+            "made-inside", f"With ids made inside SQLite, by a function of Python, {took}.", unclear=unclear
         )
 
 
-def _took(group: Group, pairs: Sequence[Pair]) -> str:
+def _took(group: Group, pairs: Sequence[Pair]) -> tuple[str, bool]:
+    """Return how long it took, and whether that can't be told."""
     python, inside = (_means([pair[place].run for pair in pairs]) for place in (0, 1))
     # Less done in a second is more time.
     found = Passes({"python": python, "inside": inside}, ERROR / group.groups).ratio("inside", "python")
     if found is None:
-        return f"it took {times(geometric_mean(each.seconds / twin.seconds for twin, each in pairs))} as long"
+        return (
+            f"it took {times(geometric_mean(each.seconds / twin.seconds for twin, each in pairs))} as long",
+            False,
+        )
     told = as_much(found, "as long")
-    return f"it took {told}" if told else f"whether it takes longer {untold(found)}"
+    return (f"it took {told}", False) if told else (f"whether it takes longer {untold(found)}", True)
 
 
 def _means(runs: Sequence[Run]) -> dict[int, float]:
@@ -142,11 +147,12 @@ PREFERRED = ("uuid7", "ulid-monotonic", "ulid", "uuid4")
 advised: it is a standard, and says when a row was made."""
 
 
-def advice(by_type: Mapping[str, Cell], tested: Tested) -> str:
-    """Return what to take, and what it costs beside uuid4, which is there."""
+def advice(by_type: Mapping[str, Cell], tested: Tested) -> tuple[str, bool]:
+    """Return what to take, what it costs beside uuid4, which is there, and whether something is unclear."""
     base, numbers, chosen = by_type["uuid4"], by_type.get("int"), _chosen(by_type, tested)
-    parts = []
+    parts, named = [], [chosen]
     if numbers and not tested.is_less(numbers.run, chosen.run):
+        named.append(numbers)
         parts.append(f"take int where one database gives all ids ({_cost(numbers, base, tested)})")
     parts.append(f"{'else ' if parts else 'take '}{_type_named(chosen, base, tested)}")
     open_ones = [
@@ -156,7 +162,8 @@ def advice(by_type: Mapping[str, Cell], tested: Tested) -> str:
         if not tested.adds_little(chosen.run, other.run)
     ]
     doubt = f"; whether {listing(open_ones, 'or')} is quicker {UNTOLD}" if open_ones else ""
-    return f"{', '.join(parts)}{doubt}"
+    untold = any(not is_told(tested.ratio(cell.run, base.run)) for cell in named if cell is not base)
+    return f"{', '.join(parts)}{doubt}", bool(open_ones) or untold
 
 
 def _chosen(by_type: Mapping[str, Cell], tested: Tested) -> Cell:
@@ -189,7 +196,7 @@ def _cost(cell: Cell, base: Cell, tested: Tested) -> str:
 
 def _time(cell: Cell, base: Cell, tested: Tested) -> str:
     found = tested.ratio(cell.run, base.run)
-    if found is None or not (found.is_within(EQUAL) or found.is_above or found.is_below):
+    if found is None or not is_told(found):
         return f"its time {UNTOLD} from uuid4's"
     if found.is_within(EQUAL):
         return "about uuid4's time"
@@ -232,7 +239,8 @@ def _types(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
         yield _least(compared)
         return
     for schema, by_type in compared.items():
-        yield Finding("id-type", f"{schema}: {advice(by_type, tested)}.")
+        text, unclear = advice(by_type, tested)
+        yield Finding("id-type", f"{schema}: {text}.", unclear=unclear)
 
 
 def _least(compared: Mapping[str, Mapping[str, Cell]]) -> Finding:
@@ -254,13 +262,15 @@ def _schemas(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
     if len(by_schema) < 2:
         return
     small = _smallest(by_schema)
-    told = [_quickest(by_schema, tested)]
+    lead = leaders(tested, [cell.run for cell in by_schema]) if tested else None
+    told = [_quickest(by_schema, lead)]
     if small:
         size = rounded((small[0].figure("file") or 0.0) / _BYTES_IN_MB)
         about = "about " if len(small) > 1 else ""
         told.append(f"smallest: {_named(small)} ({about}{size} MB)")
     name = by_schema[0].picks.id_type
-    yield Finding("schema", f"With {name}, {'; '.join(told)}. {_unique(by_schema, small)}")
+    text = f"With {name}, {'; '.join(told)}. {_unique(by_schema, small)}"
+    yield Finding("schema", text, unclear=lead is not None and lead.unclear)
 
 
 def _of_one_type(usual: Sequence[Cell]) -> list[Cell]:
@@ -277,11 +287,10 @@ def _smallest(by_schema: Sequence[Cell]) -> list[Cell]:
     return [cell for _, cell in sorted(near, key=lambda each: each[0])]
 
 
-def _quickest(by_schema: Sequence[Cell], tested: Tested | None) -> str:
-    if tested is None:
+def _quickest(by_schema: Sequence[Cell], lead: Leaders | None) -> str:
+    if lead is None:
         least = min(by_schema, key=lambda cell: cell.seconds)
         return f"{_named([least])} took least time ({rounded(least.seconds)} s)"
-    lead = leaders(tested, [cell.run for cell in by_schema])
     near = [cell for cell in by_schema if any(cell.run is run for run in lead.runs)]
     seconds = next(cell.seconds for cell in near if cell.run is lead.best)
     return f"quickest: {_named(near)} ({'about ' * (len(near) > 1)}{rounded(seconds)} s){lead.how}"

@@ -8,20 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sqlstress.analysis.answers import UNTOLD, as_much, doubts, leaders
+from sqlstress.analysis.answers import doubts, is_told, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, Group, Tested
-from sqlstress.analysis.wording import (
-    between,
-    duration,
-    listing,
-    percent,
-    plural,
-    processes,
-    rounded,
-    times,
-    whole,
-)
 from sqlstress.experiments.methods.cells import (
     BASE,
     DOING,
@@ -58,9 +47,11 @@ def highest(cells: Cells, fewest: int, driver: str) -> Iterator[Finding]:
         ]
         if best:
             most = max(best, key=lambda cell: cell.rows_per_s)
-            told.append(f"{DOING[phase]} by {most.series.tricks} ({rounded(most.rows_per_s)} rows/s)")
+            told.append(
+                Finding("method-highest", doing=DOING[phase], method=most.series.tricks, rate=most.rows_per_s)
+            )
     if told:
-        yield Finding("fastest", f"Highest through {driver}: {'; '.join(told)}.")
+        yield Finding("methods-highest", driver=driver, phases=tuple(told))
 
 
 def fastest(cells: Cells, judged: Judged, fewest: int, driver: str) -> Iterator[Finding]:
@@ -75,36 +66,46 @@ def fastest(cells: Cells, judged: Judged, fewest: int, driver: str) -> Iterator[
         ]
         if judged.tested and known:
             base = cells.best(Series(fewest, driver, phase, BASE))
-            told.append(f"{DOING[phase]} by {_phase(judged, judged.tested, known, base)}")
+            told.append(_phase(judged, judged.tested, known, base))
     if told:
-        yield Finding("fastest", f"Fastest through {driver}: {'; '.join(told)}.")
+        yield Finding("methods-fastest", driver=driver, phases=tuple(told))
 
 
-def _phase(judged: Judged, tested: Tested, known: Sequence[Cell], base: Cell | None) -> str:
+def _phase(judged: Judged, tested: Tested, known: Sequence[Cell], base: Cell | None) -> Finding:
     best = max(known, key=lambda cell: tested.middle(cell.run))
     general = [cell for cell in known if not cell.series.tricks.startswith(INSIDE)]
-    told = [_leading(judged, tested, known, base)]
+    others = None
     if best not in general and general:
-        told.append(_leading(judged, tested, general, base))
-    return ", or else ".join(told)
+        others = _leading(judged, tested, general, base)
+    fastest = _leading(judged, tested, known, base)
+    return Finding("phase-fastest", doing=DOING[best.series.phase], fastest=fastest, others=others)
 
 
-def _leading(judged: Judged, tested: Tested, known: Sequence[Cell], base: Cell | None) -> str:
-    """Name the methods of which a cell is not slower than the best one, beyond doubt."""
+def _leading(judged: Judged, tested: Tested, known: Sequence[Cell], base: Cell | None) -> Finding:
+    """Return the methods of which a cell is not slower than the best one, beyond doubt."""
     by_run = {id(cell.run): cell for cell in known}
     found = leaders(tested, [cell.run for cell in known])
     best, near = by_run[id(found.best)], [by_run[id(run)] for run in found.runs]
-    names = listing(list(dict.fromkeys(cell.series.tricks for cell in near)))
     alone = all(cell.series == best.series for cell in near)
-    figures = [f"{'' if alone else 'about '}{rounded(best.rows_per_s)} rows/s", *_factor(judged, best, base)]
-    return f"{names} ({', '.join(figures)}){'' if alone else found.how}"
+    return Finding(
+        "methods-lead",
+        methods=tuple(dict.fromkeys(cell.series.tricks for cell in near)),
+        about=not alone,
+        rate=best.rows_per_s,
+        beside=_beside(judged, best, base),
+        equal=not alone and found.equal,
+        unclear=not alone and found.unclear,
+    )
 
 
-def _factor(judged: Judged, cell: Cell, base: Cell | None) -> Iterator[str]:
-    """Yield how many times as fast a cell is as one by one."""
-    if base and base.series != cell.series:
-        told = as_much(judged.ratio(base, cell), "as fast as")
-        yield f"{told} {BASE}" if told else f"{UNTOLD} from {BASE}"
+def _beside(judged: Judged, cell: Cell, base: Cell | None) -> Finding | None:
+    """Return how many times as fast a cell is as one by one."""
+    if base is None or base.series == cell.series:
+        return None
+    ratio = judged.ratio(base, cell)
+    if is_told(ratio):
+        return Finding("method-beside", ratio=ratio, base=BASE)
+    return Finding("method-beside-unclear", unclear=True, base=BASE)
 
 
 # What Peewee costs beside the driver below it, and what more processes make of the rows a second.
@@ -115,30 +116,32 @@ MOST = 3
 
 
 def binding(group: Group, judged: Judged, costly: Sequence[Cost]) -> Iterator[Finding]:
-    """Say where Peewee costs most, in time for each row, and where next to nothing."""
+    """Yield where Peewee costs most, in time for each row, and where next to nothing."""
     # Less done in a second is more time.
     ratios = {cost: judged.ratio(cost.cell, cost.bare) for cost in costly}
     longer = [cost for cost, ratio in ratios.items() if ratio and ratio.is_above and not _is_same(ratio)]
     same = [doing(cost.cell) for cost, ratio in ratios.items() if ratio and _is_same(ratio)]
-    parts = [f"most {listing(_dearest(group, longer, ratios))}"] if longer else []
-    parts += [f"less than {percent(EQUAL)} {listing(same)}"] if same else []
-    parts += _untold(list(ratios.values()))
+    parts = [Finding("binding-most", ways=_dearest(group, longer, ratios))] if longer else []
+    parts += [Finding("binding-little", share=EQUAL, ways=same)] if same else []
+    parts += _unclear(list(ratios.values()))
     if parts:
-        yield Finding("binding", f"What Peewee costs beside sqlite3 below it: {'; '.join(parts)}.")
+        yield Finding("binding", parts=tuple(parts))
 
 
 def _is_same(ratio: Ratio) -> bool:
     return ratio.is_within(EQUAL)
 
 
-def _untold(ratios: Sequence[Ratio | None]) -> list[str]:
-    """Say of how many ways the passes tell nothing."""
-    count = sum(as_much(ratio, "") is None for ratio in ratios)
-    return [f"of {plural(count, 'way')} it {UNTOLD}"] if count else []
+def _unclear(ratios: Sequence[Ratio | None]) -> list[Finding]:
+    """Return of how many ways the passes tell nothing."""
+    count = sum(not is_told(ratio) for ratio in ratios)
+    return [Finding("ways-unclear", unclear=count)] if count else []
 
 
-def _dearest(group: Group, longer: Sequence[Cost], ratios: Mapping[Cost, Ratio | None]) -> list[str]:
-    """Name those of which no other costs more for each row, beyond doubt; the dearest first."""
+def _dearest(
+    group: Group, longer: Sequence[Cost], ratios: Mapping[Cost, Ratio | None]
+) -> tuple[Finding, ...]:
+    """Return those of which no other costs more for each row, beyond doubt; the dearest first."""
     extras = {id(cost.cell.run): _extras(cost) for cost in longer}
     certain = [cost for cost in longer if len(extras[id(cost.cell.run)]) >= FEWEST]
     tested = (
@@ -148,10 +151,10 @@ def _dearest(group: Group, longer: Sequence[Cost], ratios: Mapping[Cost, Ratio |
     if tested:
         near = {id(run) for run in leaders(tested, [cost.cell.run for cost in certain]).runs}
         ranked = [cost for cost in ranked if id(cost.cell.run) in near]
-    return [
-        f"{doing(cost.cell)} ({duration(cost.extra_s * NS_PER_S)} a row, {as_much(ratios[cost], 'as long')})"
+    return tuple(
+        Finding("way-dearer", way=doing(cost.cell), row_ns=cost.extra_s * NS_PER_S, ratio=ratios[cost])
         for cost in ranked[:MOST]
-    ]
+    )
 
 
 def _extras(cost: Cost) -> dict[int, float]:
@@ -162,7 +165,7 @@ def _extras(cost: Cost) -> dict[int, float]:
 
 
 def contention(cells: Cells, judged: Judged, driver: str) -> Iterator[Finding]:
-    """Say what the most processes made of the total."""
+    """Yield what the most processes made of the total."""
     fewest, *more = cells.processes()
     if not more:
         return
@@ -171,25 +174,24 @@ def contention(cells: Cells, judged: Judged, driver: str) -> Iterator[Finding]:
         for one in contended(cells, driver)
         if (most := one.more[-1]) and most.outcome == DONE
     ]
-    told = [(base, ratio) for base, ratio in ratios if ratio and as_much(ratio, "")]
+    told = [(base, ratio) for base, ratio in ratios if ratio and is_told(ratio)]
     apart = sorted((one for one in told if not _is_same(one[1])), key=lambda one: one[1].estimate)
     same = [doing(base) for base, ratio in told if _is_same(ratio)]
     fewer = [one for one in apart if one[1].is_below]
     greater = [one for one in reversed(apart) if one[1].is_above]
-    parts = [f"fewer {_many(fewer)}"] if fewer else []
-    parts += [f"more {_many(greater)}"] if greater else []
-    parts += [f"about as many {listing(same)}"] if same else []
-    parts += _untold([ratio for _, ratio in ratios])
+    parts = [Finding("contention-fewer", ways=_many(fewer))] if fewer else []
+    parts += [Finding("contention-more", ways=_many(greater))] if greater else []
+    parts += [Finding("contention-same", ways=same)] if same else []
+    parts += _unclear([ratio for _, ratio in ratios])
     if parts:
-        where = f"{processes(more[-1])} at once, rows a second beside those of {processes(fewest)}"
-        yield Finding("contention", f"Through {driver}, {where}: {'; '.join(parts)}.")
+        yield Finding("contention", driver=driver, most=more[-1], fewest=fewest, parts=tuple(parts))
 
 
-def _many(found: Sequence[tuple[Cell, Ratio]]) -> str:
-    """Name the first ones, with how many times as many they had."""
-    told = [f"{doing(base)} ({times(ratio.estimate)}, {between(ratio)})" for base, ratio in found[:MOST]]
+def _many(found: Sequence[tuple[Cell, Ratio]]) -> tuple[Finding, ...]:
+    """Return the first ones, with how many times as many they had."""
+    named = [Finding("way-changed", way=doing(base), ratio=ratio) for base, ratio in found[:MOST]]
     rest = len(found) - MOST
-    return listing([*told, *[f"{rest} more"] * (rest > 0)])
+    return (*named, *[Finding("ways-more", count=rest)] * (rest > 0))
 
 
 FAR = 2.0
@@ -244,13 +246,9 @@ def _gains(cells: Cells, judged: Judged, fewest: int, driver: str, slow: str, fa
 
 def _transactions(gains: Gains) -> Iterator[Finding]:
     if any(ratio and ratio.is_above and not ratio.is_within(EQUAL) for _, ratio in gains):
-        yield Finding(
-            "transaction", f"Put writes into one transaction: beside a commit for each row {_made(gains)}."
-        )
-    elif any(as_much(ratio, "") is None for _, ratio in gains):
-        yield Finding(
-            "transaction", f"Whether one transaction is faster than a commit for each row {UNTOLD}."
-        )
+        yield Finding("transaction", made=_made(gains))
+    elif not all(is_told(ratio) for _, ratio in gains):
+        yield Finding("transaction-unclear", unclear=True)
 
 
 def _wal(cells: Cells, judged: Judged, fewest: int, driver: str) -> Iterator[Finding]:
@@ -258,45 +256,46 @@ def _wal(cells: Cells, judged: Judged, fewest: int, driver: str) -> Iterator[Fin
     within = _gains(cells, judged, fewest, driver, f"{BASE} + TSC", f"{BASE} + WAL + TSC")
     if not alone:
         return
-    text = f"WAL: with a commit for each row {_made(alone)}"
-    if within:
-        text += f"; in one transaction {_made(within)}"
-    yield Finding("wal", f"{text}.")
+    yield Finding("wal", alone=_made(alone), within=_made(within) if within else None)
 
 
-def _made(gains: Gains) -> str:
-    """Say what became how much faster, and of what that can't be told."""
-    told = [f"{doing} {text}" for doing, ratio in gains if (text := as_much(ratio, "as fast"))]
-    untold = [doing for doing, ratio in gains if not as_much(ratio, "as fast")]
-    parts = [f"it made {listing(told)}"] * bool(told) + [f"it {UNTOLD} for {listing(untold)}"] * bool(untold)
-    return ", and ".join(parts)
+def _made(gains: Gains) -> Finding:
+    """Return what became how much faster, and of what that can't be told."""
+    faster = tuple(
+        Finding("made-faster", doing=doing, ratio=ratio) for doing, ratio in gains if is_told(ratio)
+    )
+    unclear = tuple(doing for doing, ratio in gains if not is_told(ratio))
+    return Finding("made", faster=faster, both=bool(faster and unclear), unclear=unclear)
 
 
 def _limits(cells: Cells) -> Iterator[Finding]:
-    """Say what SQLite refused, each reason once, and what does the same without meeting it."""
+    """Yield what SQLite refused, each reason once, and what does the same without meeting it."""
     reasons: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells.all:
         if cell.outcome == LIMIT and cell.note:
             name = cell.series.tricks.partition(" ")[0]
             reasons.setdefault((cell.series.phase, name, cell.note), []).append(cell)
     for (phase, name, note), refused in reasons.items():
-        drivers = listing(list(dict.fromkeys(cell.series.driver for cell in refused)))
-        rows = whole(refused[0].rows)
-        text = f"LIMIT {DOING.get(phase, phase)} {rows} rows by {name} ({drivers}): {note}."
-        yield Finding("limit", text + _instead(cells, refused[0], name))
+        yield Finding(
+            "method-limit",
+            doing=DOING.get(phase, phase),
+            rows=refused[0].rows,
+            method=name,
+            drivers=tuple(dict.fromkeys(cell.series.driver for cell in refused)),
+            reason=note,
+            instead=_instead(cells, refused[0], name),
+        )
 
 
-def _instead(cells: Cells, refused: Cell, name: str) -> str:
-    """Say which method did the same, or more."""
+def _instead(cells: Cells, refused: Cell, name: str) -> Finding | None:
+    """Return which method did the same, or more."""
     series = refused.series
     for tricks in WORKING.get((series.phase, name), ()):
         beside = Series(series.processes, series.driver, series.phase, tricks)
         found = [cell for cell in cells.of(beside) if cell.outcome == DONE and cell.rows >= refused.rows]
         if found:
-            return (
-                f" {tricks} took {whole(found[-1].rows)} rows, at {rounded(found[-1].rows_per_s)} a second."
-            )
-    return ""
+            return Finding("method-instead", method=tricks, rows=found[-1].rows, rate=found[-1].rows_per_s)
+    return None
 
 
 def _row_values(cells: Cells, judged: Judged, fewest: int) -> Iterator[Finding]:
@@ -306,10 +305,6 @@ def _row_values(cells: Cells, judged: Judged, fewest: int) -> Iterator[Finding]:
         pair = cells.largest_common(Series(fewest, driver, "query", tricks) for tricks in ("ROW", "VALUES"))
         ratio = judged.ratio(*pair) if pair else None
         if ratio and ratio.low > FAR:
-            found.append(f"{as_much(ratio, 'as long')} through {driver}")
+            found.append(Finding("took-as-long", ratio=ratio, driver=driver))
     if found:
-        yield Finding(
-            "row-values",
-            f"Take VALUES, not ROW: pairs compared as row values took {listing(found)}. Some versions of "
-            "SQLite read the whole table for them; EXPLAIN QUERY PLAN tells.",
-        )
+        yield Finding("row-values", took=tuple(found))

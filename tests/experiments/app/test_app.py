@@ -67,7 +67,7 @@ def test_the_bank_is_measured_checked_saved_and_shown_again(
         str(BANK),
         "-c1,2",
         "--repeat=1",
-        "--duration=200ms",
+        "--duration=700ms",
         "--no-progress",
         "-oa.json",
         "-oa.csv",
