@@ -9,15 +9,13 @@ from statistics import fmean, median
 
 from sqlstress.analysis.finding import Finding, leaves_open
 from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise, too_noisy
-from sqlstress.analysis.wording import between, place, places, times
+from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import face_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.ratios import FEWEST, Passes, Ratio
 from sqlstress.target import target_name, worth
 
-UNTOLD = "can't be told"
-"""In every sentence that leaves something open."""
 HEADS = 10
 """So many of the highest are looked at: each pair of many hundred cases would take half a minute."""
 ENOUGH_PASSES = 5
@@ -39,13 +37,6 @@ class Leaders:
         """Whether there are several that can't be told apart."""
         return len(self.runs) > 1 and not self.equal
 
-    @property
-    def how(self) -> str:
-        """How they compare, to be said after their names; nothing of one alone."""
-        if len(self.runs) == 1:
-            return ""
-        return ", which are about equal" if self.equal else f", which {UNTOLD} apart"
-
 
 def leaders(tested: Tested, runs: Sequence[Run]) -> Leaders:
     """Return the highest of one or more runs, with all that none of the highest leads beyond doubt."""
@@ -66,23 +57,9 @@ def _near(tested: Tested, best: Run, runs: Iterable[Run]) -> Leaders:
     return Leaders(best, near, all(tested.are_equal(best, run) for run in near))
 
 
-def as_much(ratio: Ratio | None, what: str) -> str | None:
-    """Say how one figure compares: "1.9 times (1.8 to 2.0) as fast"; None where that can't be told."""
-    if ratio is None:
-        return None
-    if ratio.is_within(EQUAL):
-        return f"about {what}"
-    return f"{times(ratio.estimate)} ({between(ratio)}) {what}" if is_told(ratio) else None
-
-
 def is_told(ratio: Ratio | None) -> bool:
     """Return whether a ratio says more, less or as much, beyond its noise."""
     return ratio is not None and (ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below)
-
-
-def untold(ratio: Ratio | None) -> str:
-    """Say that it can't be told: "can't be told (0.8 to 1.3 times)"."""
-    return UNTOLD if ratio is None else f"{UNTOLD} ({between(ratio)} times)"
 
 
 def too_few(case: Case) -> Finding:

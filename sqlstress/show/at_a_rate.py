@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from sqlstress.analysis.answers import UNTOLD as CANNOT
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise
 from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved, saturation
@@ -56,6 +55,8 @@ from sqlstress.show.case_table import (
 from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, distributions, line
 from sqlstress.statistics.units import NS_PER_MS
+
+_CANNOT = "can't be told"
 
 # The table of cases at a rate: latencies count from the moment an operation was due.
 
@@ -210,7 +211,7 @@ def _kept_up(group: Group) -> Iterator[Finding]:
         )
     if untold := found[RATE_UNKNOWN]:
         where = group.places(run.case for run in untold)
-        yield Finding("cannot-tell", f"Whether it kept up at {where} {CANNOT}: measure longer (--duration).")
+        yield Finding("cannot-tell", f"Whether it kept up at {where} {_CANNOT}: measure longer (--duration).")
 
 
 def _what_waits(saturated: Sequence[Run]) -> str:
@@ -254,7 +255,7 @@ def _unrisen(tested: Tested, first: Run, others: Sequence[Run]) -> str:
     equal = [run for run in others if tested.are_equal(run, first)]
     if len(equal) == len(others):
         return f"up to {whole(_due_per_s(others[-1]))}/s it differed by less than {percent(EQUAL)}"
-    return f"whether it was higher up to {whole(_due_per_s(others[-1]))}/s {CANNOT}: {phrase(noise(tested))}"
+    return f"whether it was higher up to {whole(_due_per_s(others[-1]))}/s {_CANNOT}: {phrase(noise(tested))}"
 
 
 def _late(group: Group) -> Iterator[Finding]:

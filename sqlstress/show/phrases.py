@@ -21,8 +21,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from sqlstress.analysis import answers, wording
+from sqlstress.analysis import wording
 from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import EQUAL
 from sqlstress.experiment import EXPERIMENTS
 from sqlstress.statistics.ratios import Ratio
 
@@ -92,6 +93,13 @@ def written(fact: Any) -> str:
     return wording.whole(fact) if isinstance(fact, int) else wording.rounded(fact)
 
 
+def _compared(ratio: Ratio, what: str) -> str:
+    """Write how one figure compares: "1.9 times (1.8 to 2.0) as fast", "about as fast"."""
+    if ratio.is_within(EQUAL):
+        return f"about {what}"
+    return f"{wording.times(ratio.estimate)} ({wording.between(ratio)}) {what}"
+
+
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -122,7 +130,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "counts": lambda counts: wording.listing(
         [f"{what} ({wording.whole(count)})" for what, count in counts.items()]
     ),
-    "compared": lambda ratio, what: answers.as_much(ratio, what) or "",
+    "compared": _compared,
     "gain": wording.told,
     "interval": wording.interval,
     "estimate": lambda gain: wording.times(gain.estimate if isinstance(gain, Ratio) else gain.ratio),

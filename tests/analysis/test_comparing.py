@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from sqlstress.analysis import group as groups
-from sqlstress.analysis.answers import as_much, doubts, laggards, leaders, untold
+from sqlstress.analysis.answers import doubts, is_told, laggards, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.show.phrases import phrase
+from sqlstress.show.phrases import Phrase, phrase
 from sqlstress.statistics.ratios import Ratio
 from tests.analysis.hand_made import group, passes
 
@@ -26,21 +26,22 @@ def measured(*totals: float, noise: float) -> tuple[groups.Tested, Sequence[Run]
 def test_one_alone_leads_where_all_others_are_lower_beyond_doubt() -> None:
     found, runs = measured(100, 900, 300, noise=0.01)
     first, last = leaders(found, runs), laggards(found, runs)
-    assert (first.runs, first.how) == ((runs[1],), "")
-    assert (last.runs, last.how) == ((runs[0],), "")
+    assert (first.runs, first.unclear) == ((runs[1],), False)
+    assert (last.runs, last.unclear) == ((runs[0],), False)
 
 
 def test_those_that_hardly_differ_lead_together() -> None:
     found, runs = measured(100, 1000, 1001, noise=0.003)
     assert set(map(id, leaders(found, runs).runs)) == {id(runs[1]), id(runs[2])}
-    assert leaders(found, runs).how == ", which are about equal"
+    lead = leaders(found, runs)
+    assert lead.equal and not lead.unclear
 
 
 def test_those_that_noise_hides_cannot_be_told_apart() -> None:
     found, runs = measured(1000, 1100, 1200, noise=0.5)
     for lead in (leaders(found, runs), laggards(found, runs)):
         assert len(lead.runs) == 3
-        assert lead.how == ", which can't be told apart"
+        assert lead.unclear and not lead.equal
 
 
 @pytest.mark.parametrize(
@@ -54,12 +55,9 @@ def test_those_that_noise_hides_cannot_be_told_apart() -> None:
     ],
 )
 def test_a_ratio_is_told_with_its_interval_or_not_at_all(ratio: Ratio | None, told: str | None) -> None:
-    assert as_much(ratio, "as fast") == told
-
-
-def test_what_cannot_be_told_says_what_is_possible() -> None:
-    assert untold(Ratio(1.2, 0.8, 1.7, 5)) == "can't be told (0.80 to 1.7 times)"
-    assert untold(None) == "can't be told"
+    assert is_told(ratio) == (told is not None)
+    if ratio and told:
+        assert Phrase("{ratio:compared as fast}").filled({"ratio": ratio}) == told
 
 
 def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cannot() -> None:

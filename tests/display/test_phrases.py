@@ -14,6 +14,8 @@ def test_a_phrase_has_a_sample_of_each_fact_and_no_other(code: str) -> None:
     assert one.fields() == set(one.sample)
     text = one.filled(one.sample)
     assert text == " ".join(text.split()) and "{" not in text
+    # Two parts that end together would be a bracket.
+    assert text.count("[") == text.count("]")
 
 
 def test_a_part_without_its_fact_is_left_out() -> None:

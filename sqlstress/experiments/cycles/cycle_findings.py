@@ -6,17 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from statistics import fmean, median
+from typing import Any
 
-from sqlstress.analysis.answers import UNTOLD, as_much, doubts, is_told, laggards, leaders
+from sqlstress.analysis.answers import Leaders, doubts, is_told, laggards, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Tested
-from sqlstress.analysis.wording import duration, listing, percent, plural, processes, rounded, whole
-from sqlstress.analysis.wording import times as times_more
+from sqlstress.analysis.wording import processes
 from sqlstress.experiments.cycles.experiment import Cycling, setting_of
 from sqlstress.experiments.cycles.moves import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.ratios import Ratio
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_S
 
@@ -186,8 +185,8 @@ def _given_up(group: Group) -> Iterator[Finding]:
     for run, trial in group.measured():
         if trial.outcome != "done":
             after = run.case.spec.timeout_s
-            limit = f" after {duration(after * NS_PER_S)}" if after else ""
-            yield Finding("timeout", f"TIMEOUT at {called(run.case)}{limit}: {trial.note}.")
+            limit = after * NS_PER_S if after else None
+            yield Finding("timeout", where=called(run.case), limit_ns=limit, reason=trial.note)
 
 
 def _fastest(measured: list[Measured], tested: Tested | None) -> Iterator[Finding]:
@@ -196,11 +195,12 @@ def _fastest(measured: list[Measured], tested: Tested | None) -> Iterator[Findin
         return
     if tested is None:
         least, most = ranked[0], ranked[-1]
-        ratio = times_more(most[2].total / least[2].total)
-        text = (
-            f"Took least: {_took([least])} in all{_closing(least)}; most: {_took([most])}, {ratio} as much."
+        yield Finding(
+            "took-least",
+            least=_took([least], in_all=True, closing_ns=least[2].closing or None),
+            most=_took([most]),
+            times=most[2].total / least[2].total,
         )
-        yield Finding("fastest", text)
     else:
         yield _tested(ranked, tested)
 
@@ -212,66 +212,66 @@ def _tested(ranked: list[Measured], tested: Tested) -> Finding:
     fast, slow = (
         [each for each in ranked if any(each[0] is run for run in found.runs)] for found in (first, last)
     )
-    closing = _closing(fast[0]) if len(fast) == 1 else ""
-    text = f"Fastest: {_took(fast)} in all{closing}{first.how}"
+    closing = (fast[0][2].closing or None) if len(fast) == 1 else None
+    fastest = _took(fast, in_all=True, closing_ns=closing, equal=_equal(first), unclear=first.unclear)
     # Less done in a second is more time.
     ratio = tested.ratio(last.best, first.best)
     if len(fast) == len(ranked) or ratio is None or not ratio.is_above:
-        return Finding("fastest", f"{text}.", unclear=first.unclear)
-    more = f", {as_much(ratio, 'as much')}" if len(slow) == 1 else last.how
-    text = f"{text}; slowest: {_took(slow)}{more}."
-    return Finding("fastest", text, unclear=first.unclear or last.unclear)
+        return Finding("fastest", fastest=fastest, slowest=None)
+    more = {"ratio": ratio} if len(slow) == 1 else {"equal": _equal(last), "unclear": last.unclear}
+    return Finding("fastest", fastest=fastest, slowest=_took(slow, **more))
 
 
-def _took(measured: list[Measured]) -> str:
-    """Name settings, with the time of the first."""
-    (_, _, first), about = measured[0], "about " * (len(measured) > 1)
-    names = listing([called(run.case) for run, _, _ in measured])
-    return f"{names}, {about}{duration(first.total)}"
+def _equal(found: Leaders) -> bool:
+    return found.equal and len(found.runs) > 1
 
 
-def _closing(measured: Measured) -> str:
-    closing = measured[2].closing
-    return f", and {duration(closing)} for the closing checkpoint" if closing else ""
+def _took(measured: list[Measured], **more: Any) -> Finding:
+    """Return the names of settings, with the time of the first, and what more is known of them."""
+    names = tuple(called(run.case) for run, _, _ in measured)
+    about = len(measured) > 1
+    return Finding("settings-took", settings=names, about=about, total_ns=measured[0][2].total, **more)
 
 
 def _beyond_the_sum(measured: list[Measured]) -> Iterator[Finding]:
-    """Say where the time is that the sum of the cycles leaves out of the total."""
+    """Yield where the time is that the sum of the cycles leaves out of the total."""
     told = []
     for run, trial, times in measured:
         commits = trial.latency.get("commit")
         if times.bounds is None or not commits or not commits.count:
             continue
         each = commits.count / max(1, len(times.processes))
-        number = "one COMMIT" if each == 1 else f"{rounded(each)} COMMITs"
-        share = percent(times.bounds / max(1.0, times.total))
         told.append(
-            f"{duration(times.bounds)} of {duration(times.total)} ({share}; {number}) in {called(run.case)}"
+            Finding(
+                "bounds-took",
+                where=called(run.case),
+                bounds_ns=times.bounds,
+                total_ns=times.total,
+                share=times.bounds / max(1.0, times.total),
+                one=each == 1,
+                commits=None if each == 1 else float(each),
+            )
         )
     if told:
-        yield Finding(
-            "beyond-the-sum",
-            f"What the sum of the statements leaves out of the total is BEGIN and COMMIT: {listing(told)}. "
-            "Row by row they are inside each statement, and the sum is the total.",
-        )
+        yield Finding("beyond-the-sum", bounds=tuple(told))
 
 
 def _without_checkpoints(measured: list[Measured], tested: Tested | None) -> Iterator[Finding]:
-    """Say what turning checkpoints off was worth, if there were any to turn off."""
+    """Yield what turning checkpoints off was worth, if there were any to turn off."""
     for run, _, off in (each for each in measured if _never_checkpoints(each)):
         for other, trial, on in (each for each in measured if not _never_checkpoints(each)):
             if _transaction(other) == _transaction(run) and (frames := _autocheckpoint(trial)):
-                both = f"{duration(off.total)}, against {duration(on.total)} in {called(other.case)}"
-                beside = tested.ratio(run, other) if tested else None
-                both += _beside(beside) if tested else ""
-                unclear = tested is not None and not is_told(beside)
-                yield Finding("checkpoints-off", _worth(called(run.case), both, on, frames), unclear=unclear)
-
-
-def _beside(ratio: Ratio | None) -> str:
-    """Say how the times compare."""
-    told = as_much(ratio, "as much")
-    return f", {told}" if told else f", which {UNTOLD} apart"
+                ratio = tested.ratio(run, other) if tested else None
+                yield Finding(
+                    "checkpoints-off",
+                    where=called(run.case),
+                    off_ns=off.total,
+                    other=called(other.case),
+                    on_ns=on.total,
+                    ratio=ratio if is_told(ratio) else None,
+                    unclear=tested is not None and not is_told(ratio),
+                    frames=None if any(one.checkpoints for one in on.processes) else frames,
+                )
 
 
 def _never_checkpoints(measured: Measured) -> bool:
@@ -282,15 +282,6 @@ def _transaction(run: Run) -> tuple[str, str]:
     return run.case.settings.journal_mode, run.case.spec.transaction if run.case.spec else ""
 
 
-def _worth(name: str, both: str, on: Times, frames: int) -> str:
-    if any(one.checkpoints for one in on.processes):
-        return f"Without checkpoints ({name}): {both}."
-    return (
-        f"Without checkpoints ({name}): {both}. It could change nothing but the noise: the WAL never had "
-        f"the {whole(frames)} frames at which one is due."
-    )
-
-
 def _autocheckpoint(trial: Trial) -> int | None:
     """Return after how many frames a commit does a checkpoint; None if never, or if it was not read back."""
     answer = trial.effective.get("wal_autocheckpoint", "")
@@ -298,7 +289,7 @@ def _autocheckpoint(trial: Trial) -> int | None:
 
 
 def _checkpoints(case: Case, trial: Trial, times: Times) -> Iterator[Finding]:
-    """Say when a checkpoint was due, when it was seen, and whether the spike was it."""
+    """Yield when a checkpoint was due, when it was seen, and whether the spike was it."""
     cycling, frames, slowest = case.spec or Cycling(), _autocheckpoint(trial), times.slowest
     if case.settings.journal_mode != "wal" or not frames or not slowest or cycling.transaction == "run":
         return
@@ -307,42 +298,49 @@ def _checkpoints(case: Case, trial: Trial, times: Times) -> Iterator[Finding]:
     ns, number, process = slowest
     if not process.checkpoints and due > cycling.cycles:
         return
-    whose = f" of process {process.worker}" if case.concurrency > 1 else ""
-    seen = f"{_due(case, commits, frames, due)}, and {_seen(process, due, whose)}"
-    spike = f"cycle {whole(number)}{whose} ({duration(ns)}; median {duration(times.median)})"
-    found = "the checkpoint" if number in process.checkpoints else f"no checkpoint{_slower(process)}"
+    several = case.concurrency > 1
+    first, slower = _slower(process)
+    is_it = number in process.checkpoints
     yield Finding(
         "checkpoint",
-        f"{called(case)}: {seen}. The spike, the slowest cycle but for the first, is {spike}: {found}.",
+        where=called(case),
+        commits=commits,
+        together=case.concurrency if several else None,
+        frames=frames,
+        due=due,
+        seen=_seen(process, due, several),
+        spike=number,
+        process=process.worker if several else None,
+        spike_ns=ns,
+        median_ns=times.median,
+        is_it=is_it,
+        first=None if is_it else first,
+        slower=None if is_it else slower,
     )
 
 
-def _due(case: Case, commits: int, frames: int, due: int) -> str:
-    each = f"{plural(commits, 'commit')} a cycle"
-    together = f" of each of {whole(case.concurrency)} processes in step" if case.concurrency > 1 else ""
-    return (
-        f"with {each}{together}, a frame each, the checkpoint at {whole(frames)} frames was due in cycle "
-        f"{whole(due)}"
-    )
-
-
-def _slower(process: Process) -> str:
-    """Say how the cycle of the first checkpoint compares with the others."""
+def _slower(process: Process) -> tuple[int | None, float | None]:
+    """Return the cycle of the first checkpoint, and than which share of the cycles it was slower; or None."""
     first = min(process.checkpoints, default=len(process.cycles) + 1)
     if first > len(process.cycles):
-        return ""
-    slower = sum(ns < process.cycles[first - 1] for ns in process.cycles) / len(process.cycles)
-    return f" (cycle {whole(first)} was slower than {percent(slower)} of the cycles)"
+        return None, None
+    return first, sum(ns < process.cycles[first - 1] for ns in process.cycles) / len(process.cycles)
 
 
-def _seen(process: Process, due: int, whose: str) -> str:
+def _seen(process: Process, due: int, several: bool) -> Finding:
+    """Return where checkpoints of a process were seen; `several`: it was one of several."""
     if not process.checkpoints:
-        return "none was seen"
+        return Finding("checkpoint-unseen")
     first, *later = process.checkpoints
-    where = "there" if first == due and not whose else f"in cycle {whole(first)}{whose}"
-    why = ": commits wrote more than a frame" if first < due and not whose else ""
-    took = f" ({duration(process.cycles[first - 1])})" if first <= len(process.cycles) else ""
-    then = [whole(cycle) for cycle in later]
-    if len(then) > FEW:
-        then = [then[0], f"{whole(len(then) - 1)} later ones"]
-    return f"it was seen {where}{took}{why}" + (f", then in {listing(then)}" if then else "")
+    there = first == due and not several
+    many = len(later) > FEW
+    return Finding(
+        "checkpoint-seen",
+        there=there,
+        cycle=None if there else first,
+        process=process.worker if several else None,
+        cycle_ns=process.cycles[first - 1] if first <= len(process.cycles) else None,
+        early=first < due and not several,
+        later=tuple(later[:1] if many else later),
+        more=len(later) - 1 if many else None,
+    )

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import geometric_mean
 
-from sqlstress.analysis.answers import UNTOLD, Leaders, as_much, doubts, is_told, leaders, untold
+from sqlstress.analysis.answers import doubts, is_told, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested
-from sqlstress.analysis.wording import finite, listing, rounded, times
+from sqlstress.analysis.wording import finite
 from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS, Picks
 from sqlstress.report import Run, Space
 from sqlstress.statistics.ratios import Passes
@@ -112,24 +112,20 @@ def pairs_of(cells: Cells) -> list[Pair]:
 def made_inside(group: Group, pairs: Sequence[Pair]) -> Iterator[Finding]:
     """Yield how long it took inside SQLite, over all cases that were measured both ways."""
     if pairs:
-        took, unclear = _took(group, pairs)
-        yield Finding(
-            "made-inside", f"With ids made inside SQLite, by a function of Python, {took}.", unclear=unclear
-        )
+        yield Finding("made-inside", took=_took(group, pairs))
 
 
-def _took(group: Group, pairs: Sequence[Pair]) -> tuple[str, bool]:
-    """Return how long it took, and whether that can't be told."""
+def _took(group: Group, pairs: Sequence[Pair]) -> Finding:
     python, inside = (_means([pair[place].run for pair in pairs]) for place in (0, 1))
     # Less done in a second is more time.
     found = Passes({"python": python, "inside": inside}, ERROR / group.groups).ratio("inside", "python")
     if found is None:
-        return (
-            f"it took {times(geometric_mean(each.seconds / twin.seconds for twin, each in pairs))} as long",
-            False,
+        return Finding(
+            "inside-took", times=geometric_mean(each.seconds / twin.seconds for twin, each in pairs)
         )
-    told = as_much(found, "as long")
-    return (f"it took {told}", False) if told else (f"whether it takes longer {untold(found)}", True)
+    if is_told(found):
+        return Finding("inside-compared", ratio=found)
+    return Finding("inside-unclear", ratio=found, unclear=True)
 
 
 def _means(runs: Sequence[Run]) -> dict[int, float]:
@@ -147,23 +143,23 @@ PREFERRED = ("uuid7", "ulid-monotonic", "ulid", "uuid4")
 advised: it is a standard, and says when a row was made."""
 
 
-def advice(by_type: Mapping[str, Cell], tested: Tested) -> tuple[str, bool]:
-    """Return what to take, what it costs beside uuid4, which is there, and whether something is unclear."""
+def advice(schema: str, by_type: Mapping[str, Cell], tested: Tested) -> Finding:
+    """Return what to take in a schema, and what it costs beside uuid4, which is there."""
     base, numbers, chosen = by_type["uuid4"], by_type.get("int"), _chosen(by_type, tested)
-    parts, named = [], [chosen]
-    if numbers and not tested.is_less(numbers.run, chosen.run):
-        named.append(numbers)
-        parts.append(f"take int where one database gives all ids ({_cost(numbers, base, tested)})")
-    parts.append(f"{'else ' if parts else 'take '}{_type_named(chosen, base, tested)}")
-    open_ones = [
-        other.picks.id_type
-        for id_type in PREFERRED
-        if (other := by_type.get(id_type)) and other not in (chosen, base)
-        if not tested.adds_little(chosen.run, other.run)
-    ]
-    doubt = f"; whether {listing(open_ones, 'or')} is quicker {UNTOLD}" if open_ones else ""
-    untold = any(not is_told(tested.ratio(cell.run, base.run)) for cell in named if cell is not base)
-    return f"{', '.join(parts)}{doubt}", bool(open_ones) or untold
+    takes_int = numbers is not None and not tested.is_less(numbers.run, chosen.run)
+    return Finding(
+        "id-type",
+        schema=schema,
+        int_cost=_cost(numbers, base, tested) if numbers and takes_int else None,
+        has_int=takes_int,
+        chosen=_type_named(chosen, base, tested),
+        unclear=tuple(
+            other.picks.id_type
+            for id_type in PREFERRED
+            if (other := by_type.get(id_type)) and other not in (chosen, base)
+            if not tested.adds_little(chosen.run, other.run)
+        ),
+    )
 
 
 def _chosen(by_type: Mapping[str, Cell], tested: Tested) -> Cell:
@@ -180,27 +176,25 @@ def _is_quicker(cell: Cell, other: Cell, tested: Tested) -> bool:
     return found is not None and found.low > 1 / (1 - EQUAL)
 
 
-def _type_named(chosen: Cell, base: Cell, tested: Tested) -> str:
+def _type_named(chosen: Cell, base: Cell, tested: Tested) -> Finding:
     if chosen is base:
-        return "uuid4, beside which no other gains time or space"
-    why = "" if tested.is_less(base.run, chosen.run) else ", which says when it was made"
-    return f"{chosen.picks.id_type}{why} ({_cost(chosen, base, tested)})"
+        return Finding("type-base")
+    dated = not tested.is_less(base.run, chosen.run)
+    return Finding("type-chosen", type=chosen.picks.id_type, dated=dated, cost=_cost(chosen, base, tested))
 
 
-def _cost(cell: Cell, base: Cell, tested: Tested) -> str:
-    """Say what a cell costs beside uuid4."""
-    told, file = [_time(cell, base, tested)], ratio(cell, base, "file")
-    told += [] if file is None else [f"{rounded(file, 2)} of its file"]
-    return ", ".join(told)
+def _cost(cell: Cell, base: Cell, tested: Tested) -> Finding:
+    """Return what a cell costs beside uuid4."""
+    return Finding("type-cost", time=_time(cell, base, tested), file=ratio(cell, base, "file"))
 
 
-def _time(cell: Cell, base: Cell, tested: Tested) -> str:
+def _time(cell: Cell, base: Cell, tested: Tested) -> Finding:
     found = tested.ratio(cell.run, base.run)
     if found is None or not is_told(found):
-        return f"its time {UNTOLD} from uuid4's"
+        return Finding("type-time-unclear", unclear=True)
     if found.is_within(EQUAL):
-        return "about uuid4's time"
-    return f"{rounded(found.low, 2)} to {rounded(found.high, 2)} of uuid4's time"
+        return Finding("type-time-equal")
+    return Finding("type-time", ratio=found)
 
 
 ORDER = ("uuid7", "ulid-monotonic", "ulid", "uuid4", "int")
@@ -239,22 +233,26 @@ def _types(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
         yield _least(compared)
         return
     for schema, by_type in compared.items():
-        text, unclear = advice(by_type, tested)
-        yield Finding("id-type", f"{schema}: {text}.", unclear=unclear)
+        yield advice(schema, by_type, tested)
 
 
 def _least(compared: Mapping[str, Mapping[str, Cell]]) -> Finding:
-    """Say which type took least in each schema, where single trials tell no more."""
+    """Return which type took least in each schema, where single trials tell no more."""
     told = []
     for schema, by_type in compared.items():
         quickest = min(by_type.values(), key=lambda cell: cell.seconds)
         smallest = min(by_type.values(), key=lambda cell: cell.figure("file") or float("inf"))
-        file = ratio(smallest, by_type["uuid4"], "file")
-        other = "" if smallest is quickest else f"{smallest.picks.id_type} "
-        space = f" and {other}least space ({rounded(file, 2)} of uuid4's)" if file else ""
-        time = f"{quickest.picks.id_type} took least time ({rounded(quickest.seconds)} s)"
-        told.append(f"{schema}: {time}{space}")
-    return Finding("id-type", f"{'; '.join(told)}.")
+        told.append(
+            Finding(
+                "type-least",
+                schema=schema,
+                quickest=quickest.picks.id_type,
+                seconds=float(quickest.seconds),
+                smallest=None if smallest is quickest else smallest.picks.id_type,
+                file=ratio(smallest, by_type["uuid4"], "file") or None,
+            )
+        )
+    return Finding("id-type-least", schemas=tuple(told))
 
 
 def _schemas(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
@@ -262,15 +260,15 @@ def _schemas(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
     if len(by_schema) < 2:
         return
     small = _smallest(by_schema)
-    lead = leaders(tested, [cell.run for cell in by_schema]) if tested else None
-    told = [_quickest(by_schema, lead)]
-    if small:
-        size = rounded((small[0].figure("file") or 0.0) / _BYTES_IN_MB)
-        about = "about " if len(small) > 1 else ""
-        told.append(f"smallest: {_named(small)} ({about}{size} MB)")
-    name = by_schema[0].picks.id_type
-    text = f"With {name}, {'; '.join(told)}. {_unique(by_schema, small)}"
-    yield Finding("schema", text, unclear=lead is not None and lead.unclear)
+    yield Finding(
+        "schema",
+        type=by_schema[0].picks.id_type,
+        quickest=_quickest(by_schema, tested),
+        smallest=tuple(cell.picks.schema for cell in small),
+        about=len(small) > 1,
+        megabytes=(small[0].figure("file") or 0.0) / _BYTES_IN_MB if small else None,
+        unique=_unique(by_schema, small),
+    )
 
 
 def _of_one_type(usual: Sequence[Cell]) -> list[Cell]:
@@ -287,32 +285,38 @@ def _smallest(by_schema: Sequence[Cell]) -> list[Cell]:
     return [cell for _, cell in sorted(near, key=lambda each: each[0])]
 
 
-def _quickest(by_schema: Sequence[Cell], lead: Leaders | None) -> str:
-    if lead is None:
+def _quickest(by_schema: Sequence[Cell], tested: Tested | None) -> Finding:
+    if tested is None:
         least = min(by_schema, key=lambda cell: cell.seconds)
-        return f"{_named([least])} took least time ({rounded(least.seconds)} s)"
+        return Finding("schema-least", schema=least.picks.schema, seconds=float(least.seconds))
+    lead = leaders(tested, [cell.run for cell in by_schema])
     near = [cell for cell in by_schema if any(cell.run is run for run in lead.runs)]
-    seconds = next(cell.seconds for cell in near if cell.run is lead.best)
-    return f"quickest: {_named(near)} ({'about ' * (len(near) > 1)}{rounded(seconds)} s){lead.how}"
+    return Finding(
+        "schemas-lead",
+        schemas=tuple(cell.picks.schema for cell in near),
+        about=len(near) > 1,
+        seconds=float(next(cell.seconds for cell in near if cell.run is lead.best)),
+        equal=len(near) > 1 and lead.equal,
+        unclear=lead.unclear,
+    )
 
 
-def _named(cells: Sequence[Cell]) -> str:
-    return listing([cell.picks.schema for cell in cells])
-
-
-def _unique(by_schema: Sequence[Cell], small: Sequence[Cell]) -> str:
-    """Say what it costs that no pick can be there twice."""
+def _unique(by_schema: Sequence[Cell], small: Sequence[Cell]) -> Finding:
+    """Return what it costs that no pick can be there twice."""
     unique = [cell for cell in by_schema if cell.picks.schema in UNIQUE]
     if not unique:
-        return f"Only {listing(UNIQUE)} keep a pick from being there twice: measure them with --schema."
+        return Finding("unique-unmeasured", schemas=UNIQUE)
     least = small[0] if small else None
-    told = [
-        f"{cell.picks.schema} {times(value)}"
-        for cell in unique
-        if cell not in small and (value := ratio(cell, least, "file") if least else None) is not None
-    ]
-    cost = f": {listing(told)} the smallest file" if told else ""
-    return f"Only {_named(unique)} keep{'s' * (len(unique) == 1)} a pick from being there twice{cost}."
+    return Finding(
+        "unique",
+        schemas=tuple(cell.picks.schema for cell in unique),
+        one=len(unique) == 1,
+        costs=tuple(
+            Finding("schema-costs", schema=cell.picks.schema, times=value)
+            for cell in unique
+            if cell not in small and (value := ratio(cell, least, "file") if least else None) is not None
+        ),
+    )
 
 
 # The published figures that the experiment with primary keys repeats, as data, beside those of a report.

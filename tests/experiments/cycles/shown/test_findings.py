@@ -53,7 +53,7 @@ def test_the_fastest_and_the_slowest_of_those_that_came_to_their_end_are_compare
 
 
 def test_of_single_trials_only_what_was_measured_is_told_and_what_it_is_worth() -> None:
-    assert PUBLISHED["fastest"] == (
+    assert PUBLISHED["took-least"] == (
         "Took least: wal-tx-off, 2.3 s in all, and 21 ms for the closing checkpoint; most: wal, 7.1 s, "
         "3.1 times as much."
     )
@@ -211,7 +211,7 @@ def test_settings_are_compared_at_the_fewest_processes() -> None:
         slower, case=replace(slower.case, settings=replace(slower.case.settings, journal_mode="delete"))
     )
     assert (
-        told(alone, together, delete)["fastest"]
+        told(alone, together, delete)["took-least"]
         == "Took least: wal, 5.0 ms in all; most: delete, 15 ms, 3.0 times as much."
     )
 
