@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
@@ -24,7 +24,14 @@ def target_of(driver: str) -> Target:
 
 
 def _imported(known: Known) -> Target:
-    return cast("Target", import_module(known.package or f"{__name__}.{known.target}"))
+    if not known.package:
+        return cast("Target", import_module(f"{__name__}.{known.target}"))
+    try:
+        return cast("Target", import_module(known.package))
+    except Exception as error:  # it is somebody else's code
+        from sqlstress.errors import EnvironmentFailure
+
+        raise EnvironmentFailure(f"{known.package} can't be imported: {error}") from error
 
 
 def open_place(case: Case, where: Path) -> Place:
@@ -73,5 +80,10 @@ def joining(cases: Sequence[Case]) -> Iterator[Meeting | None]:
 
 def file_patterns() -> list[str]:
     """Return, as regular expressions, the names of the files that targets leave in a folder."""
-    targets = {known.target: known for known in drivers().values()}
-    return [target.FILES for target in map(_imported, targets.values()) if target.FILES]
+    from sqlstress.errors import EnvironmentFailure
+
+    found = []
+    for known in {known.target: known for known in drivers().values()}.values():
+        with suppress(EnvironmentFailure):  # what can't be imported has left nothing
+            found.append(_imported(known).FILES)
+    return [pattern for pattern in found if pattern]

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress import target
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.targets import file_patterns, target_of
 from tests.cli.conftest import Cli, cli
 from tests.pages import ROOT
 
@@ -63,6 +65,20 @@ def test_one_that_can_not_be_used_is_left_out_and_the_doctor_says_why(
     bring(tmp_path, monkeypatch, name, code)
     assert target.drivers() == target.DRIVERS
     assert f"{name}: can't be used, and is left out: {why}" in " ".join(cli("doctor").out.split())
+
+
+def test_a_target_that_can_not_be_imported_stops_nobody_else_and_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    code = (
+        "from sqlstress.target import Known\nOTHER = Known('other', '', '', keyvalue=True, package='nowhere')"
+    )
+    bring(tmp_path, monkeypatch, "other", code)
+    problem = "nowhere can't be imported: No module named 'nowhere'"
+    assert file_patterns()
+    assert f"other: {problem}" in " ".join(cli("doctor").out.split())
+    with pytest.raises(EnvironmentFailure, match=problem):
+        target_of("other")
 
 
 @pytest.mark.thorough
