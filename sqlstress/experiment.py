@@ -43,45 +43,31 @@ DEFAULT = next(iter(EXPERIMENTS))
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
-    """What the rest of the program asks of an experiment."""
+class CommandLine:
+    """The command that measures an experiment; several experiments may share one."""
 
-    name: str
-    """What cases, plans and reports call it."""
-    spec: type = Unknown
-    """The dataclass of what only its cases have; its fields are options."""
-    key: str | None = None
-    """Where that stands in the JSON of a case; None: its fields stand beside those that all cases have."""
-    beside: tuple[str, ...] = ()
-    """Fields of it that stand there all the same."""
-    command: str | None = None
-    """The command that measures it; several may share one. None: the cases of another one lead to it."""
-    chosen_by: tuple[str, ...] = ()
-    """Options of which any leads to it, where the command is another one's."""
-    noun: str = ""
-    """What it is called beside the others of its command."""
+    name: str = ""
+    """"": the cases of another experiment lead to this one."""
     summary: str = ""
-    """The command in a line, for the list of all commands."""
+    """It in a line, for the list of all commands."""
     help: str = ""
-    """The command in a few sentences."""
+    """It in a few sentences."""
     example: str = ""
     """A command line that works."""
     main_options: tuple[str, ...] = ()
     """Those of its options that the list of all commands shows, if it is the one that needs no name."""
-    options: tuple[Option, ...] = ()
-    """Its options, in the order of `--help`."""
-    without: Mapping[str, str] = field(default_factory=dict)
-    """Options of others that it has not got: name → why."""
-    by_itself: Mapping[str, Any] = field(default_factory=dict)
-    """Of its options, which make several cases of one: what they are where each is measured by itself."""
-    extra: type | None = None
-    """The dataclass of options that only say which cases there are, and stand in none of them."""
-    cases: Callable[[Ask[Any, Any]], Iterator[Case]] = lambda ask: iter(())
-    """What its options mean. Raises UsageError when they contradict each other."""
-    in_plans: bool = True
-    """Whether a plan can name it."""
+    chosen_by: tuple[str, ...] = ()
+    """Options of which any leads to this experiment, where the command is another one's."""
+    noun: str = ""
+    """What the experiment is called beside the others of the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Which cases of an experiment are shown and compared together."""
+
     table: str = ""
-    """Experiments of which this is the same are shown and compared in the same tables; "": its name."""
+    """Experiments of which this is the same stand in the same tables; "": the experiment's name."""
     one_table: Callable[[Case], Case] = lambda case: replace(
         case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1)
     )
@@ -94,20 +80,30 @@ class Experiment:
     """Figures that are 0 where they are not known, of published reports: name → (in words, of a case)."""
     forget: Callable[[Case], Case] = lambda case: case
     """A case without those figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What an experiment is called in the sentences that all share."""
+
     does: str = ""
     """What its processes do, to tell it from others that stand in the same tables."""
     work_of: Callable[[Case], str] = lambda case: case.workload
     """What each process of a case does, to tell it from the others of its plan."""
     in_label: frozenset[str] = frozenset()
     """Fields of the spec that this says already."""
-    loop_of: Callable[[Case], str] = lambda case: ""
-    """Which loop drives a case, native or python; "": there is but one."""
     unit: str = "transaction"
     """What one transaction of the report is."""
-    operations_each: int = 1
-    """Operations of one transaction."""
     counted: str = ""
     """What it is compared by, in the plural; "": its transactions."""
+    strangers: str = "another program"
+    """Who may have changed what is defined, when somebody has, as the subject of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What the processes of an experiment do, as far as those who run and show them must know."""
+
     sweeps: bool = False
     """Whether its cases are layouts with numbers of processes: then tables and places say it so."""
     many_files: bool = True
@@ -124,14 +120,69 @@ class Experiment:
     """Whether its workers start programs all the time, which end soon."""
     begins_again: bool = True
     """Whether what a server refuses is begun again until the time-out; else its cases say how often."""
-    strangers: str = "another program"
-    """Who may have changed what is defined, when somebody has, as the subject of a sentence."""
+    operations_each: int = 1
+    """Operations of one transaction."""
     writes: Callable[[Case], bool] = lambda case: True
     """Whether the workers of a case write at all."""
+    loop_of: Callable[[Case], str] = lambda case: ""
+    """Which loop drives a case, native or python; "": there is but one."""
     guess_s: Callable[[Case], float] = lambda case: case.duration_s + case.warmup_s
     """How long the work of one trial takes, about, in seconds."""
     timeout_s: Callable[[Case], float] = lambda case: 0.0
     """After which time of work, in seconds, a case gives up by itself; 0: it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOf:
+    """A study that decides what is measured, and the result that it leaves in a report."""
+
+    result: str
+    """Import string of the dataclass of what it finds."""
+    result_key: tuple[str, str]
+    """Where that stands in the JSON of a report: an object, and its key in there."""
+    called: str
+    """What such a measurement is called, with its article."""
+    opens: str = ""
+    """Import string of (cases, extra) → the study."""
+    asks: str = ""
+    """Import string of (options as they were typed, how words are read as options) → what is asked for, of an
+    experiment that measures the cases of others; "": its options say the cases."""
+
+    def open(self, cases: Sequence[Case], extra: Any) -> Study[Bench]:
+        """Make the study that the experiment's options ask for."""
+        return cast("Study[Bench]", named(self.opens)(cases, extra))
+
+    def result_type(self) -> type:
+        """Return the dataclass of what it finds."""
+        return cast(type, named(self.result))
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What the rest of the program asks of an experiment."""
+
+    name: str
+    """What cases, plans and reports call it."""
+    spec: type = Unknown
+    """The dataclass of what only its cases have; its fields are options."""
+    key: str | None = None
+    """Where that stands in the JSON of a case; None: its fields stand beside those that all cases have."""
+    beside: tuple[str, ...] = ()
+    """Fields of it that stand there all the same."""
+    command: CommandLine = CommandLine()
+    options: tuple[Option, ...] = ()
+    """Its options, in the order of `--help`."""
+    without: Mapping[str, str] = field(default_factory=dict)
+    """Options of others that it has not got: name → why."""
+    by_itself: Mapping[str, Any] = field(default_factory=dict)
+    """Of its options, which make several cases of one: what they are where each is measured by itself."""
+    extra: type | None = None
+    """The dataclass of options that only say which cases there are, and stand in none of them."""
+    cases: Callable[[Ask[Any, Any]], Iterator[Case]] = lambda ask: iter(())
+    """What its options mean. Raises UsageError when they contradict each other."""
+    alike: Alike = Alike()
+    words: Words = Words()
+    behaviour: Behaviour = Behaviour()
     work: str = ""
     """Import string of the parent's half; "": a study plays it."""
     worker: str = ""
@@ -140,36 +191,32 @@ class Experiment:
     """Modules that the worker's half imports for some cases only."""
     companions: Mapping[str, str] = field(default_factory=dict)
     """Processes that it may run beside the workers: name → import string."""
-    study: str = ""
-    """Import string of (cases, extra) → the study that decides what it measures; "": a sweep of its cases."""
-    asks: str = ""
-    """Import string of (options as they were typed, how words are read as options) → what is asked for, of an
-    experiment that measures the cases of others; "": its options say the cases."""
-    result: str = ""
-    """Import string of the dataclass of what that finds."""
-    result_key: tuple[str, str] = ("", "")
-    """Where it stands in the JSON of a report: an object, and its key in there."""
-    called: str = ""
-    """What such a measurement is called, with its article."""
     needless: str = ""
     """Import string of (case, its own runs so far) → why it need not be measured, or None."""
+    study: StudyOf | None = None
+    """What decides which of its cases are measured; None: each is, as many times as asked for."""
     shown: str = "sqlstress.show.shown:Shown"
     """Import string of what shows it: a class without arguments."""
 
     @property
     def tables(self) -> str:
         """In whose tables it stands."""
-        return self.table or self.name
+        return self.alike.table or self.name
+
+    @property
+    def in_plans(self) -> bool:
+        """Whether a plan can name it: where no study decides what is measured."""
+        return self.command.name != "" and self.study is None
 
     @property
     def units(self) -> str:
         """What is counted, in the plural."""
-        return f"{self.unit}s"
+        return f"{self.words.unit}s"
 
     @property
     def rate_counts(self) -> str:
         """What it is compared by, in the plural."""
-        return self.counted or self.units
+        return self.words.counted or self.units
 
     def show(self) -> Shown:
         """Return what shows it."""
@@ -182,14 +229,6 @@ class Experiment:
     def open_work(self, *given: Any) -> Work:
         """Make the parent's half of one trial."""
         return cast("Work", named(self.work)(*given))
-
-    def open_study(self, cases: Sequence[Case], extra: Any) -> Study[Bench]:
-        """Make the study that its options ask for."""
-        return cast("Study[Bench]", named(self.study)(cases, extra))
-
-    def result_type(self) -> type:
-        """Return the dataclass of what its study finds."""
-        return cast(type, named(self.result))
 
     def is_needless(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return why a case need not be measured after these runs; None when it must."""
@@ -207,7 +246,7 @@ def face(name: str) -> Experiment:
     if name not in EXPERIMENTS:
         shown = "sqlstress.show.shown:ShownUnknown"
         layout = named("sqlstress.report.case:layout")
-        return Experiment(name, shown=shown, work_of=layout, sweeps=True, in_plans=False)
+        return Experiment(name, words=Words(work_of=layout), behaviour=Behaviour(sweeps=True), shown=shown)
     return cast(Experiment, named(EXPERIMENTS[name]))
 
 
@@ -223,26 +262,26 @@ def faces() -> tuple[Experiment, ...]:
 
 def of_command(name: str) -> tuple[Experiment, ...]:
     """Return the experiments that a command can measure, first the one that needs no option."""
-    return tuple(one for one in faces() if one.command == name)
+    return tuple(one for one in faces() if one.command.name == name)
 
 
-def with_results() -> tuple[Experiment, ...]:
-    """Return the experiments whose studies find results."""
-    return tuple(one for one in faces() if one.result)
+def studies() -> dict[str, StudyOf]:
+    """Return the studies that leave a result in a report, by the name of their experiment."""
+    return {one.name: one.study for one in faces() if one.study}
 
 
 def commands() -> dict[str, Experiment]:
     """Return the commands that measure an experiment, each with the one that needs no option."""
-    return {one.command: of_command(one.command)[0] for one in faces() if one.command}
+    return {one.command.name: of_command(one.command.name)[0] for one in faces() if one.command.name}
 
 
 def label(case: Case) -> str:
     """Return a case in a few words, to tell it from the others of its plan."""
     processes = [f"{case.concurrency} process{'es' * (case.concurrency != 1)}"] if case.concurrency else []
     rate = [case.arrivals.label] if case.arrivals else []
-    return ", ".join([face_of(case).work_of(case), *processes, *rate])
+    return ", ".join([face_of(case).words.work_of(case), *processes, *rate])
 
 
 def has_window(case: Case) -> bool:
     """Return whether what completes within a window is counted; else a fixed amount of work is done."""
-    return face_of(case).windowed and case.ops is None
+    return face_of(case).behaviour.windowed and case.ops is None

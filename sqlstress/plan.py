@@ -157,19 +157,19 @@ def asked_for(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Experim
 
 def _chosen(command: str, given: Mapping[str, Any]) -> Experiment:
     first, *others = of_command(command)
-    return next((one for one in others if any(given.get(name) for name in one.chosen_by)), first)
+    return next((one for one in others if any(given.get(name) for name in one.command.chosen_by)), first)
 
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
     """Say what an option is for that the experiment has not got."""
     if why := experiment.without.get(name):
         return f"--{name}: {why}."
-    if experiment.chosen_by:
-        return f"--{name} means nothing for {experiment.noun}: leave it out."
+    if experiment.command.chosen_by:
+        return f"--{name} means nothing for {experiment.command.noun}: leave it out."
     for other in of_command(command):
         if any(option.name == name for option in other.options):
-            ways = " or ".join(f"--{way}" for way in other.chosen_by)
-            return f"--{name} is for {other.noun}: add {ways}."
+            ways = " or ".join(f"--{way}" for way in other.command.chosen_by)
+            return f"--{name} is for {other.command.noun}: add {ways}."
     known = [option.name for option in options_of_command(command)]
     return f"{name} is not an option of {command}.{suggestion(name, known)}"
 

@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from sqlstress.experiment import Experiment, face, faces, with_results
+from sqlstress.experiment import Experiment, face, faces, studies
 from sqlstress.experiments.crash.spec import Kills
 from sqlstress.experiments.cycles import moves
 from sqlstress.experiments.cycles.experiment import Cycling
@@ -164,7 +164,9 @@ ab_tests = instances(
     verdict=st.sampled_from(gate.VERDICTS),
 )
 kills = instances(Kills, case=cases_of(face("crash")))
-found = st.fixed_dictionaries({}, optional={one.name: by_type(one.result_type()) for one in with_results()})
+found = st.fixed_dictionaries(
+    {}, optional={name: by_type(one.result_type()) for name, one in studies().items()}
+)
 """What studies have found, by experiment."""
 reports = instances(
     document.Report, format_version=st.just(document.FORMAT_VERSION), results=st.just({}) | found

@@ -127,7 +127,7 @@ ADDED = {
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
     "sqlstress crash --matrix": "--images 100",
     TICKETS: "--repeat 1",
-    face("exec").example: "--repeat 1",
+    face("exec").command.example: "--repeat 1",
     TICKETS_BY_UTILS: "--repeat 1 --ops 1",
     "sqlstress crash --power --disk spoiling --psow off": "--images 100",
     "sqlstress crash --power --journal-mode wal --synchronous full": "--images 100",

@@ -176,7 +176,7 @@ def _harness(group: Group) -> Iterator[Finding]:
             costs.append((max(measured, min(1.0, cost * rate / NS_PER_S)), cost, group.place(run.case)))
     if costs:
         share, cost, where = max(costs)
-        unit = face_of(group.case).unit
+        unit = face_of(group.case).words.unit
         yield Finding("harness-cost", share=share, where=where, cost_ns=cost, unit=unit)
 
 

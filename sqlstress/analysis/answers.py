@@ -211,7 +211,7 @@ def who_leads(group: Group) -> Iterator[Finding]:
                 for own in classes
             ),
             # Where the connections are the user's own there is no such option.
-            can_be_set=face_of(group.case).sets,
+            can_be_set=face_of(group.case).behaviour.sets,
         )
     found = leads(group)
     for names in dict.fromkeys(one.names for one in found):

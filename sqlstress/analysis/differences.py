@@ -139,7 +139,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
 
 def _distance(case: Case, other: Case) -> int:
     """Return in how many fields two cases differ, in those of their parts too."""
-    one, two = (face_of(each).one_table(each) for each in (case, other))
+    one, two = (face_of(each).alike.one_table(each) for each in (case, other))
     found = [differing(case, other), differing(case.settings, other.settings), differing(one.spec, two.spec)]
     return sum(map(len, found))
 
@@ -153,7 +153,7 @@ def differing(value: Any, other: Any) -> list[str]:
 
 
 def _table(found: list[tuple[str, Report, Group]]) -> Table:
-    sweeps = face_of(found[0][2].case).sweeps
+    sweeps = face_of(found[0][2].case).behaviour.sweeps
     by_layout = not _one_layout_each([group for _, _, group in found])
     key_of = _key_of([group for _, _, group in found], by_layout)
     # Of a case that a plan holds twice, the first one stands.
@@ -173,14 +173,14 @@ def _one_layout_each(groups: Sequence[Group]) -> bool:
     """Return whether reports have one layout each, and not the same: then that is what is compared."""
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
     return (
-        face_of(groups[0].case).sweeps
+        face_of(groups[0].case).behaviour.sweeps
         and all(len(own) == 1 for own in layouts)
         and layouts.count(layouts[0]) < len(layouts)
     )
 
 
 def _key_of(groups: Sequence[Group], by_layout: bool) -> Callable[[Case], Key]:
-    if face_of(groups[0].case).sweeps:
+    if face_of(groups[0].case).behaviour.sweeps:
         return _layout_key if by_layout else _concurrency
     cases = [run.case for group in groups for run in group.runs]
     figures = may_be_unknown(cases[0])
@@ -194,7 +194,7 @@ def may_be_unknown(case: Case) -> dict[str, tuple[str, Figure]]:
     It is a name → what it is called in a sentence, and what it is of a case.
     """
     return {PROCESSES: ("the number of processes", lambda case: case.concurrency)} | dict(
-        face_of(case).may_be_unknown
+        face_of(case).alike.may_be_unknown
     )
 
 
@@ -215,8 +215,8 @@ def _whole_case(case: Case, forgotten: Sequence[str]) -> Key:
     if PROCESSES in forgotten:
         case = replace(case, concurrency=0)
     experiment = face_of(case)
-    own = experiment.forget(case) if set(forgotten) - {PROCESSES} else case
-    return case.label, experiment.same_work(own).spec, case.settings.wal_autocheckpoint
+    own = experiment.alike.forget(case) if set(forgotten) - {PROCESSES} else case
+    return case.label, experiment.alike.same_work(own).spec, case.settings.wal_autocheckpoint
 
 
 FLAT = 1.25
@@ -246,7 +246,7 @@ class Difference:
 def barriers(parts: Parts) -> Iterator[Difference]:
     """Yield what must be the same, and what it is in each part."""
     letters = [part.letter for part in parts]
-    work = [face_of(part.case).does or part.case.workload for part in parts]
+    work = [face_of(part.case).words.does or part.case.workload for part in parts]
     yield _barrier("work", "the work", work, letters)
     yield _barrier("load", "the load", _load(parts), letters)
     yield _barrier("loop", "what drove the load, the native loop or Python's,", _loop(parts), letters)
@@ -277,7 +277,7 @@ def _loop(parts: Parts) -> list[str]:
     """Return what drove the loads of parts that do the same work."""
     if any(part.case.workload != parts[0].case.workload for part in parts):
         return [""] * len(parts)
-    return [face_of(part.case).loop_of(part.case) for part in parts]
+    return [face_of(part.case).behaviour.loop_of(part.case) for part in parts]
 
 
 def _told_if_unknown(parts: Parts, figure: Callable[[Case], int | None]) -> Values:

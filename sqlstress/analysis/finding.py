@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlstress.analysis.wording import listing
-from sqlstress.experiment import Experiment, face
+from sqlstress.experiment import Experiment, face, studies
 from sqlstress.report import Report
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
@@ -103,5 +103,5 @@ def interruption(report: Report) -> Finding:
 
 def called(reports: tuple[Report, ...]) -> str | None:
     """Return what those reports are called that have no cases to be compared; None when all have."""
-    found = (experiment.called for report in reports for experiment, _ in results(report))
-    return next(found, None)
+    names = (name for report in reports for name in report.results)
+    return next((studies()[name].called for name in names), None)

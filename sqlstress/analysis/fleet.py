@@ -120,7 +120,7 @@ class Table:
         """
         found: dict[Hashable, Row] = {}
         for number, row in enumerate(self.rows):
-            sweeps = face_of(row.case).sweeps
+            sweeps = face_of(row.case).behaviour.sweeps
             found[(row.case.buckets, row.case.arrivals) if sweeps else number] = row
         return tuple(row for row in found.values() if len(row.comparable) > 1)
 
@@ -137,13 +137,13 @@ def tables(hosts: Sequence[Host]) -> tuple[Table, ...]:
     by_table: dict[Hashable, list[Row]] = {}
     for case, figures in by_case.items():
         if len(figures) > 1:
-            key = face_of(case).tables, face_of(case).one_table(case)
+            key = face_of(case).tables, face_of(case).alike.one_table(case)
             by_table.setdefault(key, []).append(_row(case, figures))
     return tuple(Table(tuple(sorted(rows, key=_order))) for rows in by_table.values())
 
 
 def _order(row: Row) -> tuple[int, int]:
-    sweeps = face_of(row.case).sweeps
+    sweeps = face_of(row.case).behaviour.sweeps
     return (row.case.buckets, row.case.concurrency) if sweeps else (0, 0)
 
 

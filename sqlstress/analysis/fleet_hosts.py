@@ -157,7 +157,7 @@ def _case(report: Report, group: Group, run: Run, work: str) -> Measured:
 def asked(case: Case) -> Case:
     """Return what was asked of every host alike: a seed, and how long it was measured, may differ."""
     return replace(
-        face_of(case).same_work(case),
+        face_of(case).alike.same_work(case),
         seed=0,
         repeat=_PLAIN.repeat,
         duration_s=_PLAIN.duration_s,

@@ -54,7 +54,7 @@ class Group:
 
     def value(self, case: Case) -> str:
         """Return a case's value of the option in which the parts differ: "normal"; "" without parts."""
-        value = face_of(case).traits(case).get(self.setting, "") if self.setting else ""
+        value = face_of(case).alike.traits(case).get(self.setting, "") if self.setting else ""
         return value if len(value) <= LONGEST_VALUE else f"{value[: LONGEST_VALUE - 1]}…"
 
     def place(self, case: Case) -> str:
@@ -95,7 +95,7 @@ class Group:
         """Whether the workers take SQLite's write lock."""
         if stores_nothing(self.case.driver):
             return False
-        return face_of(self.case).writes(self.case)
+        return face_of(self.case).behaviour.writes(self.case)
 
     def is_believed(self, run: Run) -> bool:
         """Return whether a run has figures, and its data was not found wrong."""
@@ -206,7 +206,7 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
     """Put runs together that differ only in what their experiment varies, in order of appearance."""
     groups: dict[tuple[str | None, Case], list[Run]] = {}
     for run in runs:
-        groups.setdefault((run.arm, face_of(run.case).one_table(run.case)), []).append(run)
+        groups.setdefault((run.arm, face_of(run.case).alike.one_table(run.case)), []).append(run)
     return tuple(Group(members[0].case, tuple(members), len(groups)) for members in groups.values())
 
 
@@ -244,16 +244,18 @@ def _counted(group: Group, groups: int) -> Group:
 def _family(group: Group) -> Hashable:
     """Return what groups have in common that may be put together: all but the traits of their cases."""
     face, run = face_of(group.case), group.runs[0]
-    if not face.traits(group.case):
+    if not face.alike.traits(group.case):
         return id(group)
-    bare = replace(face.one_table(group.case), driver="", settings=Settings(), server=None, spec=face.spec())
+    bare = replace(
+        face.alike.one_table(group.case), driver="", settings=Settings(), server=None, spec=face.spec()
+    )
     return run.arm, bare, stores_nothing(group.case.driver)
 
 
 def _joined(family: list[Group]) -> list[Group]:
     if len(family) < 2:
         return family
-    traits = [face_of(group.case).traits(group.case) for group in family]
+    traits = [face_of(group.case).alike.traits(group.case) for group in family]
     ways = [(name, _alike(family, traits, name)) for name in traits[0]]
     name, alike = min(ways, key=lambda way: len(way[1]))
     return [_whole(name, parts) for parts in alike]

@@ -138,7 +138,7 @@ def _scalings(found: Mapping[int, Curve]) -> Iterator[Finding]:
         if len(curve.runs) > 1:
             said.setdefault(_scaling(curve), []).append(layout)
     for one, own in said.items():
-        if face_of(found[own[0]].runs[0].case).many_files:
+        if face_of(found[own[0]].runs[0].case).behaviour.many_files:
             cases = [run.case for layout in own for run in found[layout].runs]
             yield Finding(one.code, where=layouts(own, cases), **one.facts)
         else:

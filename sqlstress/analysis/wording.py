@@ -98,7 +98,9 @@ def bucket_word(cases: Iterable[Case]) -> str:
 
 def laid_out(count: int, cases: Sequence[Case]) -> str:
     """Write a layout of some cases: "20 files", "20 tables"; "" of an experiment that has but one."""
-    return plural(count, bucket_word(cases)) if any(face_of(case).many_files for case in cases) else ""
+    return (
+        plural(count, bucket_word(cases)) if any(face_of(case).behaviour.many_files for case in cases) else ""
+    )
 
 
 def layouts(counts: Sequence[int], cases: Iterable[Case]) -> str:
@@ -122,7 +124,7 @@ def busy_policy(case: Case) -> str:
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
-        again = "begun again and " if face_of(case).begins_again else ""
+        again = "begun again and " if face_of(case).behaviour.begins_again else ""
         return f"{case.server.isolation.replace('-', ' ')}, {again}locks waited for up to {timeout}"
     handler = "fair waits" if settings.busy == "fair" else "SQLite's busy handler"
     return f"{handler} up to {format_duration(settings.busy_timeout_ms / 1000)}"
@@ -130,7 +132,7 @@ def busy_policy(case: Case) -> str:
 
 def place(case: Case) -> str:
     """Write which case it is: "8 processes on 20 files"."""
-    if not face_of(case).sweeps:
+    if not face_of(case).behaviour.sweeps:
         return case.label
     return f"{processes(case.concurrency)}{on_files(case)}{at_rate(case)}"
 
@@ -156,7 +158,7 @@ def listing(items: Sequence[str], last: str = "and") -> str:
 def places(cases: Iterable[Case]) -> str:
     """Write which cases they are: "2 to 8 processes on 1 file", "4 and 8 processes on 1 and 20 files"."""
     every = list(cases)
-    if not all(face_of(case).sweeps for case in every):
+    if not all(face_of(case).behaviour.sweeps for case in every):
         return listing([place(case) for case in every])
     where: dict[tuple[bool, str], list[int]] = {}
     for rate, own in _by_rate(every).items():
@@ -177,7 +179,7 @@ def _rates(rates: Sequence[int]) -> str:
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
-    many_files = any(face_of(case).many_files for case in cases)
+    many_files = any(face_of(case).behaviour.many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
     for case in cases:
         by_layout.setdefault(case.buckets, set()).add(case.concurrency)

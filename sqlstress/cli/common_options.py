@@ -179,7 +179,7 @@ def result_options(function: F) -> F:
 
 def formats_of(experiment: Experiment | None) -> Collection[str]:
     """Return the formats in which what is found can be saved: without cases there are no figures of cases."""
-    return DOCUMENTS if experiment and experiment.result else FORMATS
+    return DOCUMENTS if experiment and experiment.study else FORMATS
 
 
 def typed(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,11 @@ def doctor(directory: Path, dsn: str | None, **given: Any) -> None:
             folder.path, [build] if build else [], [case.settings], 1, [lacking] if lacking else []
         )
         free = shutil.disk_usage(folder.path).free
-    say(doctor_text(environment, face_of(case).loop_of(case), [*_others(case.driver, address)], free))
+    say(
+        doctor_text(
+            environment, face_of(case).behaviour.loop_of(case), [*_others(case.driver, address)], free
+        )
+    )
 
 
 def _others(driver: str, address: Dsn | None) -> Iterator[str]:

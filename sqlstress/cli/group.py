@@ -37,7 +37,7 @@ The line is here so that help loads no command.
 
 def summaries() -> dict[str, str]:
     """Return all commands, each in a line."""
-    own = {name: experiment.summary for name, experiment in commands().items()}
+    own = {name: experiment.command.summary for name, experiment in commands().items()}
     return {**own, **{name: text for name, (_, text) in OTHERS.items()}}
 
 
@@ -89,7 +89,7 @@ def main_options() -> list[Option]:
     """Return the options that are shown beside the commands: those of the one that needs no name."""
     default = face(DEFAULT)
     known = {option.name: option for option in default.options}
-    return [known[name] for name in default.main_options]
+    return [known[name] for name in default.command.main_options]
 
 
 def flag(option: Option) -> str:

@@ -20,7 +20,7 @@ from sqlstress.cli.common_options import (
 )
 from sqlstress.cli.group import given_in
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment, commands
+from sqlstress.experiment import commands
 from sqlstress.plan import options_of_command
 from sqlstress.system.importing import named
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def run_asked(
-    experiment: Experiment,
+    asks: str,
     directory: Path,
     outputs: tuple[str, ...],
     github: bool,
@@ -44,7 +44,7 @@ def run_asked(
     # Imported when there is something to measure: what is wrong is told at once.
     from sqlstress.engine.study import Asked
 
-    found: Asked | tuple[Block, ...] = named(experiment.asks)(typed(given), given_in)
+    found: Asked | tuple[Block, ...] = named(asks)(typed(given), given_in)
     if not isinstance(found, Asked):
         return _shown(found, outputs)
     from sqlstress.cli.measure import command_line, measure
@@ -71,13 +71,19 @@ def _shown(blocks: Sequence[Block], outputs: Sequence[str]) -> int:
 def command(name: str) -> click.Command:
     """Return the command of a name, with the options of every experiment that it can measure."""
     experiment = commands()[name]
-    running = slice_options if experiment.asks else result_options if experiment.result else run_options
+    asks = experiment.study.asks if experiment.study else ""
+    running = slice_options if asks else result_options if experiment.study else run_options
 
     @with_options(options_of_command(name))
-    @click.command(name, cls=GroupedCommand, help=experiment.help, epilog=f"Example: {experiment.example}")
+    @click.command(
+        name,
+        cls=GroupedCommand,
+        help=experiment.command.help,
+        epilog=f"Example: {experiment.command.example}",
+    )
     @running
     def measure(**given: Any) -> int:
-        return run_asked(experiment, **given) if experiment.asks else run_experiment(name, given)
+        return run_asked(asks, **given) if asks else run_experiment(name, given)
 
     return measure
 

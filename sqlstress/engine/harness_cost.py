@@ -28,7 +28,7 @@ ATTEMPTS = 5
 def harness_ns(case: Case, pulse: Pulse) -> float | None:
     """Return the nanoseconds that one operation of a case costs without a store; None for whole scripts."""
     experiment = face_of(case)
-    if not experiment.windowed:
+    if not experiment.behaviour.windowed:
         return None
     alone = replace(case, concurrency=1, ops=None, arrivals=None)
     nowhere = DryPlace(alone, Path())

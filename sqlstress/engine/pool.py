@@ -66,7 +66,7 @@ class Pool:
         self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
         self._words = memoryview(self.counters).cast("B").cast("q")
         experiment, own, where = face_of(case), plain(case), place.where
-        limit = case.ops if experiment.windowed else None
+        limit = case.ops if experiment.behaviour.windowed else None
         self._jobs = [
             Job(experiment.worker, own, limit, where, number, salt, self.counters, shared, trace)
             for number in range(1, case.concurrency + 1)
@@ -268,7 +268,7 @@ def modules(cases: Iterable[Case]) -> list[str]:
 
     There are none where all processes are spawned: those of the published script, whose start is in its time.
     """
-    forked = (case for case in cases if not face_of(case).whole_script)
+    forked = (case for case in cases if not face_of(case).behaviour.whole_script)
     return list(dict.fromkeys(name for case in forked for name in _of(case)))
 
 
@@ -291,6 +291,6 @@ def ours(case: Case) -> Family | None:
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
-    if not face_of(case).starts_programs:
+    if not face_of(case).behaviour.starts_programs:
         return Family()
     return ChangingFamily() if KEEPS_ACCOUNT else None

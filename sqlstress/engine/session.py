@@ -85,7 +85,7 @@ class Session:
 
 def not_native(case: Case) -> str | None:
     """Say why the loop in C does not drive a case that it could; None where it does, or was not wanted."""
-    if face_of(case).loop_of(case) != "python":
+    if face_of(case).behaviour.loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
 

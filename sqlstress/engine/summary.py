@@ -29,7 +29,7 @@ def window_seconds(case: Case, window: Window, ended: Sequence[Ended], whole_s: 
     `whole_s` is the time from starting the processes to the last one's end, as the published script
     takes it.
     """
-    if face_of(case).whole_script:
+    if face_of(case).behaviour.whole_script:
         return whole_s
     if window.closes_ns != FOREVER_NS:
         return case.duration_s
@@ -65,7 +65,7 @@ def worker_result(case: Case, one: Ended, window: Window, seconds: float) -> Wor
 
 def _units(case: Case, totals: Totals) -> int:
     done = sum(totals.operations.values())
-    return done // face_of(case).operations_each
+    return done // face_of(case).behaviour.operations_each
 
 
 def summarise(

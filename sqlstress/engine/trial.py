@@ -53,10 +53,10 @@ class Guard:
         for findings in told:
             if findings.broken_seal:
                 return Disturbance(f"{findings.broken_seal} {MEANWHILE}")
-        changes_alone = face_of(self._place.case).connects and not self._redefines
+        changes_alone = face_of(self._place.case).behaviour.connects and not self._redefines
         if changes_alone and self._before and (changed := self._before.changed(self._pulse)):
             return changed
-        for findings in told if face_of(self._place.case).sets else ():
+        for findings in told if face_of(self._place.case).behaviour.sets else ():
             for name, asked, answer in self._place.differences(findings.effective):
                 return Disturbance(f"{name} was {asked} and became {answer} {MEANWHILE}")
         return None
@@ -208,7 +208,7 @@ class TrialRunner:
     def _attempts(self, case: Case) -> int:
         # The published script's files serve its whole sweep: what was done to them can't be done again.
         # Nor can a trial that other hosts had a part in.
-        return 1 if face_of(case).whole_script or self.meeting else ATTEMPTS
+        return 1 if face_of(case).behaviour.whole_script or self.meeting else ATTEMPTS
 
     def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:
         """Return a trial, and why it is not valid although nothing failed: then it may be run again."""
@@ -269,7 +269,7 @@ class TrialRunner:
 
     def _folder_of(self, case: Case) -> Path:
         """Return where the files go; files that are kept go into a folder for each case."""
-        if not self.keep or face_of(case).whole_script:
+        if not self.keep or face_of(case).behaviour.whole_script:
             return self.folder
         label = re.sub(r"\W+", "-", case.label).strip("-")
         folder = self.folder / f"case-{self.case_number}-{label}"
@@ -279,12 +279,12 @@ class TrialRunner:
     def _measure(
         self, case: Case, index: int, work: Work, place: Place, extra_s: float
     ) -> tuple[Trial, Flaw | None, list[Ended]]:
-        starter = SPAWNING if face_of(case).whole_script else self.starter
+        starter = SPAWNING if face_of(case).behaviour.whole_script else self.starter
         with Pool(case, place, self.salt, work.shared, work.companions, work.trace, starter) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
             window = None
-            if face_of(case).whole_script:
+            if face_of(case).behaviour.whole_script:
                 # The published script has no barrier: each process begins when it is up.
                 window = Window(pool.started_ns, pool.started_ns, FOREVER_NS)
                 pool.go(window)
@@ -355,4 +355,4 @@ def _others(trial: Trial) -> float:
 
 def stall_s(case: Case) -> float:
     """Return how long no operation may end before the workers are taken for hung."""
-    return 2 * max(case.settings.busy_timeout_ms / 1000, face_of(case).timeout_s(case)) + STALL_S
+    return 2 * max(case.settings.busy_timeout_ms / 1000, face_of(case).behaviour.timeout_s(case)) + STALL_S

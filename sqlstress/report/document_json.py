@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, get_type_hints
 
-from sqlstress.experiment import with_results
+from sqlstress.experiment import studies
 from sqlstress.options.option import has_default
 from sqlstress.report.case_json import Reader, ReaderOf
 from sqlstress.report.document import Report
@@ -18,10 +18,10 @@ _COMMON = tuple(one for one in fields(Report) if one.name != "results")
 def to_plain(report: Report, write: Reader) -> dict[str, Any]:
     """Return a report as a dict; `write` makes plain data of any value."""
     found = {one.name: member(write, getattr(report, one.name), one.name) for one in _COMMON}
-    for experiment in with_results():
-        place, key = experiment.result_key
+    for name, study in studies().items():
+        place, key = study.result_key
         if report.results:
-            found.setdefault(place, {})[key] = write(report.results.get(experiment.name))
+            found.setdefault(place, {})[key] = write(report.results.get(name))
         else:
             found[place] = None
     return found
@@ -40,12 +40,12 @@ def from_plain(found: Mapping[str, Any], reader: ReaderOf) -> Report:
 
 def _results(found: Mapping[str, Any], reader: ReaderOf) -> dict[str, Any]:
     results = {}
-    for experiment in with_results():
-        place, key = experiment.result_key
+    for name, study in studies().items():
+        place, key = study.result_key
         own = member(reader(dict[str, Any] | None), found.get(place), place)
         if own and own.get(key) is not None:
-            read = reader(experiment.result_type())
-            results[experiment.name] = member(_inner(read, key), own, place)
+            read = reader(study.result_type())
+            results[name] = member(_inner(read, key), own, place)
     return results
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sqlstress.experiment import DEFAULT, Experiment, faces, with_results
+from sqlstress.experiment import DEFAULT, Experiment, faces, studies
 from sqlstress.options.option import Option, has_default, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report.case import JOURNAL_MODES, KEPT, Case
@@ -166,11 +166,11 @@ def _own(experiment: Experiment, definitions: dict[str, Any]) -> dict[str, Any]:
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
     """Return what studies find, where their experiments put it."""
     found: dict[str, Any] = {}
-    for experiment in with_results():
-        place, key = experiment.result_key
-        text = f"What was found by {experiment.called}; None for anything else."
+    for study in studies().values():
+        place, key = study.result_key
+        text = f"What was found by {study.called}; None for anything else."
         own = found.setdefault(place, {"description": text, "type": ["object", "null"], "properties": {}})
-        reference = _reference(experiment.result_type(), definitions)
+        reference = _reference(study.result_type(), definitions)
         own["properties"][key] = {"anyOf": [reference, {"type": "null"}]}
     return found
 

@@ -109,7 +109,7 @@ def _interrupted(report: Report) -> list[str]:
 
 def _ab_table(report: Report, test: AbTest) -> Table:
     name, unit = NAMES[test.metric], " ms" if test.metric == "p99" else ""
-    many_files = any(face_of(run.case).many_files for run in report.runs)
+    many_files = any(face_of(run.case).behaviour.many_files for run in report.runs)
     columns = (
         *([layout_column(run.case for run in report.runs)] if many_files else ()),
         Column("processes", ("proc-", "esses"), role=NAME),

@@ -105,12 +105,12 @@ def _two_lines(name: str) -> tuple[str, str]:
 
 
 def _case(row: Row) -> str:
-    return shortened(face_of(row.run.case).work_of(row.run.case), _LONGEST_CASE)
+    return shortened(face_of(row.run.case).words.work_of(row.run.case), _LONGEST_CASE)
 
 
 def _files(row: Row) -> str | None:
     case = row.run.case
-    return whole_cell(case.buckets) if face_of(case).many_files else None
+    return whole_cell(case.buckets) if face_of(case).behaviour.many_files else None
 
 
 def _total_cell(row: Row) -> str | None:
@@ -178,7 +178,7 @@ _MEANINGS = {
 
 def common_table(group: Group) -> Table:
     """Return the table of what can be said of every case."""
-    first = FILES if face_of(group.case).sweeps else CASE
+    first = FILES if face_of(group.case).behaviour.sweeps else CASE
     return table_of(
         rows_of(group),
         (*apart_columns(group), *of_layouts(group, (first,)), *COMMON),

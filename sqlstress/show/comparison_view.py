@@ -174,7 +174,7 @@ def _case(compared: Compared) -> Figure[int]:
     by = f"by {processes(counts.pop())}" if counts and 0 not in counts else ""
     name = ", ".join(filter(None, ("case", by)))
     return Figure(
-        Column(name, (by, "case"), "left"), lambda row: _short(face_of(case(row)).work_of(case(row)))
+        Column(name, (by, "case"), "left"), lambda row: _short(face_of(case(row)).words.work_of(case(row)))
     )
 
 

@@ -34,7 +34,7 @@ REPORT: dict[str, Callable[[Report], Value]] = {
 
 CASE: dict[str, Callable[[Run], Value]] = {
     "workload": lambda run: run.case.workload,
-    "unit": lambda run: face_of(run.case).unit,
+    "unit": lambda run: face_of(run.case).words.unit,
     "driver": lambda run: run.case.driver,
     "buckets": lambda run: run.case.buckets,
     "concurrency": lambda run: run.case.concurrency,

@@ -258,7 +258,7 @@ def _heading(table: Table) -> Iterator[str]:
 
 
 def _cases(table: Table) -> blocks.Table:
-    sweeps = face_of(table.rows[0].case).sweeps
+    sweeps = face_of(table.rows[0].case).behaviour.sweeps
     units = face_of(table.rows[0].case).rate_counts
     names: tuple[Figure[Row], ...] = (
         (

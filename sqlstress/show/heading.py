@@ -48,7 +48,7 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
     """Return what a commit waits for, once for each way in which the settings were read back."""
     if stores_nothing(group.case.driver):
         return ("The dry driver stores nothing: these figures are the harness's own ceiling.",)
-    if not face_of(group.case).connects:
+    if not face_of(group.case).behaviour.connects:
         return ("What a commit waits for, and how long for a lock, is up to what opens the database.",)
     read_back = [(run, trial) for run in group.runs for trial in run.trials if trial.effective]
     told = [_durability(group, run, trial, environment) for run, trial in read_back]
@@ -73,7 +73,7 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
     """Return what a reader must know first; what a finding of the same code says already is left out."""
     told = {finding.code for finding in findings}
-    connects = face_of(group.case).connects
+    connects = face_of(group.case).behaviour.connects
     at_servers = all(serves(run.case.driver) for run in group.runs)
     general = [
         _general(one, connects=connects)
@@ -121,7 +121,7 @@ def _minute(created: str) -> str:
 
 def _method(group: Group) -> Iterator[str]:
     case = group.case
-    if face_of(case).windowed:
+    if face_of(case).behaviour.windowed:
         yield amount(case)
     if case.arrivals:
         yield _due(case.arrivals)
@@ -130,14 +130,14 @@ def _method(group: Group) -> Iterator[str]:
     if passes > 1:
         yield f"median of {format_count(passes)} passes"
     known = case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver)
-    if known and face_of(case).sets:
+    if known and face_of(case).behaviour.sets:
         yield from _settings(group)
 
 
 def _loops(group: Group) -> Iterator[str]:
     """Yield what drove the load, where there is more than one that can."""
     words = {"native": "native loop", "python": "Python loop"}
-    loops = dict.fromkeys(face_of(run.case).loop_of(run.case) for run in group.runs)
+    loops = dict.fromkeys(face_of(run.case).behaviour.loop_of(run.case) for run in group.runs)
     if told := [words.get(loop, loop) for loop in loops if loop]:
         yield listing(told, "or")
 
@@ -168,7 +168,7 @@ def _waits(group: Group) -> Iterator[str]:
 
 
 def _libraries(group: Group, environment: Environment) -> Iterator[str]:
-    if not face_of(group.case).connects:
+    if not face_of(group.case).behaviour.connects:
         yield from _servers(group)
         return
     for name in dict.fromkeys(run.case.driver for run in group.runs):
@@ -205,7 +205,7 @@ def _seed(group: Group) -> str:
 
 def _asked(case: Case) -> str:
     synchronous = case.settings.synchronous or "as the library has it"
-    if not face_of(case).sets:
+    if not face_of(case).behaviour.sets:
         return "Durability unknown: no connection was seen."
     return (
         f"Durability unknown: asked for were a {case.settings.journal_mode} journal and synchronous "

@@ -127,7 +127,7 @@ def _may_span(one: Tried) -> bool:
     face, trial = face_of(one.run.case), one.run.shown()
     if trial is None or face.show().commits(trial) is not None:
         return False
-    return trial.effective.get("journal_mode", "wal") == "wal" and face.writes(one.run.case)
+    return trial.effective.get("journal_mode", "wal") == "wal" and face.behaviour.writes(one.run.case)
 
 
 def _table(rates: tuple[Tried, ...], search: LimitSearch) -> Table:

@@ -117,7 +117,7 @@ class Shown:
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         """Return what differs in the loads of cases that do the same work, but for what varies in a table."""
-        parts = [face_of(case).one_table(case).spec for case in cases]
+        parts = [face_of(case).alike.one_table(case).spec for case in cases]
         names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
         return [
             ", ".join(f"{name.replace('_', ' ')} {getattr(part, name)}" for name in names) for part in parts
@@ -136,7 +136,7 @@ class Shown:
 
     def bar_name(self, case: Case) -> str:
         """Return what a bar is called, but for the number of processes."""
-        return face_of(case).work_of(case)
+        return face_of(case).words.work_of(case)
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
         """Return the columns of the CSV that only its cases have: the fields of their specs."""

@@ -58,12 +58,16 @@ def _particulars(case: Case) -> Iterator[str]:
         yield from _changed(case.arrivals, ())
     spec, experiment = case.spec, face_of(case)
     parts = [one.name for one in fields(spec) if is_dataclass(getattr(spec, one.name))]
-    own = _unknown(spec) if isinstance(spec, Unknown) else [*_changed(spec, {*experiment.in_label, *parts})]
+    own = (
+        _unknown(spec)
+        if isinstance(spec, Unknown)
+        else [*_changed(spec, {*experiment.words.in_label, *parts})]
+    )
     settings = [*_changed(case.settings, ())]
     # Trackers know a case by its name: the order is what it was when each of them came.
-    yield from (*own, *settings) if experiment.sweeps else (*settings, *own)
+    yield from (*own, *settings) if experiment.behaviour.sweeps else (*settings, *own)
     for part in parts:
-        yield from _changed(getattr(spec, part), experiment.in_label)
+        yield from _changed(getattr(spec, part), experiment.words.in_label)
 
 
 def _unknown(spec: Unknown) -> list[str]:

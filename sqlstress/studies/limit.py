@@ -41,7 +41,7 @@ def window_s(case: Case, closed: Trial) -> float:
     """
     face = face_of(case)
     commits = face.show().commits(closed)
-    if commits is None and face.writes(case):
+    if commits is None and face.behaviour.writes(case):
         commits = closed.transactions  # of which each may be one
     pages = closed.effective.get("wal_autocheckpoint", "")
     if not commits or not pages.isdecimal() or closed.effective.get("journal_mode") != "wal":

@@ -172,7 +172,7 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 
     `options` are those of each arm, by name.
     """
-    a, b = (face_of(case).loop_of(case) for case in cases)
+    a, b = (face_of(case).behaviour.loop_of(case) for case in cases)
     if a != b and not any("loop" in own for own in options):
         raise UsageError(
             f"the {a} loop would drive the load of A, and the {b} loop that of B, which says nothing of the "

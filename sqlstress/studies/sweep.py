@@ -50,7 +50,7 @@ def turns(cases: Sequence[Case]) -> Iterator[Turn]:
     order that is drawn from the seed, and in its reverse. The published script's files serve all of its
     cases, one after the other: they are measured so.
     """
-    if any(face_of(case).whole_script for case in cases):
+    if any(face_of(case).behaviour.whole_script for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
         return
     draw, order = Random(f"{cases[0].seed}:passes"), list(range(len(cases)))
@@ -75,7 +75,7 @@ NOTE_WIDTH = len("1,234,567 TPS")
 
 def expected_s(case: Case) -> float:
     """Return a guess of how long a trial takes, in seconds; a Pace corrects it as trials end."""
-    return TRIAL_S + WORKER_S * case.concurrency + face_of(case).guess_s(case)
+    return TRIAL_S + WORKER_S * case.concurrency + face_of(case).behaviour.guess_s(case)
 
 
 def _labels(cases: Sequence[Case], order: Sequence[Turn]) -> list[str]:
@@ -102,7 +102,7 @@ class Pace:
         self._observer, self._clock = observer, clock
         self._labels = _labels(cases, order)
         self._width = max(map(len, self._labels))
-        self._operations_each = [face_of(cases[turn.case]).operations_each for turn in order]
+        self._operations_each = [face_of(cases[turn.case]).behaviour.operations_each for turn in order]
         self._until = [0.0, *accumulate(expected_s(cases[turn.case]) for turn in order)]
         """Expected seconds of the trials before each, and of all."""
         self._index, self._done, self._note = 0, 0.0, ""
@@ -235,8 +235,8 @@ def asked_study(
     plan: Planned, directory: Path, keep: bool, command: tuple[str, ...]
 ) -> tuple[Study[Bench], Session]:
     """Return the study of an experiment that has one of its own, else a sweep of the cases."""
-    own = plan.experiment
-    study = own.open_study(plan.cases, plan.extra) if own and own.study else Sweep(plan.cases)
+    own = plan.experiment and plan.experiment.study
+    study = own.open(plan.cases, plan.extra) if own else Sweep(plan.cases)
     return study, Session(plan.cases, directory, keep, command)
 
 

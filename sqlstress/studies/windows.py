@@ -7,4 +7,4 @@ from sqlstress.experiment import Experiment, commands
 
 def with_windows() -> dict[str, Experiment]:
     """Return them, in their order."""
-    return {name: one for name, one in commands().items() if one.windowed and not one.study}
+    return {name: one for name, one in commands().items() if one.behaviour.windowed and not one.study}

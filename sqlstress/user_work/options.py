@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Behaviour
 from sqlstress.options.option import LOAD, TRUST, chosen, either, option, options_of
 from sqlstress.options.parsing import duration
 from sqlstress.options.sql_text import SQLITE, Dialect
@@ -250,7 +250,7 @@ def journal_mode(name: str) -> str:
     return "wal" if header[_READ_VERSION:] == b"\2" else "delete"
 
 
-# The face of an experiment with the user's own work: what all of them say.
+# What all experiments with the user's own work say.
 
 
 SWEPT = common("concurrency", "duration", "warmup", "ops", *AT_A_RATE, "repeat")
@@ -260,16 +260,8 @@ ITS_OWN = {"driver": "what is run here opens the database itself. --target says 
 """Options that there are not where the user's own code opens the database, and why."""
 
 
-def own(**said: Any) -> Experiment:
-    """Return the face of an experiment of this kind; `said` are the fields that only it can say."""
-    known: dict[str, Any] = {
-        "unit": "transaction",
-        "sweeps": True,
-        "many_files": False,
-        "windowed": True,
-        "companions": {"checker": "sqlstress.user_work.checker:Checker"},
-    }
-    return Experiment(**{**known, **said})
+BEHAVIOUR = Behaviour(sweeps=True, many_files=False, windowed=True)
+COMPANIONS = {"checker": "sqlstress.user_work.checker:Checker"}
 
 
 def settings_of(asked: Ask[Any, Any], data: Data) -> Settings:

@@ -89,7 +89,7 @@ class OwnWork(ProvenWork):
         # At a rate what was not done stands in the table as queued.
         if trial.error or trial.transactions or trial.failed or trial.arrived:
             return trial
-        unit, window = face_of(self.case).unit, format_duration(self.case.duration_s)
+        unit, window = face_of(self.case).words.unit, format_duration(self.case.duration_s)
         why = f"no {unit} ended within the window of {window}: give a longer --duration, or --ops"
         return replace(trial, error=why)
 

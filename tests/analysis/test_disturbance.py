@@ -99,4 +99,4 @@ def test_names_are_told_as_they_are_written() -> None:
         for one in group_runs((report.runs[0], met, *report.runs[2:]))
         for text in disturbances(one, CALM)
     ]
-    assert any(face_of(met.case).work_of(met.case) in text for text in texts), texts
+    assert any(face_of(met.case).words.work_of(met.case) in text for text in texts), texts

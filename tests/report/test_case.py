@@ -69,7 +69,7 @@ def test_a_case_is_named_in_a_few_words(case: Case, experiment: str, label: str)
     ("workload", "unit"), [("kv", "transaction"), ("classic", "pair"), ("cycles", "statement")]
 )
 def test_a_report_says_what_it_counts_as_a_transaction(workload: str, unit: str) -> None:
-    assert face_of(Case(workload=workload)).unit == unit
+    assert face_of(Case(workload=workload)).words.unit == unit
 
 
 def test_only_a_key_value_case_without_a_count_has_a_window() -> None:

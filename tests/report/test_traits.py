@@ -39,7 +39,7 @@ OTHER: dict[str, Any] = {
 
 def differing(case: Case) -> set[str]:
     """Return in which traits a case differs from the usual one."""
-    one, other = (face_of(each).traits(each) for each in (CASE, case))
+    one, other = (face_of(each).alike.traits(each) for each in (CASE, case))
     assert one.keys() == other.keys()
     return {name for name in one if one[name] != other[name]}
 
@@ -63,7 +63,7 @@ def test_an_autocheckpoint_that_follows_from_a_checkpointer_is_none() -> None:
     settings = replace(CASE.settings, wal_autocheckpoint=0)
     case = replace(CASE, settings=settings, spec=replace(CASE.spec, checkpointing=beside))
     assert differing(case) == {"checkpointer"}
-    assert face_of(case).traits(case)["checkpointer"] == "passive every 500ms + pinned reader"
+    assert face_of(case).alike.traits(case)["checkpointer"] == "passive every 500ms + pinned reader"
 
 
 def test_values_are_told_as_they_are_given() -> None:

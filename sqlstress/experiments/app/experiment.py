@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlstress.errors import UsageError
+from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, ONE, chosen, option, options_of
 from sqlstress.plan import Ask, at_rates
 from sqlstress.report.case import KEPT, Case, Settings, common, otherwise
 from sqlstress.targets.options import traits_there
 from sqlstress.user_work.files import digest, text_of
 from sqlstress.user_work.options import (
+    BEHAVIOUR,
     CHECKS,
+    COMPANIONS,
     DATA,
     ITS_OWN,
     MOST_INVARIANTS,
@@ -31,7 +34,6 @@ from sqlstress.user_work.options import (
     drivers,
     name,
     on_target,
-    own,
     read,
 )
 from sqlstress.user_work.statements import dialect_of
@@ -153,19 +155,22 @@ def traits(case: Case) -> dict[str, str]:
     return {**traits_there(case), "file": f"{case.spec.file}", **own}
 
 
-APP = own(
+APP = Experiment(
     name="app",
     spec=App,
     key="app",
-    command="app",
-    summary="Your application: the transactions of a Python file, by N processes at once.",
-    help=(
-        "Measure the transactions that a Python file declares, by N processes at once, with your own "
-        "library.\n\n"
-        "The file says how a database is set up, what the transactions are, how often each comes, and what "
-        "must hold of the data. What your connections really run with is shown beside the figures."
+    command=CommandLine(
+        name="app",
+        summary="Your application: the transactions of a Python file, by N processes at once.",
+        help=(
+            "Measure the transactions that a Python file declares, by N processes at once, with your own "
+            "library.\n\n"
+            "The file says how a database is set up, what the transactions are, how often each comes, and "
+            "what must hold of the data. What your connections really run with is shown beside the "
+            "figures."
+        ),
+        example="sqlstress app examples/app/bank.py",
     ),
-    example="sqlstress app examples/app/bank.py",
     options=(
         *chosen(options_of(Extra), "file"),
         *DATA,
@@ -179,12 +184,11 @@ APP = own(
     extra=Extra,
     without=ITS_OWN,
     cases=cases,
-    traits=traits,
-    sets=False,
-    work_of=named,
-    in_label=frozenset(("file",)),
-    strangers="a transaction, or another program,",
+    alike=Alike(traits=traits),
+    behaviour=replace(BEHAVIOUR, sets=False),
+    words=Words(work_of=named, in_label=frozenset(("file",)), strangers="a transaction, or another program,"),
     work="sqlstress.experiments.app.work:AppWork",
     worker="sqlstress.experiments.app.worker:AppSource",
     shown="sqlstress.experiments.app.show:AppShown",
+    companions=COMPANIONS,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Behaviour, CommandLine, Experiment, StudyOf, Words
 from sqlstress.experiments.crash.spec import KILLING, MOST_FILES, MOST_WRITERS, Extra, Transactions
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, whole
@@ -39,14 +39,17 @@ CRASH = Experiment(
     name="crash",
     spec=Transactions,
     key="load",
-    command="crash",
-    summary="Kill writers over and over: is every acknowledged transaction there?",
-    help=(
-        "Kill writing processes at random moments, reopen the files, and prove what they hold.\n\n"
-        "Or cut the power of a recorded run: --power, --matrix. Exits 1 when an acknowledged transaction is "
-        "gone, one is torn, or a file is damaged."
+    command=CommandLine(
+        name="crash",
+        summary="Kill writers over and over: is every acknowledged transaction there?",
+        help=(
+            "Kill writing processes at random moments, reopen the files, and prove what they hold.\n\n"
+            "Or cut the power of a recorded run: --power, --matrix. Exits 1 when an acknowledged "
+            "transaction is gone, one is torn, or a file is damaged."
+        ),
+        example="sqlstress crash --rounds 100 --concurrency 3",
+        noun="killing",
     ),
-    example="sqlstress crash --rounds 100 --concurrency 3",
     options=(
         *chosen(options_of(Extra)),
         otherwise(
@@ -82,14 +85,14 @@ CRASH = Experiment(
     ),
     extra=Extra,
     cases=cases,
-    in_plans=False,
-    noun="killing",
-    work_of=layout,
-    sweeps=True,
+    words=Words(work_of=layout),
+    behaviour=Behaviour(sweeps=True),
     worker="sqlstress.experiments.crash.worker:CrashSource",
-    study="sqlstress.experiments.crash.study:asked",
-    result="sqlstress.experiments.crash.spec:Kills",
-    result_key=("crash", "kills"),
-    called="a crash test",
+    study=StudyOf(
+        opens="sqlstress.experiments.crash.study:asked",
+        result="sqlstress.experiments.crash.spec:Kills",
+        result_key=("crash", "kills"),
+        called="a crash test",
+    ),
     shown="sqlstress.experiments.crash.show:KillsShown",
 )

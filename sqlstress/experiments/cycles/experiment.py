@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, SWEEP, chosen, option, options_of
 from sqlstress.options.parsing import choice, choices, duration, whole
 from sqlstress.plan import Ask, check_locking, is_exclusive
@@ -132,14 +132,17 @@ CYCLES = Experiment(
     name="cycles",
     spec=Cycling,
     key="cycling",
-    command="cycles",
-    summary="Insert, delete all, insert again: each cycle's time, by setting.",
-    help=(
-        "Measure cycles of inserting rows, deleting all of them and inserting again, under five settings.\n\n"
-        "The settings: rollback journal (delete) or WAL, row by row or in one transaction (tx), and WAL "
-        "without automatic checkpoints (off). Each cycle is timed, and watched for checkpoints."
+    command=CommandLine(
+        name="cycles",
+        summary="Insert, delete all, insert again: each cycle's time, by setting.",
+        help=(
+            "Measure cycles of inserting rows, deleting all of them and inserting again, under five "
+            "settings.\n\n"
+            "The settings: rollback journal (delete) or WAL, row by row or in one transaction (tx), and "
+            "WAL without automatic checkpoints (off). Each cycle is timed, and watched for checkpoints."
+        ),
+        example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
     ),
-    example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
     options=(
         *chosen(options_of(Extra), "settings"),
         otherwise("concurrency", default="1"),
@@ -158,13 +161,11 @@ CYCLES = Experiment(
     ),
     extra=Extra,
     cases=cases,
-    one_table=_one_table,
-    same_work=lambda case: replace(case, spec=replace(case.spec, timeout_s=None)),
-    work_of=setting_of,
-    in_label=frozenset(("transaction",)),
-    unit="statement",
-    counted="cycles",
-    guess_s=_guess_s,
+    alike=Alike(
+        one_table=_one_table, same_work=lambda case: replace(case, spec=replace(case.spec, timeout_s=None))
+    ),
+    words=Words(work_of=setting_of, in_label=frozenset(("transaction",)), unit="statement", counted="cycles"),
+    behaviour=Behaviour(guess_s=_guess_s),
     work="sqlstress.experiments.cycles.work:CyclesWork",
     worker="sqlstress.experiments.cycles.worker:CyclesSource",
     companions={"cycle watcher": "sqlstress.experiments.cycles.watcher:CycleWatcher"},

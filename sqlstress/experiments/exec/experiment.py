@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.errors import UsageError
+from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.experiments.exec.template import parsed
 from sqlstress.options.option import LOAD, REST, SWEEP, chosen, either, option, options_of
 from sqlstress.options.parsing import choice, duration, shown, switch
@@ -19,6 +20,8 @@ from sqlstress.statistics.units import format_duration
 from sqlstress.target import takes
 from sqlstress.user_work import options as own_data
 from sqlstress.user_work.options import (
+    BEHAVIOUR,
+    COMPANIONS,
     ITS_OWN,
     NOWHERE,
     SEED,
@@ -30,7 +33,6 @@ from sqlstress.user_work.options import (
     drivers,
     name,
     on_target,
-    own,
     settings_of,
 )
 from sqlstress.user_work.statements import dialect_of
@@ -179,19 +181,21 @@ def _same_work(case: Case) -> Case:
     return replace(case, spec=replace(case.spec, timeout_s=0.0))
 
 
-EXEC = own(
+EXEC = Experiment(
     name="exec",
     spec=Command,
     key="exec",
-    command="exec",
-    summary="Any command, N at once on a copy of your database.",
-    help=(
-        "Run a command over and over, N at once, each a fresh process, on one database.\n\n"
-        "Each trial gets a copy of --database, or what --setup makes: {db} in a word is where it lies, "
-        "and so is the variable SQLSTRESS_DB. What must hold of it (--check) is looked at before, "
-        "during and after. A command that does nothing is measured in turns with it."
+    command=CommandLine(
+        name="exec",
+        summary="Any command, N at once on a copy of your database.",
+        help=(
+            "Run a command over and over, N at once, each a fresh process, on one database.\n\n"
+            "Each trial gets a copy of --database, or what --setup makes: {db} in a word is where it lies, "
+            "and so is the variable SQLSTRESS_DB. What must hold of it (--check) is looked at before, "
+            "during and after. A command that does nothing is measured in turns with it."
+        ),
+        example='sqlstress exec -c 4 -- sqlite3 -cmd ".timeout 5000" {db} "PRAGMA user_version={n}"',
     ),
-    example='sqlstress exec -c 4 -- sqlite3 -cmd ".timeout 5000" {db} "PRAGMA user_version={n}"',
     options=(
         otherwise("concurrency", default="1,2,4,8"),
         otherwise("duration", default="1s"),
@@ -222,15 +226,18 @@ EXEC = own(
     extra=Extra,
     without=ITS_OWN,
     cases=cases,
-    traits=traits,
-    same_work=_same_work,
-    unit="command",
-    connects=False,
-    sets=False,
-    starts_programs=True,
-    guess_s=lambda case: case.duration_s + case.warmup_s + GUESS_S,
-    timeout_s=lambda case: case.spec.timeout_s,
+    alike=Alike(traits=traits, same_work=_same_work),
+    words=Words(unit="command"),
+    behaviour=replace(
+        BEHAVIOUR,
+        connects=False,
+        sets=False,
+        starts_programs=True,
+        guess_s=lambda case: case.duration_s + case.warmup_s + GUESS_S,
+        timeout_s=lambda case: case.spec.timeout_s,
+    ),
     work="sqlstress.experiments.exec.work:ExecWork",
     worker="sqlstress.experiments.exec.worker:ExecSource",
     shown="sqlstress.experiments.exec.show:ExecShown",
+    companions=COMPANIONS,
 )

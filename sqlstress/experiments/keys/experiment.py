@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, SWEEP, chosen, either, option, options_of
 from sqlstress.options.parsing import choice, choices, switch, whole
 from sqlstress.plan import Ask, check_locking
@@ -151,14 +151,16 @@ KEYS = Experiment(
     name="keys",
     spec=Picks,
     key="picks",
-    command="keys",
-    summary="Primary keys: integers, UUIDs and ULIDs, in five schemas.",
-    help=(
-        "Measure primary keys: concurrent writers insert rows whose ids are integers, UUIDs or ULIDs.\n\n"
-        "Each user picks about 100 items, in one transaction. Time and space of each type of id, schema by "
-        "schema."
+    command=CommandLine(
+        name="keys",
+        summary="Primary keys: integers, UUIDs and ULIDs, in five schemas.",
+        help=(
+            "Measure primary keys: concurrent writers insert rows whose ids are integers, UUIDs or ULIDs.\n\n"
+            "Each user picks about 100 items, in one transaction. Time and space of each type of id, "
+            "schema by schema."
+        ),
+        example="sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json",
     ),
-    example="sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json",
     options=(
         otherwise("concurrency", default="4"),
         *chosen(options_of(Picks), "schema"),
@@ -181,11 +183,9 @@ KEYS = Experiment(
     ),
     extra=Extra,
     cases=cases,
-    one_table=_one_table,
-    work_of=_work_of,
-    in_label=frozenset(("schema", "id_type", "made_by")),
-    counted="rows",
-    guess_s=lambda case: PICK_S * case.spec.users * case.spec.picks,
+    alike=Alike(one_table=_one_table),
+    words=Words(work_of=_work_of, in_label=frozenset(("schema", "id_type", "made_by")), counted="rows"),
+    behaviour=Behaviour(guess_s=lambda case: PICK_S * case.spec.users * case.spec.picks),
     work="sqlstress.experiments.keys.work:KeysWork",
     worker="sqlstress.experiments.keys.worker:KeysSource",
     shown="sqlstress.experiments.keys.show:KeysShown",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, SQLITE, TRUST, chosen, either, option, options_of
 from sqlstress.options.parsing import choice, duration_with_unit, ratio, switch, whole
 from sqlstress.plan import AT_A_RATE, Ask, at_rates, check_locking, check_rate, is_exclusive
@@ -358,10 +358,15 @@ KV = Experiment(
     spec=Load,
     key="load",
     beside=("checkpointing",),
-    command="kv",
-    summary="Random gets and replaces by N processes (the default).",
-    help="Measure random gets and replaces by N processes, on one database or on hash-partitioned files.",
-    example="sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json",
+    command=CommandLine(
+        name="kv",
+        summary="Random gets and replaces by N processes (the default).",
+        help="Measure random gets and replaces by N processes, on one database or on hash-partitioned files.",
+        example="sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json",
+        main_options=(
+            *("concurrency", "buckets", "duration", "read-ratio", "synchronous", "busy", "driver", "preset"),
+        ),
+    ),
     options=(
         *common("concurrency", "buckets", "duration", "warmup", "ops", *AT_A_RATE, "repeat"),
         *chosen(options_of(Load)),
@@ -373,21 +378,18 @@ KV = Experiment(
         *chosen(options_of(Extra)),
         *common("seed"),
     ),
-    main_options=(
-        *("concurrency", "buckets", "duration", "read-ratio", "synchronous", "busy", "driver", "preset"),
-    ),
     by_itself={"preset": None, "target": None},
     extra=Extra,
     cases=cases,
-    does="random gets and writes, in transactions",
-    traits=_traits,
-    same_work=_same_work,
-    work_of=layout,
-    loop_of=lambda case: case.spec.loop,
-    sweeps=True,
-    windowed=True,
-    writes=lambda case: case.spec.read_ratio < 1 or case.spec.update_ratio > 0,
-    guess_s=_guess_s,
+    words=Words(does="random gets and writes, in transactions", work_of=layout),
+    alike=Alike(traits=_traits, same_work=_same_work),
+    behaviour=Behaviour(
+        loop_of=lambda case: case.spec.loop,
+        sweeps=True,
+        windowed=True,
+        writes=lambda case: case.spec.read_ratio < 1 or case.spec.update_ratio > 0,
+        guess_s=_guess_s,
+    ),
     work="sqlstress.experiments.kv.work:KeyValueWork",
     worker="sqlstress.experiments.kv.worker:open_source",
     imports=lambda case: ("sqlstress.experiments.kv.native_loop",) if case.spec.loop == "native" else (),
@@ -402,16 +404,17 @@ KV = Experiment(
 CLASSIC = replace(
     KV,
     name="classic",
-    command=None,
-    in_plans=False,
-    table=KV.name,
-    does="the published script, in pairs of a set and a get",
-    loop_of=lambda case: "",
-    unit="pair",
-    operations_each=2,
-    windowed=False,
-    writes=lambda case: True,
-    whole_script=True,
+    command=CommandLine(),
+    alike=replace(KV.alike, table=KV.name),
+    words=replace(KV.words, does="the published script, in pairs of a set and a get", unit="pair"),
+    behaviour=replace(
+        KV.behaviour,
+        loop_of=lambda case: "",
+        operations_each=2,
+        windowed=False,
+        writes=lambda case: True,
+        whole_script=True,
+    ),
     work="sqlstress.experiments.kv.classic_work:ClassicWork",
     worker="sqlstress.experiments.kv.classic_worker:ClassicSource",
     imports=lambda case: (),

@@ -84,7 +84,7 @@ def build(group: Group) -> Table:
 
 def _leaving(group: Group) -> tuple[str, ...]:
     # A window's length stands in the heading, the time of a fixed count nowhere else.
-    time = () if group.case.ops is not None or face_of(group.case).whole_script else ("time s",)
+    time = () if group.case.ops is not None or face_of(group.case).behaviour.whole_script else ("time s",)
     return (*time, "TPS per process", "rows/s", *_LEAVING)
 
 
@@ -96,7 +96,9 @@ def _rate_of(kinds: tuple[str, ...]) -> Cell:
 
     def cell(row: Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
-        if face_of(row.run.case).whole_script or not all(_done(trials, one) for one in (COMMITS, GETS)):
+        if face_of(row.run.case).behaviour.whole_script or not all(
+            _done(trials, one) for one in (COMMITS, GETS)
+        ):
             return None
         return count_cell(median(_done([trial], kinds) / trial.seconds for trial in trials))
 
@@ -154,7 +156,7 @@ _LEAVING = (
 
 def legend(group: Group, table: Table) -> Iterator[str]:
     """Explain the columns that the table has, in their order."""
-    if face_of(group.case).whole_script:
+    if face_of(group.case).behaviour.whole_script:
         yield "TPS: pairs a second, each a set and a get of the same key"
     else:
         yield "TPS: transactions a second, each a get or a commit"

@@ -146,7 +146,7 @@ def _ways(group: Group, cases: Sequence[Case]) -> list[str]:
     """Return what shortens the waits of the processes of these cases."""
     ways = []
     if group.case.settings.busy != "fair" and takes(group.case.driver, "busy"):
-        ways.append(f"--busy fair{' without the preset' * face_of(group.case).whole_script}")
+        ways.append(f"--busy fair{' without the preset' * face_of(group.case).behaviour.whole_script}")
     most = max(case.buckets for case in cases)
     files = max(USEFUL_BUCKETS, 2 * most)
     if most < MANY_FILES and not _in_vain(group, cases, files):

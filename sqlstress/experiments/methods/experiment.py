@@ -8,7 +8,7 @@ from math import isqrt
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, SWEEP, chosen, option, options_of
 from sqlstress.options.parsing import choices, duration, ranges, switch, whole
 from sqlstress.plan import Ask, check_locking
@@ -282,12 +282,15 @@ METHODS = Experiment(
     name="methods",
     spec=Method,
     key="method",
-    command="methods",
-    summary="Ways to write and read rows: one by one, bulk, JSON, in SQL.",
-    help=(
-        "Measure ways to write and read rows: one by one, in bulk, from JSON, inside SQLite; with WAL or not."
+    command=CommandLine(
+        name="methods",
+        summary="Ways to write and read rows: one by one, bulk, JSON, in SQL.",
+        help=(
+            "Measure ways to write and read rows: one by one, in bulk, from JSON, inside SQLite; with WAL "
+            "or not."
+        ),
+        example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",
     ),
-    example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",
     options=(
         *chosen(_EXTRA, "phase", "method"),
         otherwise(
@@ -310,15 +313,14 @@ METHODS = Experiment(
     ),
     extra=Extra,
     cases=cases,
-    one_table=_one_table,
-    same_work=_same_work,
-    forget=lambda case: replace(case, spec=replace(case.spec, samples=0)),
-    may_be_unknown={QUERIED: ("the size of the table that is queried", queried)},
-    work_of=_work_of,
-    in_label=frozenset(one for one in Method.__slots__),
-    counted="rows",
-    guess_s=_guess_s,
-    timeout_s=lambda case: float(case.spec.timeout_s),
+    alike=Alike(
+        one_table=_one_table,
+        same_work=_same_work,
+        forget=lambda case: replace(case, spec=replace(case.spec, samples=0)),
+        may_be_unknown={QUERIED: ("the size of the table that is queried", queried)},
+    ),
+    words=Words(work_of=_work_of, in_label=frozenset(one for one in Method.__slots__), counted="rows"),
+    behaviour=Behaviour(guess_s=_guess_s, timeout_s=lambda case: float(case.spec.timeout_s)),
     work="sqlstress.experiments.methods.work:MethodsWork",
     worker="sqlstress.experiments.methods.worker:MethodsSource",
     needless="sqlstress.experiments.methods.work:needless",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import Behaviour, CommandLine, Experiment, StudyOf, Words
 from sqlstress.options.option import chosen, option, options_of
 from sqlstress.options.parsing import choice, switch, whole
 from sqlstress.plan import Ask, check_locking
@@ -102,9 +102,11 @@ def _check(asked: Asked) -> None:
 POWER_LOSS = Experiment(
     name="power-loss",
     spec=Nothing,
-    command="crash",
-    chosen_by=("power", "matrix"),
-    noun="power cuts",
+    command=CommandLine(
+        name="crash",
+        chosen_by=("power", "matrix"),
+        noun="power cuts",
+    ),
     options=(
         otherwise("concurrency", parse=whole(1, 256), default=3, varies=False),
         otherwise("buckets", parse=whole(1, 1000), default=1, varies=False),
@@ -117,14 +119,15 @@ POWER_LOSS = Experiment(
     ),
     extra=Extra,
     cases=cases,
-    in_plans=False,
-    study="sqlstress.experiments.power_loss.study:asked",
-    result="sqlstress.experiments.power_loss.experiment:PowerLoss",
-    result_key=("crash", "power"),
-    called="a crash test",
+    study=StudyOf(
+        opens="sqlstress.experiments.power_loss.study:asked",
+        result="sqlstress.experiments.power_loss.experiment:PowerLoss",
+        result_key=("crash", "power"),
+        called="a crash test",
+    ),
     shown="sqlstress.experiments.power_loss.show:PowerLossShown",
-    work_of=layout,
-    sweeps=True,
+    words=Words(work_of=layout),
+    behaviour=Behaviour(sweeps=True),
 )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqlstress.errors import UsageError
+from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.experiments.sql import targets
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
 from sqlstress.experiments.sql.script.reading import read, statements
@@ -24,7 +25,7 @@ from sqlstress.targets import target_of
 from sqlstress.targets.options import traits_there
 from sqlstress.user_work import options
 from sqlstress.user_work.files import text_of, weighted
-from sqlstress.user_work.options import CHECKS, DATA, Data
+from sqlstress.user_work.options import BEHAVIOUR, CHECKS, COMPANIONS, DATA, Data
 from sqlstress.user_work.options import read as read_data
 from sqlstress.user_work.statements import dialect_of
 
@@ -170,20 +171,22 @@ def _guess_s(case: Case) -> float:
     return load + ROWS_S * rows
 
 
-SQL = options.own(
+SQL = Experiment(
     name="sql",
     spec=Scripts,
     key="sql",
-    command="sql",
-    summary="Your own SQL: scripts in pgbench's dialect, run by N processes.",
-    help=(
-        "Measure scripts of your own: files of SQL in the dialect of pgbench, each a transaction.\n\n"
-        "Each process draws one script after the other by its weight (transfer.sql@3). The tables come from "
-        "--setup, or from a copy of your database; --check names what must always hold."
-    ),
-    example=(
-        "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
-        "--check examples/transfer/invariants.sql"
+    command=CommandLine(
+        name="sql",
+        summary="Your own SQL: scripts in pgbench's dialect, run by N processes.",
+        help=(
+            "Measure scripts of your own: files of SQL in the dialect of pgbench, each a transaction.\n\n"
+            "Each process draws one script after the other by its weight (transfer.sql@3). The tables "
+            "come from --setup, or from a copy of your database; --check names what must always hold."
+        ),
+        example=(
+            "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
+            "--check examples/transfer/invariants.sql"
+        ),
     ),
     options=(
         *chosen(options_of(Extra), "script", "builtin"),
@@ -202,14 +205,12 @@ SQL = options.own(
     ),
     by_itself={"ledger": None, "target": None},
     extra=Extra,
-    begins_again=False,
+    behaviour=replace(BEHAVIOUR, begins_again=False, writes=_case_writes, guess_s=_guess_s),
     cases=cases,
-    does="SQL scripts",
-    traits=_traits,
-    work_of=_work_of,
-    writes=_case_writes,
-    guess_s=_guess_s,
+    words=Words(does="SQL scripts", work_of=_work_of),
+    alike=Alike(traits=_traits),
     work="sqlstress.experiments.sql.work:SqlWork",
     worker="sqlstress.experiments.sql.worker:SqlSource",
     shown="sqlstress.experiments.sql.shown:SqlShown",
+    companions=COMPANIONS,
 )

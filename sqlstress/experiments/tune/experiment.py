@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlstress.experiment import DEFAULT, Experiment, face
+from sqlstress.experiment import DEFAULT, CommandLine, Experiment, StudyOf, face
 from sqlstress.options.option import Option, chosen, option, options_of
 from sqlstress.options.parsing import duration, switch
 from sqlstress.plan import AT_A_RATE
@@ -52,20 +52,25 @@ def _of_load() -> Iterator[Option]:
 TUNE = Experiment(
     name="tune",
     spec=Nothing,
-    command="tune",
-    summary="Settings that do more here, and promise the same.",
-    help=(
-        'Search settings that do more on this machine; it ends with a line to paste, or with "as good".\n\n'
-        "Searched are checkpoints, page size, cache, mmap, how a lock is waited for, and with --buckets 1,4 "
-        "the number of files; never journal mode, synchronous or batch. What is given stays."
+    command=CommandLine(
+        name="tune",
+        summary="Settings that do more here, and promise the same.",
+        help=(
+            'Search settings that do more on this machine; it ends with a line to paste, or with "as '
+            'good".\n\n'
+            "Searched are checkpoints, page size, cache, mmap, how a lock is waited for, and with "
+            "--buckets 1,4 the number of files; never journal mode, synchronous or batch. What is given "
+            "stays."
+        ),
+        example="sqlstress tune --concurrency 4 --synchronous normal",
     ),
-    example="sqlstress tune --concurrency 4 --synchronous normal",
     options=(*chosen(options_of(Patience)), *_of_load()),
     extra=Patience,
-    in_plans=False,
-    asks="sqlstress.experiments.tune.study:asked",
-    result="sqlstress.experiments.tune.results:Tuning",
-    result_key=("choice", "tune"),
-    called="a search for better settings",
+    study=StudyOf(
+        asks="sqlstress.experiments.tune.study:asked",
+        result="sqlstress.experiments.tune.results:Tuning",
+        result_key=("choice", "tune"),
+        called="a search for better settings",
+    ),
     shown="sqlstress.experiments.tune.show:TuningShown",
 )

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import CommandLine, Experiment, StudyOf
 from sqlstress.options.option import REST, chosen, option, options_of
 from sqlstress.options.parsing import duration, shown, switch, whole
 from sqlstress.report.power_failure import risk
@@ -86,21 +86,24 @@ class Compared:
 PRESETS = Experiment(
     name="presets",
     spec=Nothing,
-    command="presets",
-    summary="Published settings of well-known projects, measured on your load.",
-    help=(
-        "List published settings of well-known projects, or measure some on your load (--compare).\n\n"
-        "Each with its source, and what a power failure can take. They are set against SQLite's own "
-        "defaults, a rollback journal with every commit synced, unless --against says another one."
+    command=CommandLine(
+        name="presets",
+        summary="Published settings of well-known projects, measured on your load.",
+        help=(
+            "List published settings of well-known projects, or measure some on your load (--compare).\n\n"
+            "Each with its source, and what a power failure can take. They are set against SQLite's own "
+            "defaults, a rollback journal with every commit synced, unless --against says another one."
+        ),
+        example="sqlstress presets --compare rails,django -- --concurrency 4",
     ),
-    example="sqlstress presets --compare rails,django -- --concurrency 4",
     options=chosen(options_of(Compared)),
     extra=Compared,
-    in_plans=False,
-    asks="sqlstress.experiments.tune.presets_study:asked",
-    result="sqlstress.experiments.tune.results:PresetComparison",
-    result_key=("choice", "presets"),
-    called="a comparison of presets",
+    study=StudyOf(
+        asks="sqlstress.experiments.tune.presets_study:asked",
+        result="sqlstress.experiments.tune.results:PresetComparison",
+        result_key=("choice", "presets"),
+        called="a comparison of presets",
+    ),
     shown="sqlstress.experiments.tune.show_presets:PresetsShown",
 )
 

@@ -214,7 +214,7 @@ def _command(words: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 def _is_load(one: Experiment) -> bool:
     """Say whether an experiment has a window, and connections that a preset can set."""
-    return one.windowed and one.connects and one.sets
+    return one.behaviour.windowed and one.behaviour.connects and one.behaviour.sets
 
 
 def _case(command: str, load: Mapping[str, Any], preset: Preset | None) -> Case:

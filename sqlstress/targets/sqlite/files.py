@@ -231,7 +231,7 @@ class SqliteSnapshot:
     """The files, and what each said of itself."""
 
     def __init__(self, case: Case, paths: Sequence[Path], pulse: Pulse) -> None:
-        self._driver, self._strangers = case.driver, face_of(case).strangers
+        self._driver, self._strangers = case.driver, face_of(case).words.strangers
         self._seal = Seal(paths)
         self._marks = [(path, self._first_marks(path, pulse)) for path in paths]
 

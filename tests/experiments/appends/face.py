@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from sqlstress.experiment import Experiment
+from sqlstress.experiment import CommandLine, Experiment, Words
 from sqlstress.options.option import chosen, options_of
 from sqlstress.plan import Ask
 from sqlstress.report.case import Case, common
@@ -22,17 +22,19 @@ APPENDS = Experiment(
     name="appends",
     spec=Appending,
     key="appending",
-    command="appends",
-    summary="Rows appended by N processes.",
-    help="Measure N processes that append rows to one table.",
-    example="sqlstress appends --rows 50",
+    command=CommandLine(
+        name="appends",
+        summary="Rows appended by N processes.",
+        help="Measure N processes that append rows to one table.",
+        example="sqlstress appends --rows 50",
+    ),
     options=(
         *common("concurrency"),
         *chosen(options_of(Appending)),
         *common("synchronous", "seed"),
     ),
     cases=cases,
-    counted="rows",
+    words=Words(counted="rows"),
     work=f"{__package__}.work:AppendsWork",
     worker=f"{__package__}.worker:AppendsSource",
 )

@@ -254,7 +254,12 @@ def test_the_published_script_is_reproduced() -> None:
     cases = cases_of({"preset": "classic", "buckets": "1,20", "seed": 5})
     assert len(cases) == 16
     case = cases[-1]
-    assert (case.workload, face_of(case).unit, case.concurrency, case.buckets) == ("classic", "pair", 8, 20)
+    assert (case.workload, face_of(case).words.unit, case.concurrency, case.buckets) == (
+        "classic",
+        "pair",
+        8,
+        20,
+    )
     assert (case.ops, case.warmup_s, case.settings.synchronous) == (5000, 0.0, None)
     assert (case.settings.journal_mode, case.settings.busy_timeout_ms) == ("wal", 60_000)
     assert case.spec.begin == "deferred"

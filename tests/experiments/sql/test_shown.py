@@ -103,7 +103,7 @@ def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
     found = report(run(1, 3000, HELD, spec=odd))
     for name, form in FORMATS.items():
         assert form(found), name
-    assert face("sql").writes(found.runs[0].case)
+    assert face("sql").behaviour.writes(found.runs[0].case)
 
 
 def test_a_store_that_did_not_look_at_its_data_is_not_said_to_find_nothing() -> None:

@@ -176,7 +176,7 @@ def test_fixed_work_is_shown_with_its_rows_a_second_its_time_and_its_space() -> 
     other = replace(one, environment=replace(one.environment, sync=LINUX))
     text = comparison_text(side_by_side(one, other))
     assert "insert 1,000,000 by BLK + WAL + TSC, sql.." in text
-    assert face_of(work[1]).work_of(work[1]) in text
+    assert face_of(work[1]).words.work_of(work[1]) in text
     assert text.count("rows/s: ") == 2 and text.count("time s") >= 2 and "17 MB" in text
     assert max(map(len, text.splitlines())) <= WIDTH
 
