@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlstress.analysis.differences import LETTERS, Difference, Part, Table, barriers, match, remarks
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.group import rate_of
-from sqlstress.analysis.wording import finite, listing, rounded, times, whole
+from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.statistics.unpaired import interval, needed, shift
 
 # Estimates: how the rates of two cases compare, and what their trials' own noise lets one say of it.
 #
-# The ratio is that of `check`: the Hodges-Lehmann estimate of the logarithms, over all pairs of trials,
-# with
+# The ratio is that of `check`: the Hodges-Lehmann estimate of the logarithms, over all pairs of trials, with
 # its exact interval (Mann-Whitney). Trials are what is independent, so a case of one trial has no interval.
 
 
@@ -212,7 +212,7 @@ def _over(rate: float | None, base: float | None) -> float | None:
     return finite(rate / base) if rate is not None and base is not None else None
 
 
-# Conclusions: what a comparison means, in plain sentences.
+# Conclusions: what a comparison means.
 
 
 def conclude(compared: Compared) -> Iterator[Finding]:
@@ -237,72 +237,75 @@ def _common(compared: Compared, place: int) -> list[int]:
 
 
 def _against_first(compared: Compared, place: int, rows: Sequence[int]) -> Finding:
-    letter, reasons = compared.table.parts[place].letter, compared.reasons(place)
+    a, b = (compared.table.parts[one].letter for one in (0, place))
+    reasons = compared.reasons(place)
     if not reasons:
-        return Finding("ratio", " ".join(_claims(compared, place, rows)))
+        return Finding("compared", claims=tuple(_claims(compared, place, rows)))
     if compared.anyway:
-        shown = f"{letter} shows {_ratios(compared, place, rows)}"
+        shown: dict[str, Any] = {"ratios": _ratios(compared, place, rows)}
     else:
-        shown = f"At {compared.table.row_name(rows[-1])} {_rates(compared, place, rows[-1])}"
-    return Finding("not-comparable", f"{shown}, but {listing(reasons)}: that is no measure of speed.")
+        shown = _rates(compared, place, rows[-1])
+    return Finding("reports-not-comparable", a=a, b=b, **shown, reasons=reasons)
 
 
-def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[str]:
-    """Yield a sentence for each thing that can be said of these rows, the firmest first."""
+def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Finding]:
+    """Yield each thing that can be said of these rows, the firmest first."""
     found = {row: one for row in rows if (one := compared.estimate(row, place))}
     by_verdict = {
         verdict: [row for row, one in found.items() if one.verdict == verdict]
         for verdict in (DIFFERENT, EQUAL, OPEN, TOO_FEW)
     }
-    a, b = (compared.table.parts[one].letter for one in (0, place))
+    sides = {"a": compared.table.parts[0].letter, "b": compared.table.parts[place].letter}
     if own := by_verdict[DIFFERENT]:
-        yield f"{b} reached {_ratios(compared, place, own)}{_ends(own, found)}."
+        ratios = _ratios(compared, place, own)
+        yield Finding("compared-different", **sides, ratios=ratios, **_ends(own, found))
     if own := by_verdict[EQUAL]:
-        yield f"{b} and {a} are about equal {_where(compared, own)}{_ends(own, found)}."
+        yield Finding("compared-equal", **sides, where=_where(compared, own), **_ends(own, found))
     if own := by_verdict[OPEN]:
-        where = f"{_where(compared, own)}{_ends(own, found)}"
-        yield f"{b} can't be told from {a} {where}: measure longer, or more trials."
+        yield Finding("compared-unclear", **sides, where=_where(compared, own), **_ends(own, found))
     if own := by_verdict[TOO_FEW]:
-        yield (
-            f"{b} showed {_ratios(compared, place, own)}, but that may be chance: measure both with "
-            f"--repeat {needed(compared.alpha / 2)}."
-        )
+        ratios = _ratios(compared, place, own)
+        yield Finding("compared-chance", **sides, ratios=ratios, repeat=needed(compared.alpha / 2))
 
 
-def _ends(rows: Sequence[int], found: Mapping[int, Estimate]) -> str:
+def _ends(rows: Sequence[int], found: Mapping[int, Estimate]) -> dict[str, Any]:
     """Return the interval of one row, or the widest of several; they hold together."""
     ends = [(one.low, one.high) for one in map(found.__getitem__, rows) if one.low and one.high]
     if not ends:
-        return ""
+        return {}
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
-    what = "95% interval" if len(ends) == 1 else "95% intervals from"
-    return f" ({what} {rounded(low, 2)} to {times(high)})"
+    return {"low": low, "high": high, "several": len(ends) > 1}
 
 
-def _where(compared: Compared, rows: Sequence[int]) -> str:
+def _where(compared: Compared, rows: Sequence[int]) -> tuple[Finding, ...]:
     if not compared.table.sweeps and len(rows) > 1:
-        return f"in {whole(len(rows))} cases"
-    return listing([f"at {compared.table.row_name(row)}" for row in rows])
+        return (Finding("in-cases", cases=len(rows)),)
+    return tuple(Finding("at", place=compared.table.row_name(row)) for row in rows)
 
 
-def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> str:
-    """Return "0.84 times A's pairs a second at 8 processes on 1 file", for so many rows."""
-    whose = f"{compared.table.parts[0].letter}'s {_unit(compared, 0)}"
+def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> tuple[Finding, ...]:
+    """Return how a part compares in these rows: of many cases that are no sweep the two ends."""
+    whose = {"of": compared.table.parts[0].letter, "unit": _unit(compared, 0)}
     ratios = [compared.ratio(row, place) or 0.0 for row in rows]
     if not compared.table.sweeps and len(rows) > 1:
-        return f"{rounded(min(ratios), 2)} to {times(max(ratios))} {whose}, over {whole(len(rows))} cases"
-    names = [f"at {compared.table.row_name(row)}" for row in rows]
-    first, *others = zip(map(times, ratios), names, strict=True)
-    return listing([f"{first[0]} {whose} {first[1]}", *map(" ".join, others)])
+        return (Finding("times-over", low=min(ratios), high=max(ratios), **whose, cases=len(rows)),)
+    names = map(compared.table.row_name, rows)
+    first, *others = (
+        Finding("times-of", times=ratio, where=where) for ratio, where in zip(ratios, names, strict=True)
+    )
+    return Finding("times-of", **first.facts, **whose), *others
 
 
-def _rates(compared: Compared, place: int, row: int) -> str:
-    """Return "A shows 7,450 and B 1,140 pairs a second"."""
-    parts = compared.table.parts
-    base, rate = (rounded(compared.rate(row, one) or 0) for one in (0, place))
-    unit = _unit(compared, place)
-    own = f" {_unit(compared, 0)}" if _unit(compared, 0) != unit else ""
-    return f"{parts[0].letter} shows {base}{own} and {parts[place].letter} {rate} {unit}"
+def _rates(compared: Compared, place: int, row: int) -> dict[str, Any]:
+    """Return the two figures of a row, with the first one's unit where that is another."""
+    letter, unit = compared.table.parts[place].letter, _unit(compared, place)
+    base, rate = (compared.rate(row, one) or 0.0 for one in (0, place))
+    return {
+        "where": compared.table.row_name(row),
+        "a_rate": base,
+        "a_unit": _unit(compared, 0) if _unit(compared, 0) != unit else None,
+        "b_rates": Finding("rates", letter=letter, rate=rate, unit=unit),
+    }
 
 
 def _unit(compared: Compared, place: int) -> str:
@@ -312,22 +315,26 @@ def _unit(compared: Compared, place: int) -> str:
 def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Finding:
     """Return how the totals of a layout grew, and which grew otherwise than the first one's."""
     letters = {place: compared.table.parts[place].letter for place in shapes}
-    told = listing([f"{times(shape)} in {letters[place]}" for place, shape in shapes.items()])
     first, *others = shapes
     verdicts: dict[str, list[str]] = {}
     for place in others:
         own = estimate(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
         verdicts.setdefault(own.verdict if own else TOO_FEW, []).append(letters[place])
-    alike = [_ALIKE[verdict].format(b=listing(own), a=letters[first]) for verdict, own in verdicts.items()]
-    text = f"From 1 process to {compared.table.row_name(row)} the total went to {told}"
-    return Finding("shape", f"{text}: {'; '.join(alike)}.")
+    return Finding(
+        "shape",
+        where=compared.table.row_name(row),
+        totals=tuple(Finding("total-in", times=shape, of=letters[place]) for place, shape in shapes.items()),
+        growths=tuple(
+            Finding(_GREW[verdict], b=tuple(own), a=letters[first]) for verdict, own in verdicts.items()
+        ),
+    )
 
 
-_ALIKE = {
-    DIFFERENT: "{b} grew otherwise than {a}",
-    EQUAL: "{b} grew about as {a} did",
-    OPEN: "the trials differ too much to tell whether {b} grew otherwise than {a}",
-    TOO_FEW: "too few trials to tell whether {b} grew otherwise than {a}",
+_GREW = {
+    DIFFERENT: "grew-otherwise",
+    EQUAL: "grew-alike",
+    OPEN: "growth-unclear",
+    TOO_FEW: "growth-too-few",
 }
 
 

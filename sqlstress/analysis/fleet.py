@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from statistics import NormalDist, median_low
+from typing import Any
 
 from sqlstress.analysis.comparison import ALPHA, DIFFERENT, EQUAL, TOO_FEW, Estimate, estimate
 from sqlstress.analysis.differences import FLAT
@@ -20,10 +21,9 @@ from sqlstress.analysis.fleet_hosts import FACTS, Host, Measured, Terms, host_of
 from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.group import ERROR
 from sqlstress.analysis.joint_load import Joint, Total, joint_loads, totals_told
-from sqlstress.analysis.wording import listing, place, plural, rounded, times
+from sqlstress.analysis.wording import listing, place, plural
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
-from sqlstress.statistics.units import format_ms
 from sqlstress.statistics.unpaired import needed
 
 # Tables of a fleet: a row for each case, and in it the hosts whose figures can be compared.
@@ -91,20 +91,17 @@ class Row:
         """Yield every figure, those that can't be compared last."""
         yield from (*self.comparable, *self.apart)
 
-    def why_apart(self, figure: Figure) -> tuple[str, ...]:
+    def why_apart(self, figure: Figure) -> tuple[Finding, ...]:
         """Return why a figure can't be compared with the others: in which terms it differs."""
         own, usual = dict(figure.measured.terms), dict(self.terms)
         if not usual:
-            return tuple(f"{subject} is not known" for subject, value in own.items() if value is None)
+            unknown = (subject for subject, value in own.items() if value is None)
+            return tuple(Finding("term-unknown", subject=subject) for subject in unknown)
         return tuple(
-            f"{subject} is {_known(value)}; of the others it is {_known(usual.get(subject))}"
+            Finding("term-differs", subject=subject, value=value, usual=usual.get(subject))
             for subject, value in own.items()
             if value is None or value != usual.get(subject)
         )
-
-
-def _known(value: str | None) -> str:
-    return value or "not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,16 +282,15 @@ def sync_differs(host: Host, other: Host) -> bool:
     return min(host.sync_ns) > FLAT * max(other.sync_ns) or FLAT * max(host.sync_ns) < min(other.sync_ns)
 
 
-def unlike(host: Host, hosts: Sequence[Host], found: Sequence[Spread]) -> Iterator[str]:
-    """Yield in what a host differs from most: "file system: xfs, of most ext4"."""
+def unlike(host: Host, hosts: Sequence[Host], found: Sequence[Spread]) -> Iterator[Finding]:
+    """Yield in what a host differs from most."""
     middle = usual_sync(hosts)
     if middle and middle is not host and sync_differs(host, middle):
-        own, usual = format_ms(host.sync_ns[0]), format_ms(middle.sync_ns[0])
-        yield f"what a sync costs: {own} ms, of the median host {usual}"
+        yield Finding("sync-unlike", own_ns=host.sync_ns[0], usual_ns=middle.sync_ns[0])
     for spread in found:
         value = host.fact(spread.subject)
         if spread.usual is not None and value and value != spread.usual:
-            yield f"{spread.subject}: {value}, of most {spread.usual}"
+            yield Finding("fact-unlike", subject=spread.subject, value=value, usual=spread.usual)
 
 
 # Whether one figure falls or rises with another over hosts: Kendall's tau, and its test.
@@ -361,7 +357,7 @@ def _orders(count: int) -> tuple[int, ...]:
     return tuple(sum(before[max(0, place - count + 1) : place + 1]) for place in range(size))
 
 
-# Conclusions: what the reports of a fleet say, in plain sentences, each against the noise of its trials.
+# Conclusions: what the reports of a fleet say, each against the noise of its trials.
 
 
 _LONGEST = 40
@@ -397,52 +393,30 @@ def _wrong(fleet: Fleet) -> Iterator[Finding]:
     for host in fleet.hosts:
         wrong = [one for one in host.cases if one.wrong]
         if wrong:
-            yield Finding(
-                "wrong-data",
-                f"FAILED on {name(host)}: the data is not what its workers were told it is, in "
-                f"{plural(len(wrong), 'case')}: {wrong[0].wrong}. It has no figure there.",
-            )
+            yield Finding("host-wrong-data", host=name(host), cases=len(wrong), example=wrong[0].wrong)
 
 
 def _range(fleet: Fleet, row: Row) -> Finding:
     """Return how the best host compares with the worst."""
-    best, worst = row.best, row.worst
-    found = compared(worst, best, fleet.alpha)
-    shown = f"{rounded(best.rate)} and {rounded(worst.rate)} {_unit(row)}"
-    where = f"At {row.place}"
-    if found is None:
-        return Finding("range", f"{where} {_pair(best, worst)} show {shown}; {_UNTOLD}.")
-    if found.verdict == DIFFERENT:
-        text = (
-            f"{where} the best host, {name(best.host)}, reached {times(found.ratio)}{_ends(found)} what the "
-            f"worst, {name(worst.host)}, did: {shown}."
-        )
-    elif found.verdict == EQUAL:
-        text = f"{where} all {len(row.comparable)} hosts are about equal{_ends(found)}: {shown} at the ends."
-    elif found.verdict == TOO_FEW:
-        text = (
-            f"{where} {_pair(best, worst)} showed {shown}, but whether hosts differ {_UNTOLD} from so few "
-            f"trials: measure each with --repeat {needed(fleet.alpha / 2)}."
-        )
-    else:
-        text = (
-            f"{where} {_pair(best, worst)} showed {shown}, but whether hosts differ {_UNTOLD}"
-            f"{_ends(found)}: measure longer, or more trials."
-        )
-    return Finding("range", text)
-
-
-_UNTOLD = "can't be told"
-
-
-def _pair(best: Figure, worst: Figure) -> str:
-    return f"the best host, {name(best.host)}, and the worst, {name(worst.host)},"
-
-
-def _ends(found: Estimate) -> str:
-    if found.low is None or found.high is None:
-        return ""
-    return f" (95% interval {rounded(found.low, 2)} to {times(found.high)})"
+    found = compared(row.worst, row.best, fleet.alpha)
+    facts: dict[str, Any] = {
+        "where": row.place,
+        "best": name(row.best.host),
+        "worst": name(row.worst.host),
+        "most": row.best.rate,
+        "least": row.worst.rate,
+        "unit": _unit(row),
+        "low": found and found.low,
+        "high": found and found.high,
+    }
+    verdict = found.verdict if found else TOO_FEW
+    if found and verdict == DIFFERENT:
+        return Finding("hosts-differ", **facts, ratio=found.ratio)
+    if verdict == EQUAL:
+        return Finding("hosts-equal", **facts, hosts=len(row.comparable))
+    if verdict == TOO_FEW:
+        return Finding("hosts-unclear", **facts, repeat=needed(fleet.alpha / 2))
+    return Finding("hosts-unclear", **facts, longer=True)
 
 
 def _unit(row: Row) -> str:
@@ -454,20 +428,16 @@ def _from_the_median(fleet: Fleet, row: Row, unlike_hosts: dict[str, Host]) -> I
     if len(row.comparable) < 3:
         return
     median = row.median
-    sides: dict[str, list[str]] = {"slower": [], "faster": []}
+    sides: dict[str, list[Finding]] = {"hosts-slower": [], "hosts-faster": []}
     for figure in row.comparable:
         found = compared(median, figure, fleet.alpha) if figure is not median else None
         if found and found.verdict == DIFFERENT and not 1 - NEAR < found.ratio < 1 / (1 - NEAR):
-            sides["slower" if found.ratio < 1 else "faster"].append(
-                f"{name(figure.host)} ({times(found.ratio)})"
-            )
+            side = sides["hosts-slower" if found.ratio < 1 else "hosts-faster"]
+            side.append(Finding("host-times", host=name(figure.host), times=found.ratio))
             unlike_hosts[figure.host.digest] = figure.host
-    for side, told in sides.items():
-        if told:
-            yield Finding(
-                side, f"{side.capitalize()} than the median host, {name(median.host)}, at {row.place}: "
-                f"{listing(told)}.",
-            )  # fmt: skip
+    for code, hosts in sides.items():
+        if hosts:
+            yield Finding(code, median=name(median.host), where=row.place, hosts=tuple(hosts))
 
 
 _MOST_EXPLAINED = 8
@@ -476,25 +446,21 @@ _MOST_EXPLAINED = 8
 def _explained(fleet: Fleet, hosts: Iterable[Host], found: Sequence[Spread]) -> Iterator[Finding]:
     """Yield in what hosts differ from most whose figures do; that is no proof of what it comes from."""
     for host in list(hosts)[:_MOST_EXPLAINED]:
-        own = list(unlike(host, fleet.hosts, found))
-        if own:
-            yield Finding("unlike", f"{name(host)} differs from most hosts in {'; '.join(own)}.")
+        if own := tuple(unlike(host, fleet.hosts, found)):
+            yield Finding("host-unlike", host=name(host), facts=own)
         else:
-            yield Finding(
-                "unlike", f"{name(host)} differs from most in its figures, and in nothing that reports tell."
-            )
+            yield Finding("host-unlike-unknown", host=name(host))
 
 
 def _apart(fleet: Fleet) -> Iterator[Finding]:
     """Yield which hosts can't be compared with the others, and why; the same of several cases once."""
-    told: dict[tuple[str, ...], dict[str, Host]] = {}
+    apart: dict[tuple[Finding, ...], dict[str, Host]] = {}
     for table in fleet.tables:
         for row in table.rows:
             for figure in row.apart:
-                told.setdefault(row.why_apart(figure), {})[figure.host.digest] = figure.host
-    for reasons, hosts in told.items():
-        text = f"NOT COMPARABLE with the others: {names([*hosts.values()])}: {listing(reasons)}."
-        yield Finding("not-comparable", text)
+                apart.setdefault(row.why_apart(figure), {})[figure.host.digest] = figure.host
+    for reasons, hosts in apart.items():
+        yield Finding("hosts-not-comparable", hosts=tuple(map(name, hosts.values())), reasons=reasons)
 
 
 def _with_sync(row: Row) -> Finding | None:
@@ -503,23 +469,11 @@ def _with_sync(row: Row) -> Finding | None:
     if len(points) < 3:
         return None
     found: Trend = trend(points)
-    told = f"over {len(points)} hosts, at {row.place}"
-    if found.is_shown and found.falls:
-        text = (
-            f"Hosts whose sync costs less reached more, {told} (Kendall's tau {found.tau:.2f}). That "
-            "it is why is not shown."
-        )
-    elif found.is_shown:
-        text = (
-            f"Hosts whose sync costs more reached more, {told} (Kendall's tau {found.tau:.2f}): "
-            "something else tells them apart."
-        )
+    if not found.is_shown:
+        code = "sync-unclear"
     else:
-        text = (
-            f"Whether hosts with a cheaper sync reached more {_UNTOLD} {told} (Kendall's tau "
-            f"{found.tau:.2f})."
-        )
-    return Finding("with-sync", text)
+        code = "cheaper-sync-more" if found.falls else "dearer-sync-more"
+    return Finding(code, hosts=len(points), where=row.place, tau=found.tau)
 
 
 def differing_facts(fleet: Fleet) -> Iterator[str]:

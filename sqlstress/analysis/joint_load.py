@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.fleet_hosts import Share
-from sqlstress.analysis.wording import duration, listing, percent, place, plural, rounded
+from sqlstress.analysis.wording import duration, listing, place
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.report.results import Together
-from sqlstress.statistics.units import NS_PER_S, format_duration
+from sqlstress.statistics.units import NS_PER_S
 
 if TYPE_CHECKING:
     from sqlstress.analysis.fleet import Fleet
@@ -168,7 +168,7 @@ def _why(name: str, every: Iterable[Share]) -> str:
     return "it was not ready when the others began"
 
 
-# What is said of joint loads, in plain sentences.
+# What there is to say of joint loads.
 
 
 _LONGEST = 40
@@ -180,26 +180,30 @@ def totals_told(fleet: Fleet) -> Iterator[Finding]:
     for meeting in dict.fromkeys(one.meeting for one in every):
         own = [one for one in every if one.meeting == meeting]
         best = max(own, key=lambda one: one.typical.rate if one.typical else 0.0)
-        yield Finding("total", _told(best, best.typical))
+        yield _total(best, best.typical)
 
 
-def _told(joint: Joint, total: Total | None) -> str:
+def _total(joint: Joint, total: Total | None) -> Finding:
+    hosts = len(joint.asked)
     if total is None:
-        return f"There is no total of {plural(len(joint.asked), 'host')}: no windows of theirs were the same."
-    asked = len(joint.asked)
-    of = plural(asked, "host") if joint.hosts == asked else f"{joint.hosts} of {plural(asked, 'host')}"
-    return (
-        f"TOTAL of {of} on {joint.server}, with {place(joint.case)} each: {rounded(total.rate)} "
-        f"{face_of(joint.case).rate_counts} a second{_range(joint)}, ±{percent(total.off_share)} by windows "
-        f"and clocks. Their windows were open together for {total.common_s:.4f} s of "
-        f"{format_duration(total.seconds)}, and the clocks are known within {known_within(total)}."
+        return Finding("joint-none", hosts=hosts)
+    several = len(joint.totals) > 1
+    return Finding(
+        "joint-total",
+        took_part=joint.hosts if joint.hosts != hosts else None,
+        hosts=hosts,
+        server=joint.server,
+        where=place(joint.case),
+        rate=total.rate,
+        unit=f"{face_of(joint.case).rate_counts} a second",
+        lowest=joint.lowest if several else None,
+        highest=joint.highest if several else None,
+        trials=len(joint.totals) if several else None,
+        off=total.off_share,
+        common_s=total.common_s,
+        window_s=total.seconds,
+        clocks_ns=total.error_ns,
     )
-
-
-def _range(joint: Joint) -> str:
-    if len(joint.totals) < 2:
-        return ""
-    return f" ({rounded(joint.lowest)} to {rounded(joint.highest)} in {len(joint.totals)} trials)"
 
 
 def known_within(total: Total) -> str:

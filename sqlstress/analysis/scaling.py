@@ -225,8 +225,8 @@ UNUSUAL = 10
 """if it is so many times the median of operations: else they take that long."""
 
 
-def starvation(group: Group, remedy: Callable[[list[Case]], str]) -> Iterator[Finding]:
-    """Yield where the shares were uneven, or a wait long; `remedy` says what helps there, in a sentence.
+def starvation(group: Group, remedy: Callable[[list[Case]], Finding | str]) -> Iterator[Finding]:
+    """Yield where the shares were uneven, or a wait long; `remedy` says what helps there.
 
     Nothing of a rate: it is chance that gives a process more, and the queue that one waits in.
     """
@@ -260,9 +260,9 @@ def _usual_ns(run: Run) -> float:
     return max(filter(None, medians), default=0.0)
 
 
-def fewer_processes(_cases: list[Case]) -> str:
+def fewer_processes(_cases: list[Case]) -> Finding:
     """Return what helps at a server."""
-    return "Try fewer processes: rows, the processor or the disk are waited for."
+    return Finding("overloaded-server")
 
 
 def _is_uneven(run: Run) -> bool:

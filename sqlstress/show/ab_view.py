@@ -100,7 +100,7 @@ def _given_up(group: Group) -> Iterator[Finding]:
     run = max(group.runs, key=Run.failed_share)
     if share := run.failed_share():
         why = face_of(run.case).show().why_failed(run)
-        yield Finding("given-up", f"{run.arm}: {percent(share)} of the operations failed: {why}.")
+        yield Finding("arm-failed", arm=run.arm, share=share, why=why)
 
 
 def _interrupted(report: Report) -> list[str]:

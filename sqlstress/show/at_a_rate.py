@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise
+from sqlstress.analysis.group import EQUAL, ERROR, Group, noise
 from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved, saturation
 from sqlstress.analysis.wording import (
-    between,
-    duration,
     finite,
     on_files,
-    percent,
     processes,
-    rounded,
-    times,
     whole,
 )
 from sqlstress.report import Latency, Run, Trial
@@ -52,11 +48,8 @@ from sqlstress.show.case_table import (
     rows_of,
     spread_legend,
 )
-from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, distributions, line
 from sqlstress.statistics.units import NS_PER_MS
-
-_CANNOT = "can't be told"
 
 # The table of cases at a rate: latencies count from the moment an operation was due.
 
@@ -206,18 +199,14 @@ def _kept_up(group: Group) -> Iterator[Finding]:
         shares = [share for run in saturated if (share := achieved(run.valid)) is not None]
         yield Finding(
             "saturated",
-            f"Saturated at {group.places(run.case for run in saturated)}: {percent(min(shares))}"
-            f"{' or more' * (len(shares) > 1)} of what was due was done. {_what_waits(saturated)}",
+            where=group.places(run.case for run in saturated),
+            share=min(shares),
+            several=len(shares) > 1,
+            skipped=all(run.case.arrivals and run.case.arrivals.latency_limit_s for run in saturated),
         )
     if untold := found[RATE_UNKNOWN]:
         where = group.places(run.case for run in untold)
-        yield Finding("cannot-tell", f"Whether it kept up at {where} {_CANNOT}: measure longer (--duration).")
-
-
-def _what_waits(saturated: Sequence[Run]) -> str:
-    if all(run.case.arrivals and run.case.arrivals.latency_limit_s for run in saturated):
-        return "What came too late was skipped (--latency-limit), and latencies are those of the others."
-    return "The queue grows as long as one looks, and latencies say for how long that was."
+        yield Finding("kept-up-unclear", where=where)
 
 
 def _p99(trial: Trial) -> float:
@@ -234,28 +223,21 @@ def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
     if tested is None:
         return
     first, *others = runs
-    base = f"{duration(tested.middle(first))} at {whole(_due_per_s(first))}/s"
-    where = group.place(first.case).replace(f" at {whole(_due_per_s(first))}/s", "")
+    rate = _due_per_s(first)
+    base: dict[str, Any] = {
+        "where": group.place(first.case).replace(f" at {whole(rate)}/s", ""),
+        "base_ns": tested.middle(first),
+        "base_rate": rate,
+    }
     higher = [run for run in others if (ratio := tested.ratio(first, run)) and ratio.is_above]
-    if not higher:
-        yield Finding("p99-level", f"With {where} p99 was {base}; {_unrisen(tested, first, others)}.")
+    if higher:
+        yield Finding("p99-rises", **base, rate=_due_per_s(higher[0]), ratio=tested.ratio(first, higher[0]))
         return
-    known = higher[0]
-    ratio = tested.ratio(first, known)
-    assert ratio
-    yield Finding(
-        "p99-rises",
-        f"With {where} p99 was {base}, and at {whole(_due_per_s(known))}/s {times(ratio.estimate)} that "
-        f"({between(ratio)}).",
-    )
-
-
-def _unrisen(tested: Tested, first: Run, others: Sequence[Run]) -> str:
-    """Say what is known of rates at which it was not higher beyond doubt."""
-    equal = [run for run in others if tested.are_equal(run, first)]
-    if len(equal) == len(others):
-        return f"up to {whole(_due_per_s(others[-1]))}/s it differed by less than {percent(EQUAL)}"
-    return f"whether it was higher up to {whole(_due_per_s(others[-1]))}/s {_CANNOT}: {phrase(noise(tested))}"
+    last = _due_per_s(others[-1])
+    if all(tested.are_equal(run, first) for run in others):
+        yield Finding("p99-level", **base, rate=last, share=EQUAL)
+    else:
+        yield Finding("p99-level", **base, unclear_rate=last, noise=noise(tested))
 
 
 def _late(group: Group) -> Iterator[Finding]:
@@ -267,12 +249,12 @@ def _late(group: Group) -> Iterator[Finding]:
             found.append((run.case, late.p99_ns or 0.0, all_of_it.p99_ns or 0.0))
     if found:
         case, late_ns, p99_ns = max(found, key=lambda one: one[1] / one[2])
-        which = f" ({group.place(case)})" if len(found) > 1 else ""
         yield Finding(
             "harness-late",
-            f"The harness itself began operations late at {group.places(case for case, _, _ in found)}: "
-            f"1% of them by {duration(late_ns)} or more, where p99 is {duration(p99_ns)}{which}. "
-            "That is part of the latency, and no doing of the database.",
+            where=group.places(case for case, _, _ in found),
+            late_ns=late_ns,
+            p99_ns=p99_ns,
+            most=group.place(case) if len(found) > 1 else None,
         )
 
 
@@ -285,10 +267,7 @@ def _polling(group: Group) -> Iterator[Finding]:
     share, case = max(shares, key=lambda one: one[0] * one[1].concurrency, default=(0.0, group.case))
     if share > NOTED_POLLING:
         yield Finding(
-            "polling-cost",
-            f"Each process polled the clock for up to {percent(share)} of its time, to be there when an "
-            f"operation was due: {rounded(share * case.concurrency, 2)} of a processor "
-            f"(at {group.place(case)}).",
+            "polling-cost", share=share, processors=share * case.concurrency, where=group.place(case)
         )
 
 

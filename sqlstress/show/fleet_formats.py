@@ -112,7 +112,7 @@ def _row(row: Row) -> dict[str, Any]:
         **{name: getattr(row, name).host.name for name in ends},
         "comparable": comparable,
         "not_comparable": [
-            {"host": one.host.name, "rate": one.rate, "differs_in": list(row.why_apart(one))}
+            {"host": one.host.name, "rate": one.rate, "differs_in": list(map(phrase, row.why_apart(one)))}
             for one in row.apart
         ],
         "without": [{"host": one.host.name, "verdict": one.measured.status} for one in row.without],

@@ -11,7 +11,7 @@ from sqlstress.analysis.differences import differing
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import disturbed, throughput
-from sqlstress.analysis.wording import listing, percent, place
+from sqlstress.analysis.wording import listing, place
 from sqlstress.experiment import face_of
 from sqlstress.experiments.kv import show_wal, show_where
 from sqlstress.experiments.kv.experiment import Checkpointing, Load
@@ -211,11 +211,7 @@ def crowded(group: Group) -> Iterator[Finding]:
     if not found:
         return
     share, run = max(found, key=lambda one: one[0])
-    yield Finding(
-        "where-processor",
-        f"{percent(share)} of the time of an operation at {place(run.case)} is waiting for a processor, more "
-        "than anything else: with fewer processes, down to one for each processor, operations are shorter.",
-    )
+    yield Finding("where-processor", share=share, where=place(run.case))
 
 
 def _is_crowded(run: Run) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import LONG_WAIT_NS, UNFAIR_UNDER, fewer_processes, starvation, tally
-from sqlstress.analysis.wording import finite, listing, place, places
+from sqlstress.analysis.wording import finite, place, places
 from sqlstress.experiment import face_of, has_window
 from sqlstress.report import Check, Run, Trial
 from sqlstress.report.case import Case
@@ -136,22 +136,20 @@ def waiting(group: Group) -> Iterator[Finding]:
     yield from _snapshots(group)
 
 
-def _remedy(group: Group, cases: Sequence[Case]) -> str:
-    if not group.writes:
-        return "Nothing here waits for the write lock: the processor or the disk is overloaded."
-    return f"Try {listing(_ways(group, cases), 'or')}."
+def _remedy(group: Group, cases: Sequence[Case]) -> Finding:
+    return Finding("try", ways=_ways(group, cases)) if group.writes else Finding("overloaded")
 
 
-def _ways(group: Group, cases: Sequence[Case]) -> list[str]:
+def _ways(group: Group, cases: Sequence[Case]) -> tuple[Finding, ...]:
     """Return what shortens the waits of the processes of these cases."""
     ways = []
     if group.case.settings.busy != "fair" and takes(group.case.driver, "busy"):
-        ways.append(f"--busy fair{' without the preset' * face_of(group.case).behaviour.whole_script}")
+        ways.append(Finding("way-fair", without_preset=face_of(group.case).behaviour.whole_script))
     most = max(case.buckets for case in cases)
     files = max(USEFUL_BUCKETS, 2 * most)
     if most < MANY_FILES and not _in_vain(group, cases, files):
-        ways.append(f"more files (--buckets {files})")
-    return [*ways, "fewer processes"]
+        ways.append(Finding("way-files", files=files))
+    return *ways, Finding("way-processes")
 
 
 def _in_vain(group: Group, cases: Sequence[Case], files: int) -> bool:
@@ -209,7 +207,7 @@ def _given_up(group: Group) -> Iterator[Finding]:
             where=places(cases),
             share=most.failed_share(),
             most=place(most.case),
-            ways=("a longer --busy-timeout", *_ways(group, cases)),
+            ways=(Finding("way-timeout"), *_ways(group, cases)),
         )
 
 

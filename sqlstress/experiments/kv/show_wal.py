@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import duration, files, places, processes, size, whole
+from sqlstress.analysis.wording import files, places, processes, size
 from sqlstress.experiment import has_window
 from sqlstress.experiments.kv.experiment import Checkpointing
 from sqlstress.report import Trial
@@ -251,55 +251,38 @@ class _Seen:
 def _starved(asked: Checkpointing, seen: Sequence[_Seen]) -> Iterator[Finding]:
     if seen:
         most = max(one.wal.stuck or 0 for one in seen)
-        yield Finding(
-            "checkpoint-starvation",
-            f"Checkpoints starved at {_where(seen)}: up to {whole(most)} in a row left frames in the WAL and "
-            f"got no further, whether SQLite answered busy or not. {_reader(asked)}",
-        )
-
-
-def _reader(asked: Checkpointing) -> str:
-    if asked.pinned_reader:
-        return "The pinned reader holds its snapshot; elsewhere, find who stays in a transaction."
-    return "Somebody stays in a snapshot: find the long reader, and end its transaction sooner."
+        yield Finding("checkpoint-starvation", where=_where(seen), stuck=most, pinned=asked.pinned_reader)
 
 
 def _busy(asked: Checkpointing, seen: Sequence[_Seen]) -> Iterator[Finding]:
     busy = [one for one in seen if one.wal.busy]
     if not busy or asked.mode == "passive":
         return
-    answered = whole(sum(one.wal.busy or 0 for one in busy))
-    made = whole(sum(one.wal.checkpoints or 0 for one in busy))
-    longest = duration(max(one.wal.longest_ns or 0 for one in busy))
     yield Finding(
         "busy-checkpoints",
-        f"Of {made} {asked.mode.upper()} checkpoints {answered} answered busy at "
-        f"{_where(busy)}, after up to {longest}: a reader was in the way, or the write lock taken. "
-        "While such a checkpoint waits for a reader it holds that lock, and nobody can write.",
+        made=sum(one.wal.checkpoints or 0 for one in busy),
+        mode=asked.mode.upper(),
+        busy=sum(one.wal.busy or 0 for one in busy),
+        where=_where(busy),
+        longest_ns=max(one.wal.longest_ns or 0 for one in busy),
     )
 
 
 def _large(asked: Checkpointing, seen: Sequence[_Seen], starved: bool) -> Iterator[Finding]:
     if not seen:
         return
-    largest = size(max(one.wal.largest_bytes or 0 for one in seen))
-    frames = whole(autocheckpoint(seen[0].case))
-    told = [
-        f"A WAL grew to {largest} at {_where(seen)}: over {LARGE} times the {frames} pages at which "
-        "SQLite would checkpoint by itself.",
-        _remedy(asked, starved),
-    ]
-    if asked.mode != "truncate":
-        told.append("Only a TRUNCATE checkpoint or PRAGMA journal_size_limit makes the file small again.")
-    yield Finding("large-wal", " ".join(told))
-
-
-def _remedy(asked: Checkpointing, starved: bool) -> str:
-    if starved or asked.pinned_reader:
-        return "It can't begin anew while a snapshot stays open: find the long reader."
-    if asked.mode == "passive":
-        return "After PASSIVE it begins anew only if nobody has written meanwhile: use RESTART."
-    return "Checkpoint more often (--checkpoint-interval)."
+    snapshot = starved or asked.pinned_reader
+    yield Finding(
+        "large-wal",
+        largest=max(one.wal.largest_bytes or 0 for one in seen),
+        where=_where(seen),
+        times=LARGE,
+        frames=autocheckpoint(seen[0].case),
+        snapshot=snapshot,
+        passive=not snapshot and asked.mode == "passive",
+        seldom=not snapshot and asked.mode != "passive",
+        stays=asked.mode != "truncate",
+    )
 
 
 def _where(seen: Sequence[_Seen]) -> str:

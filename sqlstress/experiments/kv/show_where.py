@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import duration, listing, percent, place, whole
+from sqlstress.analysis.wording import duration, place
 from sqlstress.experiments.kv import companion_names
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -145,6 +145,12 @@ WORTH_SAYING = 0.05
 MUCH = 0.2
 """From this share on a part is worth a remedy."""
 MOSTLY = 0.6
+_OF_THEIR_OWN = {
+    FREE: "slowest-asleep",
+    CHECKPOINT: "slowest-checkpoint",
+    SYNC: "slowest-sync",
+    OWN: "slowest-own",
+}
 _OTHERS = {COMMIT: "commits", SYNC: "syncs", CHECKPOINT: "checkpoints", READ: "reads"}
 
 
@@ -154,7 +160,7 @@ def went(group: Group) -> Iterator[Finding]:
     if not found:
         return
     run, each = max(found, key=lambda one: sum(slow.total_ns for slow in one[1]) / _count(one[1]))
-    yield Finding("where-slowest", f"{_what(group, run, each)}{_remedies(group, run, each)}")
+    yield _waited_for(run, each)
 
 
 def _slowest(run: Run) -> list[Slowest]:
@@ -165,31 +171,30 @@ def _count(slow: Sequence[Slowest]) -> int:
     return sum(one.operations for one in slow)
 
 
-def _what(group: Group, run: Run, slow: Sequence[Slowest]) -> str:
-    """Return what the slowest operations of all passes waited for, as a sentence."""
+def _waited_for(run: Run, slow: Sequence[Slowest]) -> Finding:
+    """Return what the slowest operations of all passes waited for, and what would take that away."""
     total = sum(one.total_ns for one in slow)
     parts, behind = Counter[str](), Counter[str]()
     for one in slow:
         parts.update(one.parts)
         behind.update(one.behind)
-    said = [
-        (ns, f"behind {_OTHERS[what]} of {_whose(run, slow, what)}")
+    found = [
+        (ns, "slowest-behind", {"what": _OTHERS[what], "whose": _whose(run, slow, what)})
         for what, ns in behind.items()
         if what in _OTHERS
     ]
-    said.append((parts[FREE], "asleep while the lock was free"))
-    said.append((parts[CHECKPOINT], "in checkpoints of their own"))
-    said.append((parts[SYNC], "in syncs of their own"))
-    said.append((parts[OWN], "in the rest of their own work, with waiting for a processor"))
-    shown = [
-        f"{percent(ns / total)} {text}"
-        for ns, text in sorted(said, reverse=True)
-        if ns >= WORTH_SAYING * total
-    ]
-    least = min(one.fastest_ns for one in slow)
-    return (
-        f"Of the time of the slowest 1% of the operations that took a lock, at {place(run.case)} "
-        f"({whole(_count(slow))}, from {duration(least)} on): {listing(shown)}."
+    found += [(parts[part], code, {}) for part, code in _OF_THEIR_OWN.items()]
+    return Finding(
+        "where-slowest",
+        where=place(run.case),
+        count=_count(slow),
+        fastest_ns=min(one.fastest_ns for one in slow),
+        parts=tuple(
+            Finding(code, share=ns / total, **facts)
+            for ns, code, facts in sorted(found, key=lambda one: one[0], reverse=True)
+            if ns >= WORTH_SAYING * total
+        ),
+        remedies=tuple(filter(None, (remedy(run, slow) for remedy in _REMEDIES))),
     )
 
 
@@ -208,38 +213,33 @@ def _whose(run: Run, slow: Sequence[Slowest], what: str) -> str:
     return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
 
 
-def _remedies(group: Group, run: Run, slow: Sequence[Slowest]) -> str:
-    found = [text for remedy in _REMEDIES if (text := remedy(group, run, slow))]
-    return "".join(f" {text}" for text in found)
-
-
 def _always(slow: Sequence[Slowest], ns: Callable[[Slowest], int]) -> bool:
     """Return whether in every pass much of the slowest operations' time went there."""
     return all(ns(one) >= MUCH * one.total_ns for one in slow)
 
 
-def _fair(group: Group, run: Run, slow: Sequence[Slowest]) -> str | None:
+def _fair(run: Run, slow: Sequence[Slowest]) -> Finding | None:
     if run.case.settings.busy == "fair" or not _always(slow, lambda one: one.parts.get(FREE, 0)):
         return None
-    return "--busy fair takes the sleep away."
+    return Finding("remedy-fair")
 
 
-def _checkpointer(group: Group, run: Run, slow: Sequence[Slowest]) -> str | None:
+def _checkpointer(run: Run, slow: Sequence[Slowest]) -> Finding | None:
     own = run.case.settings.journal_mode == "wal" and run.case.spec.checkpointing is None
     if not own or not _always(slow, lambda one: one.parts.get(CHECKPOINT, 0)):
         return None
-    return "A process of its own can checkpoint in their place (--checkpointer passive), while the WAL grows."
+    return Finding("remedy-checkpointer")
 
 
-def _fewer_syncs(group: Group, run: Run, slow: Sequence[Slowest]) -> str | None:
+def _fewer_syncs(run: Run, slow: Sequence[Slowest]) -> Finding | None:
     if not _always(slow, lambda one: one.parts.get(SYNC, 0) + one.behind.get(SYNC, 0)):
         return None
     ways = []
     if run.case.spec.batch == 1:
-        ways.append("more rows in a transaction (--batch)")
+        ways.append(Finding("way-batch"))
     if run.case.settings.journal_mode == "wal" and run.case.settings.synchronous in (None, "full", "extra"):
-        ways.append("--synchronous normal, which can lose the last commits when the power fails")
-    return f"Fewer syncs: {listing(ways, 'or')}." if ways else None
+        ways.append(Finding("way-normal"))
+    return Finding("remedy-syncs", ways=tuple(ways)) if ways else None
 
 
 _REMEDIES = (_fair, _checkpointer, _fewer_syncs)

@@ -53,7 +53,7 @@ def joint(reports: Mapping[str, Report]) -> Joint:
 
 
 def told(reports: Mapping[str, Report]) -> str:
-    return next(phrase(one) for one in conclude(fleet_of(reports)) if one.code == "total")
+    return next(phrase(one) for one in conclude(fleet_of(reports)) if one.code.startswith("joint-"))
 
 
 def every() -> dict[str, Report]:
@@ -80,7 +80,7 @@ def test_hosts_of_which_one_has_no_native_loop_have_one_total() -> None:
 
 def test_hosts_that_loaded_alone_have_no_total() -> None:
     fleet = fleet_of({name: host_report(minute=number) for number, name in enumerate(ABC)})
-    assert fleet.joint() == () and all(one.code != "total" for one in conclude(fleet))
+    assert fleet.joint() == () and all(not one.code.startswith("joint-") for one in conclude(fleet))
 
 
 def test_a_lost_host_is_named_and_the_total_says_of_how_many_it_is() -> None:
