@@ -39,6 +39,32 @@ LOST = 255
 """The exit code of a process whose server has ended, and it along; multiprocessing has the same."""
 
 
+_PRIVATE = (
+    (spawn, "_main", 2),
+    (spawn, "get_preparation_data", 1),
+    (forkserver, "read_signed", 1),
+    (forkserver, "write_signed", 2),
+    (reduction, "dump", 2),
+    (reduction, "sendfds", 2),
+    (reduction, "recvfds", 2),
+    (popen_forkserver.Popen, "duplicate_for_child", 2),
+)
+"""What is used of multiprocessing that it does not document, with the number of its arguments."""
+
+
+def is_possible() -> bool:
+    """Return whether this Python's multiprocessing has what is used of it here, as it is known."""
+    state = vars(getattr(forkserver, "_forkserver", None) or object).keys()
+    return "_inherited_fds" in state and all(_takes(*one) for one in _PRIVATE)
+
+
+def _takes(home: object, name: str, arguments: int) -> bool:
+    function = vars(home).get(name)
+    code = getattr(function, "__code__", None)
+    optional = len(getattr(function, "__defaults__", None) or ())
+    return code is not None and code.co_argcount - optional <= arguments <= code.co_argcount
+
+
 class ForkServer:
     """Forks processes from one that has imported these modules; leaves none when the block ends."""
 

@@ -1,10 +1,13 @@
-"""How processes of ours are started: forked by one that has imported what they need; on Windows spawned."""
+"""How processes of ours are started: forked by one that has imported what they need, or spawned.
+
+They are spawned on Windows, and where this Python's multiprocessing is not the one that `forkserver` knows.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from sqlstress.system.processes import SPAWNING, Starter
 
@@ -15,10 +18,15 @@ def opened(modules: Sequence[str]) -> Iterator[Starter]:
 
     Where there are none, they are spawned.
     """
-    if sys.platform == "win32" or not modules:
-        yield SPAWNING
-    else:
-        from sqlstress.system.forkserver import ForkServer
+    with _forking(modules) if modules else nullcontext(SPAWNING) as starter:
+        yield starter
 
-        with ForkServer(modules) as server:
-            yield server
+
+def _forking(modules: Sequence[str]) -> AbstractContextManager[Starter]:
+    if sys.platform == "win32":
+        return nullcontext(SPAWNING)
+    try:
+        from sqlstress.system import forkserver
+    except (ImportError, AttributeError):  # of what multiprocessing keeps to itself
+        return nullcontext(SPAWNING)
+    return forkserver.ForkServer(modules) if forkserver.is_possible() else nullcontext(SPAWNING)

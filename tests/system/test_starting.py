@@ -17,8 +17,9 @@ from typing import Any
 import psutil
 import pytest
 
+from sqlstress import measure
 from sqlstress.system import starting
-from sqlstress.system.processes import SPAWNING, Starter
+from sqlstress.system.processes import SPAWNING, Spawning, Starter
 from sqlstress.system.sharing import shared_array
 from tests.conftest import own_processes
 from tests.engine.processes import ROOT, environment, gone
@@ -145,6 +146,7 @@ def twenty_add_themselves(starter: Starter) -> None:
 def test_a_killed_parent_leaves_no_process_for_a_second(method: str) -> None:
     spawning = "starting.sys = type('System', (), {'platform': 'win32'})" if method == "spawned" else ""
     script = f"""
+from sqlstress import measure
 from sqlstress.system import starting
 from tests.system.begun import hold
 {spawning}
@@ -235,6 +237,43 @@ def test_when_who_forks_is_killed_its_processes_end_and_others_can_be_started() 
         with told(server) as (_, seen):
             assert seen["pid"] != child.pid
     assert own_processes() == []
+
+
+@forked
+@pytest.mark.parametrize(
+    ("home", "name"),
+    [
+        ("multiprocessing.spawn", "_main"),
+        ("multiprocessing.spawn", "get_preparation_data"),
+        ("multiprocessing.forkserver", "write_signed"),
+        ("multiprocessing.forkserver", "_forkserver"),
+        ("multiprocessing.reduction", "recvfds"),
+        ("multiprocessing.popen_forkserver", "Popen.duplicate_for_child"),
+    ],
+)
+def test_where_multiprocessing_lacks_what_it_keeps_to_itself_processes_are_spawned(
+    home: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(f"{home}.{name}")
+    with starting.opened(["tests.system.begun"]) as starter:
+        assert starter is SPAWNING
+
+
+@forked
+def test_where_it_is_called_otherwise_a_measurement_spawns_its_workers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spawned = []
+
+    def start(main: Any, args: Any) -> BaseProcess:
+        spawned.append(main)
+        return Spawning().start(main, args)
+
+    monkeypatch.setattr("multiprocessing.forkserver.read_signed", lambda fd, size: 0)
+    monkeypatch.setattr(SPAWNING, "start", start)
+    report = measure(concurrency=2, ops=20, repeat=1, directory=tmp_path)
+    assert report.ok and len(spawned) >= 2
+    assert capfd.readouterr() == ("", "") and own_processes() == []
 
 
 @forked
