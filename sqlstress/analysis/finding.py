@@ -19,9 +19,9 @@ UNTOLD = "cannot-tell"
 class Finding:
     """One thing that a report says: a code, and the facts of it. `show.phrases` has the sentence."""
 
-    __slots__ = ("code", "facts", "part", "said")
+    __slots__ = ("code", "facts", "part")
 
-    def __init__(self, code: str, said: str = "", *, part: str = "", **facts: Any) -> None:
+    def __init__(self, code: str, *, part: str = "", **facts: Any) -> None:
         self.code = code
         """Stable name, such as "best" or "starvation"."""
         self.facts: Mapping[str, Any] = facts
@@ -29,14 +29,13 @@ class Finding:
         `unclear` can't be told from noise."""
         self.part = part
         """Of which part of a group it is said: "synchronous normal"; "": of all of it."""
-        self.said = said
 
     def of_part(self, part: str) -> Finding:
         """Return the same of a part of a group."""
-        return Finding(self.code, self.said, part=part, **self.facts)
+        return Finding(self.code, part=part, **self.facts)
 
     def _key(self) -> tuple[object, ...]:
-        return self.code, self.part, self.said, repr(sorted(self.facts.items()))
+        return self.code, self.part, repr(sorted(self.facts.items()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Finding) and self._key() == other._key()
@@ -45,7 +44,7 @@ class Finding:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        return f"Finding({self.code!r}, {self.said!r}, part={self.part!r}, **{dict(self.facts)!r})"
+        return f"Finding({self.code!r}, part={self.part!r}, **{dict(self.facts)!r})"
 
 
 def leaves_open(fact: Any) -> bool:

@@ -225,7 +225,7 @@ UNUSUAL = 10
 """if it is so many times the median of operations: else they take that long."""
 
 
-def starvation(group: Group, remedy: Callable[[list[Case]], Finding | str]) -> Iterator[Finding]:
+def starvation(group: Group, remedy: Callable[[list[Case]], Finding]) -> Iterator[Finding]:
     """Yield where the shares were uneven, or a wait long; `remedy` says what helps there.
 
     Nothing of a rate: it is chance that gives a process more, and the queue that one waits in.

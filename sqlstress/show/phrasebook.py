@@ -14,7 +14,15 @@ PHRASES: dict[str, Phrase] = {
     "data-wrong": Phrase(
         "FAILED at {where}: {checks:semicolons}.",
         where="4 processes on 20 files",
-        checks=(Finding("check-failed", "last writes, 2 of 500 wrong (key 7 has no value)"),),
+        checks=(
+            Finding(
+                "check-failed",
+                name="last writes",
+                problems=2,
+                checked=500,
+                examples=("key 7 has no value",),
+            ),
+        ),
     ),
     "check-failed": Phrase(
         "{name}[, {problems}[ of {checked}] wrong][, in {failed} of {passes} passes]"
@@ -339,6 +347,48 @@ PHRASES: dict[str, Phrase] = {
     "way-timeout": Phrase("a longer --busy-timeout"),
     "overloaded": Phrase("Nothing here waits for the write lock: the processor or the disk is overloaded."),
     "overloaded-server": Phrase("Try fewer processes: rows, the processor or the disk are waited for."),
+    "shorter-transactions": Phrase(
+        "Try shorter transactions, or fewer processes"
+        "{can_be_fair?; --busy fair shows what fair waits would give|}.",
+        can_be_fair=True,
+    ),
+    # What others in the way did to the user's own transactions.
+    "read-committed": Phrase(
+        "At read committed, who reads a row and then writes it overwrites what others wrote in between: "
+        "SELECT ... FOR UPDATE waits for them, --isolation repeatable-read or serializable refuses."
+    ),
+    "transactions-refused": Phrase(
+        "Transactions given up: {count}, at {where}; up to {share:percent} of all (at {most}). The server "
+        "refused them for what others did meanwhile. They count in no figure: an application has to begin "
+        "them again (--max-tries).",
+        count=12,
+        where="4 and 8 processes",
+        share=0.02,
+        most="8 processes",
+    ),
+    "refused": Phrase(
+        "Refused by the server, at {where}: {refused} by a serialization failure, {locked} by a deadlock or "
+        "a lock that stayed taken.",
+        where="8 processes",
+        refused=71,
+        locked=2,
+    ),
+    "transactions-given-up": Phrase(
+        "Transactions given up: {count}, at {where}; up to {share:percent} of all (at {most}). SQLite "
+        "answered BUSY, at once or after the time-out of {timeout}: an application sees "
+        '"database is locked". They count in no figure.',
+        count=12,
+        where="4 and 8 processes",
+        share=0.02,
+        most="8 processes",
+        timeout="5s",
+    ),
+    "transactions-snapshot": Phrase(
+        "BUSY_SNAPSHOT: {count}, at {where}. A transaction that has read can't wait for its turn to write: "
+        "begin it with BEGIN IMMEDIATE, or begin it again as a whole.",
+        count=71,
+        where="8 processes",
+    ),
     # Reports side by side, the first one being A.
     "compared": Phrase(
         "{claims:sentences}",

@@ -167,7 +167,7 @@ def _modules() -> Iterator[str]:
 
 def phrase(finding: Finding) -> str:
     """Return a finding as an English sentence."""
-    text = finding.said or phrases()[finding.code].filled(finding.facts)
+    text = phrases()[finding.code].filled(finding.facts)
     return f"[{finding.part}] {text}" if finding.part else text
 
 

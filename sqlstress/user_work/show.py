@@ -12,7 +12,7 @@ from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import fewer_processes, starvation, tally, throughput
-from sqlstress.analysis.wording import listing, percent, place, places, whole
+from sqlstress.analysis.wording import listing, place, places, whole
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import merged
@@ -268,11 +268,7 @@ def at_server(group: Group) -> Iterator[Finding]:
 def too_weak(group: Group) -> Iterator[Finding]:
     """Say of checks that failed at the weakest level what that level lets happen."""
     if any(_fails(run) and _is_weakest(run) for run in group.runs):
-        yield Finding(
-            "read-committed",
-            "At read committed, who reads a row and then writes it overwrites what others wrote in between: "
-            "SELECT ... FOR UPDATE waits for them, --isolation repeatable-read or serializable refuses.",
-        )
+        yield Finding("read-committed")
 
 
 def _is_weakest(run: Run) -> bool:
@@ -291,12 +287,12 @@ def _given_up_at_server(group: Group) -> Iterator[Finding]:
     number, cases = tally(group, lambda trial: trial.failed)
     if number:
         most = max(group.runs, key=Run.failed_share)
-        share = percent(most.failed_share())
         yield Finding(
-            "given-up",
-            f"Transactions given up: {whole(number)}, at {places(cases)}; up to {share} of all (at "
-            f"{place(most.case)}). The server refused them for what others did meanwhile. They "
-            "count in no figure: an application has to begin them again (--max-tries).",
+            "transactions-refused",
+            count=number,
+            where=places(cases),
+            share=most.failed_share(),
+            most=place(most.case),
         )
 
 
@@ -304,11 +300,7 @@ def _refused(group: Group) -> Iterator[Finding]:
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
     locked, also = tally(group, lambda trial: trial.busy)
     if refused or locked:
-        yield Finding(
-            "refused",
-            f"Refused by the server, at {places([*where, *also])}: {whole(refused)} by a serialization "
-            f"failure, {whole(locked)} by a deadlock or a lock that stayed taken.",
-        )
+        yield Finding("refused", where=places([*where, *also]), refused=refused, locked=locked)
 
 
 # What waiting for the lock did: starvation, transactions given up, transactions begun again.
@@ -324,9 +316,8 @@ def waiting(group: Group) -> Iterator[Finding]:
     yield from starvation(group, lambda cases: _remedy(group, cases))
 
 
-def _remedy(group: Group, cases: Sequence[Case]) -> str:
-    fair = "" if group.case.settings.busy == "fair" else "; --busy fair shows what fair waits would give"
-    return f"Try shorter transactions, or fewer processes{fair}."
+def _remedy(group: Group, _cases: Sequence[Case]) -> Finding:
+    return Finding("shorter-transactions", can_be_fair=group.case.settings.busy != "fair")
 
 
 def _given_up(group: Group) -> Iterator[Finding]:
@@ -336,21 +327,19 @@ def _given_up(group: Group) -> Iterator[Finding]:
     most = max(group.runs, key=Run.failed_share)
     timeout = format_duration(group.case.settings.busy_timeout_ms / 1000)
     yield Finding(
-        "given-up",
-        f"Transactions given up: {whole(number)}, at {places(cases)}; up to {percent(most.failed_share())} "
-        f"of all (at {place(most.case)}). SQLite answered BUSY, at once or after the time-out of {timeout}: "
-        'an application sees "database is locked". They count in no figure.',
+        "transactions-given-up",
+        count=number,
+        where=places(cases),
+        share=most.failed_share(),
+        most=place(most.case),
+        timeout=timeout,
     )
 
 
 def _snapshots(group: Group) -> Iterator[Finding]:
     number, cases = tally(group, lambda trial: trial.busy_snapshot)
     if number:
-        yield Finding(
-            "busy-snapshot",
-            f"BUSY_SNAPSHOT: {whole(number)}, at {places(cases)}. A transaction that has read can't wait for "
-            "its turn to write: begin it with BEGIN IMMEDIATE, or begin it again as a whole.",
-        )
+        yield Finding("transactions-snapshot", count=number, where=places(cases))
 
 
 class OwnShown(Shown):

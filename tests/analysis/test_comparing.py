@@ -62,14 +62,14 @@ def test_a_ratio_is_told_with_its_interval_or_not_at_all(ratio: Ratio | None, to
 
 def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cannot() -> None:
     found, _ = measured(1000, 1100, noise=0.1)
-    sure, unsure = Finding("a", "A is the fastest."), Finding("b", lead=Finding("c", unclear=True))
+    sure, unsure = Finding("a"), Finding("b", lead=Finding("c", unclear=True))
     assert list(doubts(found, [sure], Case())) == []
     (why,) = doubts(found, [sure, unsure, unsure], Case())
     assert phrase(why).startswith("Why something can't be told: 5 passes are too noisy. About ")
 
 
 def test_of_too_few_passes_it_is_said_what_they_are_worth() -> None:
-    took = [Finding("a", "A took least.")]
+    took = [Finding("a")]
     (why,) = doubts(None, took, Case(repeat=1))
     assert phrase(why) == "So few trials tell no difference from noise: measure with --repeat 5."
     assert list(doubts(None, [], Case())) == []

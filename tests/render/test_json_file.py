@@ -31,9 +31,9 @@ def test_findings_stand_in_it_with_their_facts_and_fit_the_schema(made: Callable
 
 
 def test_facts_are_numbers_lists_and_findings_not_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    within = Finding("wrong-data", "It is.", count=1)
-    found = Finding("given-up", "So it is.", share=0.5, names=("a", "b"), nothing=float("nan"), why=within)
+    within = Finding("way-files", files=20)
+    found = Finding("try", ways=(within, within), names=("a", "b"), nothing=float("nan"), share=0.5)
     monkeypatch.setattr(json_file, "advise", lambda report: [found])
     (one,) = json.loads(report_json(replace(example_report(), runs=())))["findings"]
-    inner = {"code": "wrong-data", "facts": {"count": 1}, "text": "It is."}
-    assert one["facts"] == {"share": 0.5, "names": ["a", "b"], "nothing": None, "why": inner}
+    inner = {"code": "way-files", "facts": {"files": 20}, "text": "more files (--buckets 20)"}
+    assert one["facts"] == {"ways": [inner, inner], "names": ["a", "b"], "nothing": None, "share": 0.5}

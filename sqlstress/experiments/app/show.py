@@ -182,7 +182,7 @@ def raised(group: Group) -> Iterator[Finding]:
 
 def waits(group: Group) -> Iterator[Finding]:
     """Yield where a process got less than its share, or waited long."""
-    return starvation(group, lambda _: "Try shorter transactions, or fewer processes.")
+    return starvation(group, lambda _: Finding("shorter-transactions", can_be_fair=False))
 
 
 def unending(group: Group) -> Iterator[Finding]:
