@@ -278,8 +278,7 @@ def commands() -> dict[str, Experiment]:
 def label(case: Case) -> str:
     """Return a case in a few words, to tell it from the others of its plan."""
     processes = [f"{case.concurrency} process{'es' * (case.concurrency != 1)}"] if case.concurrency else []
-    rate = [case.arrivals.label] if case.arrivals else []
-    return ", ".join([face_of(case).words.work_of(case), *processes, *rate])
+    return ", ".join(filter(None, (face_of(case).words.work_of(case), *processes, case.rate_label)))
 
 
 def has_window(case: Case) -> bool:

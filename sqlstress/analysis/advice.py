@@ -144,7 +144,7 @@ def _change(run: Run) -> float | None:
 
     At a rate it is when operations were due that differs, by chance.
     """
-    if run.case.arrivals:
+    if run.case.rate:
         return None
     found = [ratio - 1 for trial in run.valid if (ratio := finite(trial.half_ratio)) is not None]
     agree = found and (min(found) > UNSTEADY_OVER or max(found) < -UNSTEADY_OVER)

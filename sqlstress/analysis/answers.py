@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from sqlstress.analysis.finding import Finding, leaves_open
-from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise, too_noisy
+from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise, of_closed_loops, too_noisy
 from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import face_of
 from sqlstress.report import Run
@@ -166,7 +166,7 @@ def leads(group: Group) -> list[Lead]:
 
     Of a load at a rate it is none: what is done a second says only that it kept up.
     """
-    if group.case.arrivals:
+    if group.case.rate:
         return []
     several = [own for own in by_worth(sides_of(group)) if len(own) > 1]
     return [one for own in several for one in _leads(group, own, ERROR / group.groups / len(several))]
@@ -287,6 +287,7 @@ class _Sides:
         return [value for value in self.rates if value != self.base]
 
 
+@of_closed_loops
 def answer(group: Group) -> Iterator[Finding]:
     """Yield the answer of a group with parts, and where it is another one.
 
@@ -295,8 +296,7 @@ def answer(group: Group) -> Iterator[Finding]:
     if sides_of(group):
         return  # targets are compared place by place, and only where a commit is worth the same
     sides = _sides(group)
-    # At a rate what is done says only that it kept up.
-    if sides is None or group.case.arrivals:
+    if sides is None:
         return
     error = ERROR / group.groups / 2
     passes = Passes({value: _mean(own) for value, own in sides.rates.items()}, error)

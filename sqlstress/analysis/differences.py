@@ -199,15 +199,11 @@ def may_be_unknown(case: Case) -> dict[str, tuple[str, Figure]]:
 
 
 def _layout_key(case: Case) -> Key:
-    return *_rate(case), case.buckets, case.concurrency
+    return case.rate, case.buckets, case.concurrency
 
 
 def _concurrency(case: Case) -> Key:
-    return *_rate(case), case.concurrency
-
-
-def _rate(case: Case) -> Key:
-    return (case.arrivals.rate,) if case.arrivals else ()
+    return case.rate, case.concurrency
 
 
 def _whole_case(case: Case, forgotten: Sequence[str]) -> Key:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import TypeVar
 
 from sqlstress.analysis.finding import Finding
@@ -124,6 +124,20 @@ class Group:
         for run in self.runs:
             if trial := run.shown():
                 yield run, trial
+
+
+Topic = Callable[[Group], Iterator[Finding]]
+"""What there is to say of a group."""
+
+
+def of_closed_loops(topic: Topic) -> Topic:
+    """Let a topic say nothing of cases at a rate, where what is done in a second is what was asked for."""
+
+    @wraps(topic)
+    def found(group: Group) -> Iterator[Finding]:
+        return iter(()) if group.case.rate else topic(group)
+
+    return found
 
 
 class Tested:

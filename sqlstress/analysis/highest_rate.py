@@ -60,9 +60,9 @@ def _broken(trial: Trial, promise: Promise) -> Iterator[str]:
 def tried(report: Report, search: LimitSearch) -> tuple[Tried, ...]:
     """Return the rates that were tried, in ascending order."""
     found = [
-        Tried(run.case.arrivals.rate, run, tuple(not broken(one, search.promise) for one in run.valid))
+        Tried(run.case.rate, run, tuple(not broken(one, search.promise) for one in run.valid))
         for run in report.runs
-        if run.case.arrivals
+        if run.case.rate
     ]
     return tuple(sorted(found, key=_rate))
 

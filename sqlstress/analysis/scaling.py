@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 
 from sqlstress.analysis.answers import ENOUGH_PASSES, is_told, leaders
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, longest_wait_ns, noise
+from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, longest_wait_ns, noise, of_closed_loops
 from sqlstress.analysis.wording import (
     finite,
     laid_out,
@@ -30,9 +30,10 @@ WORTH_SAYING = 1.0
 """A gain of so much, if it can't be ruled out, leaves everything open."""
 
 
+@of_closed_loops
 def throughput(group: Group) -> Iterator[Finding]:
-    """Yield what the totals of a group say; nothing of one point only, nor of a rate that was asked for."""
-    runs = [] if group.case.arrivals else believed(group)
+    """Yield what the totals of a group say; nothing of one point only."""
+    runs = believed(group)
     if len({(run.case.buckets, run.case.concurrency) for run in runs}) < 2:
         return
     tested = group.tested(runs)
@@ -230,7 +231,7 @@ def starvation(group: Group, remedy: Callable[[list[Case]], Finding]) -> Iterato
 
     Nothing of a rate: it is chance that gives a process more, and the queue that one waits in.
     """
-    if group.case.arrivals:
+    if group.case.rate:
         return
     uneven: list[tuple[Case, float]] = []
     waited: list[tuple[Case, float]] = []

@@ -145,7 +145,7 @@ def on_files(case: Case) -> str:
 
 def at_rate(case: Case) -> str:
     """Write at which rate the operations of a case are due: " at 2,000/s"; nothing of a closed loop."""
-    return f" at {case.arrivals.label}" if case.arrivals else ""
+    return f" at {case.rate_label}" if case.rate else ""
 
 
 def listing(items: Sequence[str], last: str = "and") -> str:
@@ -170,7 +170,7 @@ def _by_rate(cases: Iterable[Case]) -> dict[int, list[Case]]:
     """Return cases by the rate of their loop, ascending; 0: a closed one."""
     found: dict[int, list[Case]] = {}
     for case in cases:
-        found.setdefault(case.arrivals.rate if case.arrivals else 0, []).append(case)
+        found.setdefault(case.rate, []).append(case)
     return dict(sorted(found.items()))
 
 

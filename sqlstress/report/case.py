@@ -72,11 +72,6 @@ class Arrivals:
         "None: nothing is skipped.",
     )
 
-    @property
-    def label(self) -> str:
-        """The rate in words: "2,000/s"."""
-        return f"{self.rate:,}/s"
-
     def at(self, rate: int) -> Arrivals:
         """Return the same at another rate."""
         return replace(self, rate=rate)
@@ -274,6 +269,16 @@ class Case:
 
     json_form: ClassVar[str] = "sqlstress.report.case_json"
     """The module that writes and reads it: the spec stands where its experiment puts it."""
+
+    @property
+    def rate(self) -> int:
+        """Operations that are due in a second, of all processes together; 0: a closed loop."""
+        return self.arrivals.rate if self.arrivals else 0
+
+    @property
+    def rate_label(self) -> str:
+        """The rate in words, "2,000/s"; nothing of a closed loop."""
+        return f"{self.rate:,}/s" if self.rate else ""
 
     @property
     def label(self) -> str:

@@ -90,7 +90,7 @@ def _share(figure: str) -> Cell:
 
 
 def _rate(row: Row) -> str | None:
-    return count_cell(row.run.case.arrivals.rate) if row.run.case.arrivals else None
+    return count_cell(row.run.case.rate) if row.run.case.rate else None
 
 
 RATE: Figure[Row] = Figure(Column("due per s", ("due", "per s"), role=NAME), _rate)
@@ -162,7 +162,7 @@ NOTED_POLLING = 0.02
 
 def at_a_rate(group: Group) -> Iterator[Finding]:
     """Yield what the runs of a group say; nothing of a closed loop."""
-    if group.case.arrivals is None:
+    if not group.case.rate:
         return
     yield from _kept_up(group)
     for curve in curves(group.runs).values():
@@ -179,13 +179,9 @@ def harness(group: Group) -> Iterator[Finding]:
 def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
     """Return the runs of each layout and number of processes, in ascending order of their rate."""
     found: dict[tuple[int, int], list[Run]] = {}
-    for run in sorted((run for run in runs if run.case.arrivals), key=_due_per_s):
+    for run in sorted((run for run in runs if run.case.rate), key=lambda run: run.case.rate):
         found.setdefault((run.case.buckets, run.case.concurrency), []).append(run)
     return found
-
-
-def _due_per_s(run: Run) -> int:
-    return run.case.arrivals.rate if run.case.arrivals else 0
 
 
 def _kept_up(group: Group) -> Iterator[Finding]:
@@ -223,7 +219,7 @@ def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
     if tested is None:
         return
     first, *others = runs
-    rate = _due_per_s(first)
+    rate = first.case.rate
     base: dict[str, Any] = {
         "where": group.place(first.case).replace(f" at {whole(rate)}/s", ""),
         "base_ns": tested.middle(first),
@@ -231,9 +227,9 @@ def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
     }
     higher = [run for run in others if (ratio := tested.ratio(first, run)) and ratio.is_above]
     if higher:
-        yield Finding("p99-rises", **base, rate=_due_per_s(higher[0]), ratio=tested.ratio(first, higher[0]))
+        yield Finding("p99-rises", **base, rate=higher[0].case.rate, ratio=tested.ratio(first, higher[0]))
         return
-    last = _due_per_s(others[-1])
+    last = others[-1].case.rate
     if all(tested.are_equal(run, first) for run in others):
         yield Finding("p99-level", **base, rate=last, share=EQUAL)
     else:
@@ -319,9 +315,9 @@ def _line(
     dash: str,
 ) -> Iterator[Plain]:
     known = [
-        (run.case.arrivals.rate, ns / NS_PER_MS)
+        (run.case.rate, ns / NS_PER_MS)
         for run, one in measured
-        if run.case.arrivals and one and (ns := finite(figure(one))) and ns > 0
+        if run.case.rate and one and (ns := finite(figure(one))) and ns > 0
     ]
     if known:
         rates, values = zip(*known, strict=True)

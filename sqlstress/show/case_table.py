@@ -363,7 +363,7 @@ class _Line:
 def blocks(group: Group) -> Iterator[Block]:
     """Yield the table of the targets of a group, and what its columns mean; nothing of a single target."""
     sides = sides_of(group)
-    if not sides or group.case.arrivals:
+    if not sides or group.case.rate:
         return
     yield _table(group, sides)
     units = face_of(group.case).units

@@ -160,7 +160,7 @@ def _labels(compared: Compared) -> list[Figure[int]]:
     )
     rate = Figure[int](
         Column("due per s", ("due", "per s"), role=NAME),
-        lambda row: count_cell(arrivals.rate) if (arrivals := case(row).arrivals) else None,
+        lambda row: count_cell(rate) if (rate := case(row).rate) else None,
     )
     return [files, processes, rate] if compared.table.by_layout else [processes, rate]
 

@@ -83,7 +83,7 @@ TRIAL: dict[str, Callable[[Trial], Value]] = {
 }
 
 OF_RATE: dict[str, Callable[[Run], Value]] = {
-    "rate": lambda run: own.rate if (own := run.case.arrivals) else None,
+    "rate": lambda run: run.case.rate or None,
     "arrival": lambda run: own.spacing if (own := run.case.arrivals) else None,
     "latency_limit_s": lambda run: own.latency_limit_s if (own := run.case.arrivals) else None,
 }
@@ -189,7 +189,7 @@ def _columns(runs: Sequence[Run]) -> _Columns:
     return _Columns(
         case={
             **CASE,
-            **(OF_RATE if any(run.case.arrivals for run in runs) else {}),
+            **(OF_RATE if any(run.case.rate for run in runs) else {}),
             **_of_cases(runs),
             **RUN,
             **(ARM if any(run.arm for run in runs) else {}),

@@ -63,7 +63,7 @@ def _table(rows: list[Joint]) -> blocks.Table:
         ),
         Figure(
             Column("due per s, each host", ("due per s", "each"), role=NAME),
-            lambda row: count_cell(row.case.arrivals.rate) if row.case.arrivals else None,
+            lambda row: count_cell(row.case.rate) if row.case.rate else None,
         ),
         Figure(Column("hosts", ("", "hosts"), "left"), lambda row: f"{row.hosts} of {len(row.asked)}"),
         Figure(Column("trials", ("", "trials"), role=DETAIL), lambda row: whole_cell(len(row.totals))),
@@ -269,7 +269,7 @@ def _cases(table: Table) -> blocks.Table:
             ),
             Figure(
                 Column("due per s", ("due", "per s"), role=NAME),
-                lambda row: count_cell(row.case.arrivals.rate) if row.case.arrivals else None,
+                lambda row: count_cell(row.case.rate) if row.case.rate else None,
             ),
         )
         if sweeps

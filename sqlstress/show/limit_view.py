@@ -77,7 +77,7 @@ def _heading(
     what = face_of(last.case).show().what(last)
     yield heading.describe(f"The highest rate with {promised(search.promise)}. {what}", last, report)
     yield from heading.durability(last, report.environment)
-    closed = next((run for run in report.runs if run.case.arrivals is None and run.valid), None)
+    closed = next((run for run in report.runs if not run.case.rate and run.valid), None)
     if closed:
         reached = rounded(closed.median_tps() or 0.0)
         yield f"In a closed loop the same processes reached {reached} {last.unit} a second."

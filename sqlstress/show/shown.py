@@ -11,12 +11,13 @@ from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.differences import differing
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.wording import listing
 from sqlstress.experiment import face_of
 from sqlstress.options.option import Unknown
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.show import at_a_rate, sweep_plots
 from sqlstress.show.blocks import NOTHING_LOST, Block, Legend, seconds_cell, shortened
 from sqlstress.show.case_table import (
     RATIO,
@@ -33,7 +34,6 @@ from sqlstress.show.plots import Plot, bar_plots, line_plots
 
 R = TypeVar("R")
 Value = str | float | None
-Topic = Callable[[Group], Iterator[Finding]]
 
 TIME = Measure(
     "{letter} time s",
@@ -150,6 +150,42 @@ class Shown:
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
         """Return the columns of the CSV that only its trials have."""
         return {}
+
+
+class LoadShown(Shown):
+    """How an experiment is shown that has both loops: closed, or open at a rate."""
+
+    meanings: ClassVar[Mapping[str, str]] = at_a_rate.NOTHING
+    """Columns of the table that mean something else here."""
+
+    def blocks(self, group: Group) -> Iterator[Block]:
+        if group.case.rate:
+            yield from at_a_rate.blocks(group, self.meanings, self.proved(group))
+        else:
+            yield from self.closed_loop_table(group)
+        yield from self.more_blocks(group)
+
+    def closed_loop_table(self, group: Group) -> Iterator[Block]:
+        """Yield the table of cases in a closed loop, and what its columns mean."""
+        raise NotImplementedError
+
+    def more_blocks(self, group: Group) -> Iterator[Block]:
+        """Yield what stands below the table."""
+        return iter(())
+
+    def proved(self, group: Group) -> str:
+        """Return what was proved where the data is right."""
+        return NOTHING_LOST
+
+    def plots(self, group: Group) -> Iterator[Plot]:
+        if group.case.rate:
+            yield from at_a_rate.plots(group)
+            yield from sweep_plots.over_time(group)
+        else:
+            yield from sweep_plots.plots(group)
+
+    def rate(self, run: Run) -> float | None:
+        return run.median_tps()
 
 
 class ResultShown(Shown, Generic[R]):

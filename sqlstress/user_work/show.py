@@ -10,17 +10,15 @@ from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import fewer_processes, starvation, tally, throughput
 from sqlstress.analysis.wording import listing, place, places, whole
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import merged
 from sqlstress.report.server import ISOLATIONS
-from sqlstress.show import case_table, sweep_plots
-from sqlstress.show.at_a_rate import NOTHING, RATE, at_a_rate
-from sqlstress.show.at_a_rate import blocks as table_at_a_rate
-from sqlstress.show.at_a_rate import plots as plots_at_a_rate
+from sqlstress.show import case_table
+from sqlstress.show.at_a_rate import RATE, at_a_rate
 from sqlstress.show.blocks import (
     NAME,
     VERIFIED,
@@ -56,9 +54,7 @@ from sqlstress.show.case_table import (
     rows_of,
     spread_legend,
 )
-from sqlstress.show.plots import Plot
-from sqlstress.show.shown import Shown, Topic, Value
-from sqlstress.show.sweep_plots import over_time
+from sqlstress.show.shown import LoadShown, Value
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import product
 from sqlstress.user_work import AFTER
@@ -202,7 +198,7 @@ def latencies(group: Group) -> Iterator[Block]:
     ]
     if rows:
         yield table_of(rows, (*apart_columns(group), *OF_KINDS), ("p90 ms", "p99.9 ms", "p50 ms"))
-        if group.case.arrivals:
+        if group.case.rate:
             parts = any(map(_is_part, rows))
             told = "Each from the moment it was due; service: from its begin"
             yield Paragraph(f"{told}, as all of what is but a part of another one." if parts else f"{told}.")
@@ -234,7 +230,7 @@ def _count(trial: Trial, kind: str) -> int:
 
 
 def _service(row: KindRow) -> str | None:
-    found = row.run.latency(row.kind) if row.run.case.arrivals else None
+    found = row.run.latency(row.kind) if row.run.case.rate else None
     return ms_cell(found.p99_ns) if found else None
 
 
@@ -342,12 +338,10 @@ def _snapshots(group: Group) -> Iterator[Finding]:
         yield Finding("transactions-snapshot", count=number, where=places(cases))
 
 
-class OwnShown(Shown):
+class OwnShown(LoadShown):
     """An experiment inherits from it, and says what its processes do."""
 
     topics: ClassVar[tuple[Topic, ...]] = (throughput, at_a_rate, waiting, partial_proofs, trust)
-    meanings: ClassVar[Mapping[str, str]] = NOTHING
-    """Columns of the table that mean something else here."""
     proves = HELD
     together = 3
     measures = ((TPS, RATIO), (SPREAD,), SCALING)
@@ -360,25 +354,17 @@ class OwnShown(Shown):
         works = dict.fromkeys(map(self.work, (run.case for run in group.runs)))
         return "; ".join((*works, *_checked(group.case)))
 
-    def blocks(self, group: Group) -> Iterator[Block]:
-        if group.case.arrivals:
-            yield from table_at_a_rate(group, self.meanings, proved(group))
-        else:
-            yield from case_table.blocks(group)
-            table = build(group)
-            yield table
-            yield Legend(table, partial(legend, group, self.meanings))
-        yield from latencies(group)
+    def closed_loop_table(self, group: Group) -> Iterator[Block]:
+        yield from case_table.blocks(group)
+        table = build(group)
+        yield table
+        yield Legend(table, partial(legend, group, self.meanings))
 
-    def plots(self, group: Group) -> Iterator[Plot]:
-        if group.case.arrivals:
-            yield from plots_at_a_rate(group)
-            yield from over_time(group)
-        else:
-            yield from sweep_plots.plots(group)
+    def more_blocks(self, group: Group) -> Iterator[Block]:
+        return latencies(group)
 
-    def rate(self, run: Run) -> float | None:
-        return run.median_tps()
+    def proved(self, group: Group) -> str:
+        return proved(group)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         return list(map(self.work, cases))

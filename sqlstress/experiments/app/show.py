@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput
 from sqlstress.analysis.wording import listing, plural, whole
 from sqlstress.experiments.app import show_sessions
@@ -16,7 +16,6 @@ from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import Block, Paragraph, shortened
-from sqlstress.show.shown import Topic
 from sqlstress.statistics.units import format_duration
 from sqlstress.user_work.show import OwnShown, too_weak
 

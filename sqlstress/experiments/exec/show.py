@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
@@ -17,7 +18,6 @@ from sqlstress.report import Latency, Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import at_a_rate
-from sqlstress.show.at_a_rate import blocks as table_at_a_rate
 from sqlstress.show.blocks import (
     Block,
     Column,
@@ -44,7 +44,7 @@ from sqlstress.show.case_table import (
 from sqlstress.show.case_table import TOTAL as TPS
 from sqlstress.show.shown import Value
 from sqlstress.user_work import UNDER
-from sqlstress.user_work.show import CASE, CHECKED, OwnShown, checked_legend, proved
+from sqlstress.user_work.show import CASE, CHECKED, OwnShown, checked_legend
 
 LOCKED = "database is locked"
 MOST_KINDS = 5
@@ -168,6 +168,8 @@ class ExecShown(OwnShown):
 
     topics = (scaling, ended, said, locked, cut_short, looked, partial_proofs, trust)
 
+    meanings: ClassVar[Mapping[str, str]] = {"failed %": _MEANINGS["failed %"]}
+
     def why_failed(self, run: Run) -> str:
         return "the commands exited with another code than 0, or took longer than --timeout"
 
@@ -175,13 +177,12 @@ class ExecShown(OwnShown):
         called: str = case.spec.called
         return called
 
-    def blocks(self, group: Group) -> Iterator[Block]:
-        if group.case.arrivals:
-            yield from table_at_a_rate(group, {"failed %": _MEANINGS["failed %"]}, proved(group))
-        else:
-            table = table_of(rows_of(group), (*apart_columns(group), *FIGURES), _LEAVING)
-            yield table
-            yield Legend(table, partial(_legend, group))
+    def closed_loop_table(self, group: Group) -> Iterator[Block]:
+        table = table_of(rows_of(group), (*apart_columns(group), *FIGURES), _LEAVING)
+        yield table
+        yield Legend(table, partial(_legend, group))
+
+    def more_blocks(self, group: Group) -> Iterator[Block]:
         if any(not run.case.spec.command for run in group.runs):
             yield Paragraph(f"{NOTHING}: the same with a command that does nothing, so what a start costs.")
 

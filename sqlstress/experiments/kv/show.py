@@ -23,8 +23,6 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import PROCESSOR, Where
 from sqlstress.show import case_table, sweep_plots
 from sqlstress.show.at_a_rate import at_a_rate
-from sqlstress.show.at_a_rate import blocks as table_at_a_rate
-from sqlstress.show.at_a_rate import plots as plots_at_a_rate
 from sqlstress.show.blocks import (
     VERIFIED,
     Block,
@@ -61,8 +59,7 @@ from sqlstress.show.case_table import (
     spread_legend,
 )
 from sqlstress.show.plots import Plain, Plot, View, apart, axis, line, name
-from sqlstress.show.shown import Shown, Value
-from sqlstress.show.sweep_plots import over_time
+from sqlstress.show.shown import LoadShown, Value
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINT_TIME,
@@ -220,7 +217,7 @@ def _is_crowded(run: Run) -> bool:
     Where other programs have them, fewer processes would get less of them; at a rate it is not the processes
     that make the load.
     """
-    if run.case.concurrency == 1 or run.case.arrivals or disturbed(run):
+    if run.case.concurrency == 1 or run.case.rate or disturbed(run):
         return False
     found = told(run)
     return bool(found) and all(map(_mostly_waits, found))
@@ -231,7 +228,7 @@ def _mostly_waits(where: Where) -> bool:
     return parts.get(PROCESSOR, 0) > max((ns for part, ns in parts.items() if part != PROCESSOR), default=0)
 
 
-class KeyValueShown(Shown):
+class KeyValueShown(LoadShown):
     """Layouts with numbers of processes."""
 
     topics = (throughput, at_a_rate, checkpoints, waiting, went, crowded, partial_proofs, trust)
@@ -254,27 +251,22 @@ class KeyValueShown(Shown):
     def what(self, group: Group) -> str:
         return _classic(group.case) if group.case.workload == "classic" else _key_value(group)
 
-    def blocks(self, group: Group) -> Iterator[Block]:
-        if group.case.arrivals:
-            yield from table_at_a_rate(group)
-        else:
-            yield from case_table.blocks(group)
-            table = build(group)
-            yield table
-            yield Legend(table, partial(legend, group))
+    def closed_loop_table(self, group: Group) -> Iterator[Block]:
+        yield from case_table.blocks(group)
+        table = build(group)
+        yield table
+        yield Legend(table, partial(legend, group))
+
+    def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from show_wal.blocks(group)
         yield from show_where.blocks(group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        if group.case.arrivals:
-            yield from plots_at_a_rate(group)
-            yield from over_time(group)
+        if group.case.rate:
+            yield from super().plots(group)
             yield from wal_size(group)
         else:
             yield from plots(group)
-
-    def rate(self, run: Run) -> float | None:
-        return run.median_tps()
 
     def commits(self, trial: Trial) -> int | None:
         return sum(one.operations.get(kind, 0) for one in trial.workers for kind in COMMITS)

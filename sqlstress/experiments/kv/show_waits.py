@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, longest_wait_ns
+from sqlstress.analysis.group import Group, longest_wait_ns, of_closed_loops
 from sqlstress.analysis.scaling import LONG_WAIT_NS, UNFAIR_UNDER, fewer_processes, starvation, tally
 from sqlstress.analysis.wording import finite, place, places
 from sqlstress.experiment import face_of, has_window
@@ -27,6 +27,7 @@ LONG_ENOUGH_S = 4 * USUAL_S
 """A window in which such a wait is seen where it occurs."""
 
 
+@of_closed_loops
 def usual_timeout(group: Group) -> Iterator[Finding]:
     """Yield how many operations waited longer than the usual time-out; or that the window hides it."""
     waits = takes(group.case.driver, "busy-timeout")
@@ -85,8 +86,7 @@ def at_server(group: Group) -> Iterator[Finding]:
     """Yield what waiting did to the runs of a group."""
     yield from _lost(group)
     yield from _given_up_at_server(group)
-    if group.case.arrivals is None:
-        yield from starvation(group, fewer_processes)
+    yield from starvation(group, fewer_processes)
     yield from _begun_again(group)
 
 
@@ -129,10 +129,10 @@ def waiting(group: Group) -> Iterator[Finding]:
         yield from at_server(group)
         return
     yield from _given_up(group)
-    if group.case.arrivals is None:  # at a rate it is the queue that one waits in, most of the time
-        yield from usual_timeout(group)
-        yield from starvation(group, lambda cases: _remedy(group, cases))
-        yield from _stall(group)
+    # At a rate it is the queue that one waits in, most of the time.
+    yield from usual_timeout(group)
+    yield from starvation(group, lambda cases: _remedy(group, cases))
+    yield from _stall(group)
     yield from _snapshots(group)
 
 
@@ -184,6 +184,7 @@ def _fairness(run: Run) -> float:
     return 1.0 if jain is None else jain
 
 
+@of_closed_loops
 def _stall(group: Group) -> Iterator[Finding]:
     stalls = [
         (run.case, longest_wait_ns(run))

@@ -103,7 +103,7 @@ def _untold(group: Group) -> str:
     """Return what can't be told here, as sentences."""
     found = [one for run in group.runs for one in told(run)]
     said = []
-    if any(run.case.arrivals for run in group.runs if told(run)):
+    if any(run.case.rate for run in group.runs if told(run)):
         said.append(" At a rate, what is left is mostly idle: no operation is due yet.")
     if any(PROCESSOR not in one.parts for one in found):
         said.append(" How long processes wait for a processor can't be told here: it is in the others.")

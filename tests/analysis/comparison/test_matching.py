@@ -36,7 +36,7 @@ def test_cases_are_matched_by_layout_and_concurrency_whatever_their_order() -> N
     one = report(run(20, 2, trial(4)), run(1, 1, trial(1)), run(1, 2, trial(2)))
     other = report(run(1, 2, trial(20)), run(20, 2, trial(40)), run(1, 1, trial(10)))
     table = one_table(one, other)
-    assert table.keys == ((1, 1), (1, 2), (20, 2))
+    assert table.keys == ((0, 1, 1), (0, 1, 2), (0, 20, 2))
     assert totals(table) == [[1, 10], [2, 20], [4, 40]]
     assert [table.row_name(row) for row in (0, 2)] == ["1 process on 1 file", "2 processes on 20 files"]
 
