@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError, plainly
 from sqlstress.experiments.app.declared import Declared, called, declared
-from sqlstress.experiments.app.forks import end_forks_with_us
+from sqlstress.experiments.app.leftovers import end_forks_with_us
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import Died, call_apart
 from sqlstress.targets import stand_in

@@ -2,10 +2,10 @@
 
 Python tells an audit hook of each connection of its sqlite3, but before it can be used. So a profile function
 is set that is called when the next thing happens in that thread, and takes itself away: then `connect` has
-returned, and nothing has been done with the connection yet. Later it is done once more, when the first
-statement that is no PRAGMA has run: by then the settings are those that the application works with. A trace
-of the first statements says how transactions begin. It is called amid a statement, when nothing is asked,
-as what is read there is a snapshot that the statement would have to write with: then no lock is waited for.
+returned, and nothing has been done with the connection yet. From then on a trace of its first statements says
+how transactions begin, and when something that was written is committed: that is when the settings are asked,
+and again where a PRAGMA has run since. They are asked amid that statement, by PRAGMAs that read nothing of
+the database, so that no lock is waited for, and no snapshot taken.
 
 Source: https://docs.python.org/3/library/audit_events.html
 """
@@ -16,22 +16,90 @@ import os
 import re
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.app.begins import Begins
+from sqlstress.experiments.app.errors import Plain
+from sqlstress.experiments.app.topics import CONNECTION, DECLARED, HERE, UNSEEN
 
 MOST_CONNECTIONS = 50
 """So many connections of a process are looked at, the others are counted."""
 MOST_STATEMENTS = 200
 """So many statements of each."""
+MOST_KINDS = 20
+"""Kinds of connections that are kept apart."""
 READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
+_SYNCHRONOUS = ("off", "normal", "full", "extra")
+_KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
 _OWN = (sqlite3.Connection, sqlite3.Cursor)
-_HAS_KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
-_PRAGMA = re.compile(r"\s*(--|pragma\b|begin\b|savepoint\b|commit\b|rollback\b|attach\b)", re.IGNORECASE)
+
+# How transactions begin: read from the statements of a connection, in their order.
+
+
+_WORDS = re.compile(r"\s*(?:/\*.*?\*/\s*)*([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
+_READS, _WRITES = ("SELECT", "VALUES", "WITH"), ("INSERT", "UPDATE", "DELETE", "REPLACE")
+_HOW = ("DEFERRED", "IMMEDIATE", "EXCLUSIVE")
+DEFERRED = "DEFERRED"
+ALONE = "each statement alone"
+_SETTING = re.compile(r"\s*(--|pragma\b|begin\b|savepoint\b|commit\b|rollback\b|attach\b)", re.IGNORECASE)
+
+
+class Begins:
+    """What was seen of the transactions of a connection that write."""
+
+    def __init__(self) -> None:
+        self.ways: dict[str, None] = {}
+        """How they begin, in the order in which it was first seen."""
+        self.upgrades = 0
+        """Those that began DEFERRED, read, and then wrote."""
+        self.is_known = False
+        """Whether no PRAGMA has run since the settings were asked last."""
+        self._how = ""
+        self._has_read = self._has_written = False
+
+    def add(self, sql: str) -> bool:
+        """Take a statement that begins to run; return whether it commits what was written."""
+        found = _WORDS.match(sql)
+        if not found:
+            return False  # a comment: what a trigger does, and what we ask ourselves
+        word, second = found[1].upper(), (found[2] or "").upper()
+        if word == "PRAGMA":
+            self.is_known = False
+        elif word == "BEGIN":
+            self._begin(second if second in _HOW else DEFERRED)
+        elif word == "SAVEPOINT" and not self._how:
+            self._begin(DEFERRED)
+        elif word in ("COMMIT", "END") or (word == "ROLLBACK" and second != "TO"):
+            commits = word != "ROLLBACK" and self._how != "" and self._has_written
+            self._how = ""
+            return commits
+        elif word in _WRITES or (word == "WITH" and _writes(sql)):
+            self._write()
+            return self._how == ""
+        elif word in _READS:
+            self._has_read = True
+        return False
+
+    def _begin(self, how: str) -> None:
+        self._how, self._has_read, self._has_written = how, False, False
+
+    def _write(self) -> None:
+        self.ways[self._how or ALONE] = None
+        self.upgrades += self._how == DEFERRED and self._has_read and not self._has_written
+        self._has_written = True
+
+
+def _writes(sql: str) -> bool:
+    """Return whether a statement that begins with WITH writes, as far as its words say it."""
+    return any(re.search(rf"\b{word}\b", sql, re.IGNORECASE) for word in _WRITES)
+
+
+# The connections of a process, and what is seen of each.
 
 
 class Seen:
@@ -40,33 +108,155 @@ class Seen:
     def __init__(self) -> None:
         self.opened_timeout_ms: int | None = None
         """The busy time-out that `connect` gave it."""
-        self.isolation: str | None = None
+        self.isolation = ""
         self.file = ""
         self.answers: dict[str, str] = {}
         """By PRAGMA, of READ; empty: nothing was done with it but PRAGMAs."""
-        self.has_keys = False
-        """Whether tables declare foreign keys; looked at where they are off."""
         self.begins = Begins()
 
+    def look(self, connection: sqlite3.Connection) -> None:
+        """Ask what it runs with."""
+        self.isolation = _isolation(connection)
+        # The main database comes first; the PRAGMA as a table would begin to read.
+        self.file = _asked(connection, "PRAGMA database_list")[2] or ""
+        self.answers = {name: str(_asked(connection, f"PRAGMA {name}")[0]).lower() for name in READ}
 
-class Watch:
+    def traits(self, file: str, has_keys: bool) -> dict[str, str]:
+        """Return what it ran with, in words; `has_keys` says whether tables of this file declare some."""
+        database = database_of(self.file, file)
+        off = DECLARED if has_keys and database == HERE else "off"
+        level = self.answers["synchronous"]
+        return {
+            "database": database,
+            "journal_mode": self.answers["journal_mode"],
+            "synchronous": _SYNCHRONOUS[int(level)] if level in ("0", "1", "2", "3") else level,
+            "busy_timeout": self.answers["busy_timeout"],
+            "opened_with": str(self.opened_timeout_ms),
+            "foreign_keys": "on" if self.answers["foreign_keys"] == "1" else off,
+            "python": self.isolation,
+            "writes_begin": ", ".join(self.begins.ways),
+            "upgrades": "yes" if self.begins.upgrades else "no",
+        }
+
+
+class FileWatch:
     """The connections of this process. There is no way back: a hook stays until the process ends."""
 
-    def __init__(self) -> None:
-        self.seen: list[Seen] = []
-        self.others = 0
+    def __init__(self, file: str) -> None:
+        """`file` is the trial's database."""
+        self._file = file
+        self._seen: list[Seen] = []
+        self._others = 0
         """Connections beyond those that are looked at."""
+        self._has_keys: bool | None = None
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
-        if event != "sqlite3.connect/handle":
+        if event != "sqlite3.connect/handle" or self._has_keys is not None:
             return
-        if len(self.seen) >= MOST_CONNECTIONS:
-            self.others += 1
+        if len(self._seen) >= MOST_CONNECTIONS:
+            self._others += 1
             return
         seen = Seen()
-        self.seen.append(seen)
-        _next_moment(lambda: _opened(args[0], seen), _at_once)
+        self._seen.append(seen)
+        _next_moment(lambda: _opened(args[0], seen), lambda *_: True)
+
+    def sightings(self) -> list[Plain]:
+        """Return what was seen, each kind once with how often it was."""
+        kinds = Counter(tuple(traits.items()) for traits in self._traits())
+        unseen = self._others + sum(not one.answers for one in self._seen)
+        found: list[Plain] = [
+            (CONNECTION, "sqlite3", count, "", dict(traits))
+            for traits, count in kinds.most_common(MOST_KINDS)
+        ]
+        return found + [(UNSEEN, "sqlite3", unseen, "", {})] * bool(unseen)
+
+    def effective(self) -> dict[str, str]:
+        """Return the settings of the connections to the file; where they differ, all answers."""
+        own = [traits for traits in self._traits() if traits["database"] == HERE]
+        # A commit is a writer's: what those run with that only read says nothing of it.
+        own = [traits for traits in own if traits["writes_begin"]] or own
+        names = ("journal_mode", "synchronous", "busy_timeout") if own else ()
+        return {name: " / ".join(dict.fromkeys(traits[name] for traits in own)) for name in names}
+
+    def _traits(self) -> list[dict[str, str]]:
+        if self._has_keys is None:
+            self._has_keys = False  # nobody is watched any more
+            self._has_keys = declares_keys(self._file)
+        return [one.traits(self._file, self._has_keys) for one in self._seen if one.answers]
+
+
+def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
+    """Look at a connection with which nothing has been done yet."""
+    seen.opened_timeout_ms = _asked(connection, "PRAGMA busy_timeout")[0]
+    begins, count = seen.begins, 0
+
+    def trace(sql: str) -> None:
+        nonlocal count
+        count += 1
+        commits = begins.add(sql)
+        # Before something is committed a setting may still come: some libraries query first.
+        if (commits and not begins.is_known) or (not seen.answers and not _SETTING.match(sql)):
+            begins.is_known = commits
+            with suppress(sqlite3.Error):
+                seen.look(connection)
+        if count == MOST_STATEMENTS:
+            # Not here: SQLite is amid the call of this function.
+            _next_moment(lambda: connection.set_trace_callback(None), _has_returned)
+
+    connection.set_trace_callback(trace)
+
+
+def _next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, Any], bool]) -> None:
+    """Call a function when the next thing happens in this thread that `has_come` takes."""
+    before = sys.getprofile()
+
+    def profile(frame: FrameType, event: str, arg: Any) -> None:
+        if has_come(frame, event, arg):
+            sys.setprofile(before)
+            with suppress(sqlite3.Error):  # it was closed meanwhile, or is busy: then nothing is known of it
+                call()
+
+    sys.setprofile(profile)
+
+
+def _has_returned(_: FrameType, event: str, arg: Any) -> bool:
+    """Return whether a method of a connection or a cursor has returned."""
+    return event in ("c_return", "c_exception") and isinstance(getattr(arg, "__self__", None), _OWN)
+
+
+def _isolation(connection: sqlite3.Connection) -> str:
+    """Return who begins transactions: autocommit, Python (and how), or whoever writes BEGIN."""
+    autocommit = getattr(connection, "autocommit", -1)
+    if autocommit is True or autocommit is False:
+        return f"autocommit={autocommit}"
+    return f"isolation_level={connection.isolation_level!r}"
+
+
+def _asked(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
+    """Return the first row, whatever the user wants to be made of rows; without one a row of nothing."""
+    cursor = sqlite3.Cursor(connection)
+    cursor.row_factory = None
+    return cursor.execute(sql).fetchone() or (None, None, None)
+
+
+def database_of(name: str, file: str) -> str:
+    """Return which database a connection has: this one, one in memory, or the path of another."""
+    if not name:
+        return ":memory:"
+    try:
+        return HERE if Path(name).samefile(file) else name
+    except OSError:
+        return name
+
+
+def declares_keys(file: str) -> bool:
+    """Return whether tables of a database declare foreign keys; False where it can't be read."""
+    try:
+        with closing(sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return connection.execute(_KEYS).fetchone() is not None
+    except sqlite3.Error:
+        return False
 
 
 def protect(original: str) -> None:
@@ -92,78 +282,3 @@ def _is_file(name: Any, own: Path) -> bool:
         return Path(text).samefile(own)
     except (OSError, TypeError, ValueError):
         return False
-
-
-def _next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, Any], bool]) -> None:
-    """Call a function when the next thing happens in this thread that `has_come` takes."""
-    before = sys.getprofile()
-
-    def profile(frame: FrameType, event: str, arg: Any) -> None:
-        if not has_come(frame, event, arg):
-            return
-        sys.setprofile(before)
-        try:
-            call()
-        except sqlite3.Error:
-            pass  # it was closed meanwhile, or is busy: then nothing is known of it
-
-    sys.setprofile(profile)
-
-
-def _at_once(*_: Any) -> bool:
-    return True
-
-
-def _has_run(caller: FrameType) -> Callable[[FrameType, str, Any], bool]:
-    """Return what says whether the statement has run that a frame is running by now."""
-    place = caller.f_lasti
-
-    def has_come(frame: FrameType, event: str, arg: Any) -> bool:
-        # The same place in a loop is come to again; what Python calls there has returned before.
-        ended = event in ("c_return", "c_exception") and isinstance(getattr(arg, "__self__", None), _OWN)
-        return ended or caller.f_lasti != place or (frame is caller and event == "return")
-
-    return has_come
-
-
-def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
-    """Look at a connection with which nothing has been done yet."""
-    seen.opened_timeout_ms = int(_ask(connection, "PRAGMA busy_timeout"))
-    count = 0
-
-    def trace(sql: str) -> None:
-        nonlocal count
-        count += 1
-        if not seen.answers and not _PRAGMA.match(sql):
-            _next_moment(lambda: _look(connection, seen), _has_run(sys._getframe(1)))
-        seen.begins.add(sql)
-        if count == MOST_STATEMENTS:
-            # Not here: SQLite is amid the call of this function.
-            _next_moment(lambda: connection.set_trace_callback(None), _has_run(sys._getframe(1)))
-
-    connection.set_trace_callback(trace)
-
-
-def _look(connection: sqlite3.Connection, seen: Seen) -> None:
-    """Look at a connection that works."""
-    seen.isolation = _isolation(connection)
-    seen.file = str(_ask(connection, "SELECT file FROM pragma_database_list WHERE name = 'main'") or "")
-    seen.answers = {name: str(_ask(connection, f"PRAGMA {name}")).lower() for name in READ}
-    if seen.answers["foreign_keys"] == "0":
-        seen.has_keys = _ask(connection, _HAS_KEYS) is not None
-
-
-def _isolation(connection: sqlite3.Connection) -> str:
-    """Return who begins transactions: autocommit, Python (and how), or whoever writes BEGIN."""
-    autocommit = getattr(connection, "autocommit", -1)
-    if autocommit is True or autocommit is False:
-        return f"autocommit={autocommit}"
-    return f"isolation_level={connection.isolation_level!r}"
-
-
-def _ask(connection: sqlite3.Connection, sql: str) -> Any:
-    """Return the first column of the first row, whatever rows the user wants to be made of rows."""
-    cursor = sqlite3.Cursor(connection)
-    cursor.row_factory = None
-    row = cursor.execute(sql).fetchone()
-    return row[0] if row else None

@@ -15,7 +15,7 @@ from sqlstress.user_work.source import OwnSource
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.server_watch import ServerWatch
-    from sqlstress.experiments.app.sightings import FileWatch
+    from sqlstress.experiments.app.watch import FileWatch
     from sqlstress.report.case import Case
     from sqlstress.targets.directions import Directions
     from sqlstress.targets.dry.store import DryPlace
@@ -47,10 +47,9 @@ class AppSource(OwnSource):
         """Import the user's file and connect; return what each transaction calls."""
         # Here, because the parent reckons the harness's own cost without them.
         from sqlstress.experiments.app.declared import called, declared
-        from sqlstress.experiments.app.forks import end_forks_with_us
+        from sqlstress.experiments.app.leftovers import end_forks_with_us
         from sqlstress.experiments.app.server_watch import ServerWatch
-        from sqlstress.experiments.app.sightings import FileWatch
-        from sqlstress.experiments.app.watch import protect
+        from sqlstress.experiments.app.watch import FileWatch, protect
         from sqlstress.user_work.loading import prepare_process
 
         spec, address = self.case.spec, directions.address
@@ -88,7 +87,7 @@ class AppSource(OwnSource):
 
     def _lasting(self) -> list[tuple[str, str, int, str, dict[str, str]]]:
         """Return what is known of threads that would keep this process, as the fields of Sightings."""
-        from sqlstress.experiments.app.threads import lasting, leave_without_them
+        from sqlstress.experiments.app.leftovers import lasting, leave_without_them
 
         if names := lasting():
             leave_without_them()
@@ -99,7 +98,7 @@ class AppSource(OwnSource):
 
 
 def _guarded(call: Callable[[], Any]) -> Callable[[Any], Any]:
-    from sqlstress.experiments.app.forks import is_fork, leave
+    from sqlstress.experiments.app.leftovers import is_fork, leave
 
     def guarded(_: Any) -> None:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.app.begins import ALONE, Begins
+from sqlstress.experiments.app.watch import ALONE, Begins
 
 
 def seen(*statements: str) -> tuple[list[str], int]:

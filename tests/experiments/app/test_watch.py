@@ -12,14 +12,13 @@ from tests.pages import ROOT
 
 WATCH = """
 import json, os, sqlite3, sys, threading
-from sqlstress.experiments.app.sightings import sightings
-from sqlstress.experiments.app.watch import Watch, protect
+from sqlstress.experiments.app.watch import FileWatch, protect
 made = sqlite3.connect("app.db")
 made.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x REFERENCES t(x))")
 made.close()
-watch = Watch()
+watch = FileWatch("app.db")
 exec(sys.argv[1])
-print(json.dumps(sightings(watch, "app.db")))
+print(json.dumps(watch.sightings()))
 """
 
 
@@ -64,6 +63,22 @@ app()
         "writes_begin": "DEFERRED",
         "upgrades": "no",
     }
+
+
+def test_settings_that_come_after_the_first_query_count(tmp_path: Path) -> None:
+    code = """
+late = sqlite3.connect("app.db", isolation_level=None)
+late.execute("SELECT * FROM t").fetchall()
+late.execute("PRAGMA synchronous=NORMAL")
+late.execute("INSERT INTO t VALUES (NULL)")
+late.execute("PRAGMA busy_timeout=7")
+with late:
+    late.execute("BEGIN IMMEDIATE")
+    late.execute("INSERT INTO t VALUES (NULL)")
+"""
+    ((_, _, _, _, traits),) = seen(code, tmp_path)
+    assert (traits["synchronous"], traits["busy_timeout"]) == ("normal", "7")
+    assert traits["writes_begin"] == "each statement alone, IMMEDIATE"
 
 
 def test_other_databases_other_threads_and_subclasses_are_seen(tmp_path: Path) -> None:
@@ -112,17 +127,18 @@ for _ in range(60):
 
 def test_the_original_can_not_be_connected_to(tmp_path: Path) -> None:
     code = """
-protect("app.db")
 from pathlib import Path
-for name in ("app.db", Path("app.db").absolute(), "./app.db", os.fsencode("app.db")):
+os.rename("app.db", "original.db")
+protect("original.db")
+for name in ("original.db", Path("original.db").absolute(), "./original.db", os.fsencode("original.db")):
     try:
         sqlite3.connect(name)
     except Exception as error:
-        assert "the app opens the original, app.db" in str(error), error
+        assert "the app opens the original, original.db" in str(error), error
     else:
         raise AssertionError(name)
 try:
-    sqlite3.connect("file:app.db?mode=rw", uri=True)
+    sqlite3.connect("file:original.db?mode=rw", uri=True)
 except Exception as error:
     assert "the app opens the original" in str(error), error
 else:
