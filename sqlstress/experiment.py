@@ -30,7 +30,7 @@ EXPERIMENTS: dict[str, str] = {
     "cycles": "sqlstress.experiments.cycles.experiment:CYCLES",
     "crash": "sqlstress.experiments.crash.experiment:CRASH",
     "power-loss": "sqlstress.experiments.power_loss.experiment:POWER_LOSS",
-    "sql": "sqlstress.experiments.sql.face:SQL",
+    "sql": "sqlstress.experiments.sql.experiment:SQL",
     "classic": "sqlstress.experiments.kv.experiment:CLASSIC",
     "exec": "sqlstress.experiments.exec.experiment:EXEC",
     "app": "sqlstress.experiments.app.experiment:APP",

@@ -13,7 +13,8 @@ from sqlstress.target import serves
 
 if TYPE_CHECKING:
     from sqlstress.experiments.sql.script.compiling import Database, Step
-    from sqlstress.experiments.sql.script.reckoning import Variables
+    from sqlstress.experiments.sql.script.expressions import Variables
+
 
 TABLE = "sqlstress_ledger"
 _DEFINITION = f"CREATE TABLE {TABLE} (worker INTEGER, number BIGINT, PRIMARY KEY (worker, number))"

@@ -12,10 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.sql.script.draw import Xoroshiro, permute
-from sqlstress.experiments.sql.script.expressions import read
-from sqlstress.experiments.sql.script.numbers import LEAST, MOST, NoValue, divided, remainder
-from sqlstress.experiments.sql.script.reckoning import Reckoner
+from sqlstress.experiments.sql.script.expressions import Reckoner, read
+from sqlstress.experiments.sql.script.functions import (
+    LEAST,
+    MOST,
+    NoValue,
+    Xoroshiro,
+    divided,
+    permute,
+    remainder,
+)
 from sqlstress.experiments.sql.script.tree import Value
 
 RECORDED: dict[str, str] = json.loads(

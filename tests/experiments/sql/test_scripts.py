@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sqlstress.errors import UsageError
 from sqlstress.experiments.sql.builtin import SCRIPTS
 from sqlstress.experiments.sql.script.compiling import Compiler, Failed
+from sqlstress.experiments.sql.script.expressions import Variables
 from sqlstress.experiments.sql.script.reading import read, statements
-from sqlstress.experiments.sql.script.reckoning import Variables
 
 TRANSFER = """-- moves money
 \\set from random(1, 100 * :scale)

@@ -13,8 +13,7 @@ from sqlstress.engine.loop import Window
 from sqlstress.engine.protocols import FAILED, Outcome
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.sql import ledger
-from sqlstress.experiments.sql.proof import check_ledger
-from sqlstress.experiments.sql.work import SqlWork
+from sqlstress.experiments.sql.work import SqlWork, check_ledger
 from sqlstress.targets.sqlite.drivers import load_driver
 from tests.experiments.sql.databases import case_of, done, opened, rows
 from tests.pulses import nothing

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any, Protocol
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.sql.script.numbers import NoValue, double, holds
-from sqlstress.experiments.sql.script.reckoning import Reckoned, Reckoner, Variables, number_of
+from sqlstress.experiments.sql.script.expressions import Reckoned, Reckoner, Variables, number_of
+from sqlstress.experiments.sql.script.functions import NoValue, double, holds
 from sqlstress.experiments.sql.script.tree import Command, If, Script, Set, Sleep, Sql, Value
 from sqlstress.user_work.statements import Place
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
-from sqlstress.experiments.sql import targets
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
 from sqlstress.experiments.sql.script.reading import read, statements
-from sqlstress.experiments.sql.script.tree import Script
+from sqlstress.experiments.sql.script.tree import Command, If, Script, Sql
 from sqlstress.experiments.sql.spec import Extra, Scripted, Scripts, named
-from sqlstress.experiments.sql.whole import begun_again_by, check_whole, may_write
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice
 from sqlstress.plan import Ask, at_rates, suggestion
-from sqlstress.report.case import Case, common, otherwise
+from sqlstress.report.case import SETTINGS, Case, Settings, common, otherwise
 from sqlstress.report.server import Server
 from sqlstress.statistics.histogram import MOST_KINDS
-from sqlstress.target import for_scripts, stores_nothing, told
+from sqlstress.target import for_scripts, stores_nothing, target_name, told
+from sqlstress.targets import options as asked_for
 from sqlstress.targets import target_of
 from sqlstress.targets.options import traits_there
 from sqlstress.user_work import options
@@ -44,7 +44,7 @@ def cases(asked: Asked) -> Iterator[Case]:
 
     Raises UsageError.
     """
-    firsts = [_first(asked, driver) for driver in targets.drivers(asked)]
+    firsts = [_first(asked, driver) for driver in drivers(asked)]
     for ledger in (False, True) if asked.spec.ledger else (False,):
         for concurrency in asked.some("concurrency"):
             for first in firsts:
@@ -211,6 +211,70 @@ SQL = Experiment(
     alike=Alike(traits=_traits),
     work="sqlstress.experiments.sql.work:SqlWork",
     worker="sqlstress.experiments.sql.worker:SqlSource",
-    shown="sqlstress.experiments.sql.shown:SqlShown",
+    shown="sqlstress.experiments.sql.show:SqlShown",
     companions=COMPANIONS,
 )
+
+
+# Whether a script is one transaction: begun again, it would do twice what was committed by itself.
+
+
+class _State(NamedTuple):
+    """What may be so at a place of a script."""
+
+    is_open: bool
+    has_written: bool
+
+
+def begun_again_by(max_tries: int, settings: Settings, driver: str) -> str:
+    """Return what begins scripts again as a whole, in words; nothing where nothing does."""
+    if max_tries > 1:
+        return "--max-tries begins a script again"
+    if settings.busy != "fair" or target_name(driver) != "sqlite":
+        return ""
+    # Help loads this, and needs no SQLite.
+    from sqlstress.targets.sqlite.drivers import load_driver
+
+    return "" if load_driver(driver).HANDLES_BUSY else f"--busy fair begins a script again with {driver}"
+
+
+def check_whole(script: Script, again: str) -> None:
+    """See that a script is one transaction, whatever branches it takes. Raises UsageError, with its place."""
+    _walked(script.commands, {_State(False, False)}, again)
+
+
+def _walked(commands: Collection[Command], states: set[_State], again: str) -> set[_State]:
+    for command in commands:
+        if isinstance(command, Sql):
+            states = {_behind(command, state, again) for state in states}
+        elif isinstance(command, If):
+            bodies = (*(branch.body for branch in command.branches), command.otherwise)
+            states = set().union(*(_walked(body, states, again) for body in bodies))
+    return states
+
+
+def _behind(one: Sql, state: _State, again: str) -> _State:
+    if state.has_written and not state.is_open:
+        raise one.place.error(
+            f"{again} as a whole, and what stands before this is committed by itself: put all of it into one "
+            "transaction, or into scripts of their own"
+        )
+    is_open = (state.is_open or one.statement.begins) and not one.statement.ends
+    return _State(is_open, state.has_written or may_write(one))
+
+
+def may_write(one: Sql) -> bool:
+    """Return whether a statement may write, as far as its words say it."""
+    return not (one.statement.reads or one.statement.begins or one.statement.ends)
+
+
+# On which targets scripts are run, and what of the options means something there.
+
+
+def drivers(asked: Ask[Scripts, Extra]) -> tuple[str, ...]:
+    """Return the drivers that are asked for, one of each target. Raises UsageError."""
+    found = asked_for.drivers(asked, asked.extra.target, for_scripts())
+    asked_for.check_options(asked, found, SETTINGS, any)
+    asked_for.check_options(asked, found, ("database",), all)
+    asked_for.check_servers(asked, found, for_scripts())
+    return found
