@@ -10,6 +10,7 @@ import pytest
 from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.report.case import Case, Settings, traits, words
+from tests.loads import OTHERS
 
 CASE = Case()
 OTHER: dict[str, Any] = {
@@ -23,17 +24,6 @@ OTHER: dict[str, Any] = {
     "pragmas": (("foreign_keys", "on"),),
     "busy_timeout_ms": 1,
     "busy": "fair",
-    "read_ratio": 0.25,
-    "update_ratio": 0.25,
-    "key_space": 7,
-    "distribution": "zipfian",
-    "key_type": "blob",
-    "value_size": 9,
-    "batch": 2,
-    "begin": "deferred",
-    "loop": "native",
-    "where": True,
-    "checkpointing": Checkpointing(mode="restart"),
 }
 
 
@@ -51,7 +41,7 @@ def test_a_setting_is_one_trait(field: str) -> None:
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Load)])
 def test_what_a_load_has_is_one_trait(field: str) -> None:
-    assert len(differing(replace(CASE, spec=replace(CASE.spec, **{field: OTHER[field]})))) == 1
+    assert len(differing(replace(CASE, spec=replace(CASE.spec, **{field: OTHERS[field]})))) == 1
 
 
 def test_a_driver_is_one() -> None:

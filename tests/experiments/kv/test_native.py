@@ -7,7 +7,7 @@ import time
 from array import array
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from tests.experiments.kv.loops import (
 )
 from tests.experiments.measured import Measured, measure, rejected
 from tests.halves import open_source
+from tests.loads import OTHERS
 from tests.rows import mostly_thorough
 
 pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no native loop here")
@@ -117,16 +118,6 @@ def test_a_day_s_worth_of_zipfian_keys_is_the_same() -> None:
     assert list(drawn_in_c(source, sizes)) == [drawn_in_python(recorder, size) for size in sizes]
 
 
-IN_THE_PLAN: dict[str, Any] = {
-    "read_ratio": 0.9,
-    "update_ratio": 0.2,
-    "key_space": 50,
-    "distribution": "zipfian",
-    "key_type": "text",
-    "value_size": 16,
-    "batch": 2,
-}
-"""Field of a load → another value than its default: the plan that C is given must differ by it."""
 NOT_IN_THE_PLAN = {
     "begin": "the store prepares the statement, which a contract of stores sees",
     "loop": "which of the two loops it is",
@@ -144,10 +135,10 @@ def plan_of(load: Load) -> dict[str, Any]:
 
 
 def test_no_field_of_a_load_is_ignored_by_the_loop_in_c() -> None:
-    assert {field.name for field in fields(Load)} == IN_THE_PLAN.keys() | NOT_IN_THE_PLAN.keys()
     usual = plan_of(Load())
     assert plan_of(Load()) == usual
-    assert [name for name, value in IN_THE_PLAN.items() if plan_of(Load(**{name: value})) == usual] == []
+    told = {name: value for name, value in OTHERS.items() if name not in NOT_IN_THE_PLAN}
+    assert [name for name, value in told.items() if plan_of(Load(**{name: value})) == usual] == []
 
 
 def case_of(load: Load, loop: str, driver: str = "sqlite3", **more: Any) -> Case:

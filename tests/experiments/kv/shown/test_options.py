@@ -5,28 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import fields, replace
-from typing import Any
 
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report import Report
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.text import report_text
 from tests.example_report import example_report
+from tests.loads import OTHERS
 
-OTHERS: dict[str, Any] = {
-    "read_ratio": 0.9,
-    "update_ratio": 0.2,
-    "key_space": 50,
-    "distribution": "zipfian",
-    "key_type": "text",
-    "value_size": 16,
-    "batch": 2,
-    "begin": "deferred",
-    "loop": "native",
-    "where": True,
-    "checkpointing": Checkpointing(),
-}
-"""Field of a load → another value than its default."""
 NOT_A_COLUMN = {"where": "it changes no load; what it found has columns of its own"}
 NOT_ABOVE = {
     "begin": "it is said where a transaction has several statements",

@@ -1,0 +1,47 @@
+"""Writes anew what follows from the code: `python -m tests.renew`, after a change that is meant.
+
+Read the diff then. It is the schema, the reference of the options, golden files and digests of what is shown,
+the Markdown beside kept reports, and published figures. What examples in the docs print is written by hand.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+MODULES = ("sqlstress.report.schema", "tests.test_docs", "benchmarks.publications")
+"""Those that write something anew when they are run."""
+
+
+def main() -> None:
+    """Write all of it anew."""
+    for module in MODULES:
+        _run("-m", module)
+    for path in sorted((ROOT / "reports").glob("*.json")):
+        _run("-m", "sqlstress", "report", str(path), "-o", str(path.with_suffix(".md")))
+    goldens()
+    _run("-m", "tests.corpus.net")
+
+
+def goldens() -> None:
+    """Let the tests of golden files write what differs, and take it."""
+    tests = [path for path in HERE.rglob("test_*.py") if "assert_golden" in path.read_text(encoding="utf-8")]
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *map(str, sorted(tests))],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    for written in (HERE / "golden").glob("*.got"):
+        written.replace(written.with_suffix(""))
+
+
+def _run(*words: str) -> None:
+    subprocess.run([sys.executable, *words], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+
+
+if __name__ == "__main__":
+    main()
