@@ -218,10 +218,10 @@ def measure(
     Raises UsageError for options that can't be carried out, SqlstressError when nothing could be measured at
     all. A case that fails is part of the report. Ctrl-C ends it: what was measured by then is returned.
     """
-    from sqlstress.studies.sweep import asked_study
+    from sqlstress.studies.sweep import study_of_plan
 
     command = _command("measure", what, options)
-    study, session = asked_study(_planned(what, _given(options)), Path(directory), keep, command)
+    study, session = study_of_plan(_planned(what, _given(options)), Path(directory), keep, command)
     return _carried_out(study, session, save, progress)
 
 

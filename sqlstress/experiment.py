@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlstress.engine.protocols import Work
     from sqlstress.engine.session import Bench
     from sqlstress.engine.study import Study
-    from sqlstress.plan import Ask
+    from sqlstress.plan import Request
     from sqlstress.report import Run
     from sqlstress.report.case import Case
     from sqlstress.show.shown import ResultShown, Shown
@@ -178,7 +178,7 @@ class Experiment:
     """Of its options, which make several cases of one: what they are where each is measured by itself."""
     extra: type | None = None
     """The dataclass of options that only say which cases there are, and stand in none of them."""
-    cases: Callable[[Ask[Any, Any]], Iterator[Case]] = lambda ask: iter(())
+    cases: Callable[[Request[Any, Any]], Iterator[Case]] = lambda ask: iter(())
     """What its options mean. Raises UsageError when they contradict each other."""
     alike: Alike = Alike()
     words: Words = Words()

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Ask(Generic[S, E]):
+class Request(Generic[S, E]):
     """The options of one experiment: S is its spec, E what says only which cases there are."""
 
     case: Case
@@ -62,7 +62,7 @@ class Ask(Generic[S, E]):
         return replace(self.settings, **changes)
 
 
-def ask(experiment: Experiment, values: Mapping[str, Any], given: frozenset[str]) -> Ask[Any, Any]:
+def ask(experiment: Experiment, values: Mapping[str, Any], given: frozenset[str]) -> Request[Any, Any]:
     """Return what parsed values by option name ask for."""
     lists = {one.name: values[one.name] or (None,) for one in experiment.options if one.varies}
     first = {**values, **{name: several[0] for name, several in lists.items()}}
@@ -77,7 +77,7 @@ def ask(experiment: Experiment, values: Mapping[str, Any], given: frozenset[str]
         spec=built(experiment.spec, first),
         **window,
     )
-    return Ask(case, built(experiment.extra, values) if experiment.extra else None, lists, given)
+    return Request(case, built(experiment.extra, values) if experiment.extra else None, lists, given)
 
 
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
@@ -101,9 +101,9 @@ def is_exclusive(settings: Settings) -> bool:
     return any(name == "locking_mode" and value.lower() == "exclusive" for name, value in settings.pragmas)
 
 
-def check_locking(asked: Ask[Any, Any], who: str = "process") -> None:
+def check_locking(request: Request[Any, Any], who: str = "process") -> None:
     """Raise UsageError when several are to share what one locks for itself."""
-    if is_exclusive(asked.settings) and asked.most_processes > 1:
+    if is_exclusive(request.settings) and request.most_processes > 1:
         raise UsageError(
             f"PRAGMA locking_mode=exclusive lets one {who} in: use it with --concurrency 1 only."
         )
@@ -139,7 +139,7 @@ def parsed(option: Option, value: Any) -> Any:
         raise UsageError(f"--{option.name}: {error}.") from error
 
 
-def asked_for(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Experiment, Ask[Any, Any]]:
+def asked_for(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Experiment, Request[Any, Any]]:
     """Return which experiment options ask for, and what of it.
 
     `given` holds unparsed values by option name; what is missing or None has its default. Raises UsageError.
@@ -179,10 +179,10 @@ def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
 
     Raises UsageError, also for more cases than anybody waits for, before they take memory.
     """
-    experiment, asked = asked_for(given, command)
-    cases = tuple(islice(experiment.cases(asked), MOST_CASES + 1))
+    experiment, request = asked_for(given, command)
+    cases = tuple(islice(experiment.cases(request), MOST_CASES + 1))
     check_count(len(cases))
-    return Planned(cases, experiment, asked.extra)
+    return Planned(cases, experiment, request.extra)
 
 
 def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ...]:
@@ -221,23 +221,23 @@ AT_A_RATE = ("rate", "arrival", "latency-limit")
 """The options of an open loop."""
 
 
-def at_rates(asked: Ask[Any, Any], case: Case) -> Iterator[Case]:
+def at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
     """Yield a case at each rate; as it is, in a closed loop, where none was asked for."""
-    for rate in asked.some("rate"):
+    for rate in request.some("rate"):
         yield (
             case
             if rate is None
-            else replace(case, arrivals=asked.case.arrivals and asked.case.arrivals.at(rate))
+            else replace(case, arrivals=request.case.arrivals and request.case.arrivals.at(rate))
         )
 
 
-def check_rate(asked: Ask[Any, Any]) -> None:
+def check_rate(request: Request[Any, Any]) -> None:
     """Raise UsageError for what means something at a rate only, or nothing at one."""
-    if asked.case.arrivals is None:
+    if request.case.arrivals is None:
         for name in AT_A_RATE[1:]:
-            if name in asked.given:
+            if name in request.given:
                 raise UsageError(f"--{name} is for operations that are due at a rate: add --rate.")
-    elif asked.case.ops is not None:
+    elif request.case.ops is not None:
         raise UsageError("--rate needs a window: leave out --ops or --rate.")
 
 

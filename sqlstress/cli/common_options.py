@@ -209,8 +209,8 @@ def run_plan(
     # Imported when there is something to measure: what is wrong is told at once.
     from sqlstress.cli.measure import command_line, measure
     from sqlstress.cli.outputs import Saver
-    from sqlstress.studies.sweep import asked_study
+    from sqlstress.studies.sweep import study_of_plan
 
     saver = Saver.of(outputs, github, quiet, formats_of(plan.experiment))
-    study, session = asked_study(plan, directory, keep, command_line())
+    study, session = study_of_plan(plan, directory, keep, command_line())
     return measure(study, session, saver, progress=not (quiet or no_progress))

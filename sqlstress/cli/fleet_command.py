@@ -96,10 +96,10 @@ def fleet(
     remarks: Sequence[str] = ()
     if plan is not None and scheduler is not None:
         from sqlstress.cluster.connection import Cluster
-        from sqlstress.cluster.rounds import Asked, measure_fleet
+        from sqlstress.cluster.rounds import FleetRequest, measure_fleet
 
         cluster = Cluster.of(scheduler, tls_ca, tls_cert, tls_key)
-        asked = Asked.of(plan, folder, directory, limit, hosts, together)
+        asked = FleetRequest.of(plan, folder, directory, limit, hosts, together)
         measured = measure_fleet(cluster, asked, complain)
         left_out, remarks = measured.left_out, measured.remarks
     elif tls_ca or tls_cert or tls_key:

@@ -30,7 +30,7 @@ def measure(
     study: Study[B], opening: Opening[B], saver: Saver, *, progress: bool, strict: bool = False
 ) -> int:
     """Carry a study out, and say what is not as it should be; return the exit code."""
-    with saver.told_when_stopped():
+    with saver.interruption_explained():
         with watcher(progress and sys.stderr.isatty()) as observer:
             report = carry_out(study, opening, saver.after_step, observer)
         saver.at_end(report, opening.kept_folder)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # The commands that measure the cases of other experiments, or only show something.
 
 
-def run_asked(
+def run_study(
     asks: str,
     directory: Path,
     outputs: tuple[str, ...],
@@ -42,10 +42,10 @@ def run_asked(
 ) -> int:
     """Do what the options of such an experiment ask for; return the exit code."""
     # Imported when there is something to measure: what is wrong is told at once.
-    from sqlstress.engine.study import Asked
+    from sqlstress.engine.study import StudyRequest
 
-    found: Asked | tuple[Block, ...] = named(asks)(typed(given), given_in)
-    if not isinstance(found, Asked):
+    found: StudyRequest | tuple[Block, ...] = named(asks)(typed(given), given_in)
+    if not isinstance(found, StudyRequest):
         return _shown(found, outputs)
     from sqlstress.cli.measure import command_line, measure
     from sqlstress.cli.outputs import Saver
@@ -83,7 +83,7 @@ def command(name: str) -> click.Command:
     )
     @running
     def measure(**given: Any) -> int:
-        return run_asked(asks, **given) if asks else run_experiment(name, given)
+        return run_study(asks, **given) if asks else run_experiment(name, given)
 
     return measure
 

@@ -295,7 +295,7 @@ class Saver:
         if report.holds_something:
             self._save([*self._terminal, *self._streams], report)
         if kept_folder and self._note:
-            self._tell(self._note, f"The databases are kept in {kept_folder}.")
+            self._print_note(self._note, f"The databases are kept in {kept_folder}.")
         self._save(self._step, report)
         # Whatever else was asked for can be made of JSON.
         kept = any(output.format == "json" for output in self._files if output not in self._lost)
@@ -322,7 +322,7 @@ class Saver:
         return f"; what was measured is in {', '.join(self._written)}" if self._written else ""
 
     @contextmanager
-    def told_when_stopped(self) -> Iterator[None]:
+    def interruption_explained(self) -> Iterator[None]:
         """Raise Interrupted, which says what is kept, in the place of KeyboardInterrupt.
 
         Whoever stops us afterwards finds everything done but to say how it ended, and is not heard.
@@ -349,7 +349,7 @@ class Saver:
                 self._written[output.name] = None
                 self._lost.discard(output)
 
-    def _tell(self, note: Tell, text: str) -> None:
+    def _print_note(self, note: Tell, text: str) -> None:
         try:
             note(text)
         except SqlstressError as error:

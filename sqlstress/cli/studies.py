@@ -215,8 +215,8 @@ def check(baseline: Path, current: Path, outputs: tuple[str, ...], github: bool,
     written = parse_outputs(outputs, CHECK_FORMATS)
     step = Step.here(beside(written)) if github else None
     given = typed(given)
-    asked = {option.name: parsed(option, given.get(option.name, option.default)) for option in _SHARED}
-    metric, max_drop = asked["metric"], asked["max-drop"]
+    request = {option.name: parsed(option, given.get(option.name, option.default)) for option in _SHARED}
+    metric, max_drop = request["metric"], request["max-drop"]
     checked = checked_against(read(baseline), read(current), metric, max_drop)
     if not take_stdout(written):
         say(check_text(checked, metric, max_drop), end="")
@@ -227,4 +227,4 @@ def check(baseline: Path, current: Path, outputs: tuple[str, ...], github: bool,
     if checked.verdict == FAIL:
         complain(f"Error: {check_conclusion(checked, metric, max_drop)}")
         return BAD
-    return UNSURE if checked.verdict == INCONCLUSIVE and asked["strict"] else FINE
+    return UNSURE if checked.verdict == INCONCLUSIVE and request["strict"] else FINE

@@ -220,12 +220,12 @@ def measure(ticket: str) -> Answer:
     from distributed import Queue, Variable
 
     try:
-        asked = json.loads(Queue(ticket).get(timeout=10))
+        request = json.loads(Queue(ticket).get(timeout=10))
     except TimeoutError:
         return TWICE, 0, "", b""
-    variable = Variable(asked["pulse"])
-    wanted = Wanted(lambda: int(variable.get(timeout=POLL_S)), asked["limit_s"])
-    own = {name: asked[name] for name in ("plan", "directory", "together")}
+    variable = Variable(request["pulse"])
+    wanted = Wanted(lambda: int(variable.get(timeout=POLL_S)), request["limit_s"])
+    own = {name: request[name] for name in ("plan", "directory", "together")}
     return carry_out({**own, "machine": machine()}, wanted)
 
 
@@ -335,13 +335,13 @@ def _whole(out: IO[bytes]) -> bytes | None:
     return report if len(report) <= MOST_BYTES else None
 
 
-def order(asked: Any, pulse: str, together: str = "") -> str:
+def order(request: Any, pulse: str, together: str = "") -> str:
     """Return, as JSON, what `measure` is to do; `together`: the invitation to load a server with others."""
     return json.dumps(
         {
-            "plan": asked.plan,
-            "directory": asked.directory,
-            "limit_s": asked.limit_s,
+            "plan": request.plan,
+            "directory": request.directory,
+            "limit_s": request.limit_s,
             "pulse": pulse,
             "together": together,
         }

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FleetRequest:
     """A plan for every host, checked here: what is wrong with it is wrong on all of them."""
 
     plan: str
@@ -62,7 +62,7 @@ class Asked:
     @classmethod
     def of(
         cls, plan: Path, folder: Path, directory: str, limit: str, hosts: int | None, together: bool = False
-    ) -> Asked:
+    ) -> FleetRequest:
         """Read what options ask for. Raises UsageError."""
         cases = from_toml(plan)
         if together:
@@ -141,7 +141,7 @@ class Rounds:
     """Goes round the hosts until all are done."""
 
     connection: Connection
-    asked: Asked
+    request: FleetRequest
     tell: Tell
     clock: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
@@ -203,13 +203,13 @@ class Rounds:
         if not self.saved:
             return "no host had ended"
         reports = "1 report is" if len(self.saved) == 1 else f"{len(self.saved):,} reports are"
-        return f"{reports} in {self.asked.folder}"
+        return f"{reports} in {self.request.folder}"
 
     def _is_over(self, waited_s: float) -> bool:
         if self._members or self._introduced:
             return False
-        if self.asked.hosts is not None:
-            return len(self._machines) >= self.asked.hosts or waited_s > self.asked.limit_s
+        if self.request.hosts is not None:
+            return len(self._machines) >= self.request.hosts or waited_s > self.request.limit_s
         return bool(self._known) or waited_s > JOIN_S
 
     def _beat(self) -> None:
@@ -238,7 +238,7 @@ class Rounds:
             finally:
                 future.release()
             return
-        limit_s = self.asked.limit_s + LATE_S if member.measuring else WHO_S
+        limit_s = self.request.limit_s + LATE_S if member.measuring else WHO_S
         if not is_there:
             self._give_up(
                 member, "it disappeared while it was measuring" if member.measuring else "it disappeared"
@@ -274,7 +274,7 @@ class Rounds:
 
     def _measure(self, member: Member, together: str = "") -> None:
         ticket = f"{self.run}-{len(self._tickets)}"
-        self.connection.put_ticket(ticket, job.order(self.asked, self.run, together))
+        self.connection.put_ticket(ticket, job.order(self.request, self.run, together))
         self._tickets.append(ticket)
         expression = f"__import__('sqlstress.cluster.job', fromlist=['measure']).measure({ticket!r})"
         member.future = self.connection.submit(expression, member.address, f"{ticket}-measure")
@@ -287,11 +287,11 @@ class Rounds:
         if found is None:
             self._lose(member, "its answer is none of sqlstress's")
             return
-        if why := why_no_report(found, self.asked.limit_s):
+        if why := why_no_report(found, self.request.limit_s):
             self._lose(member, why)
             return
         _, code, said, report = found
-        file = self.asked.folder / f"{member.name}.json"
+        file = self.request.folder / f"{member.name}.json"
         try:
             write_atomically(file, report.decode("utf-8"))
         except (UnicodeDecodeError, SqlstressError) as error:
@@ -339,8 +339,8 @@ class CommonRounds(Rounds):
             self._invite(present)
 
     def _is_awaited(self, waited_s: float) -> bool:
-        wanted = self.asked.hosts or 0
-        return len(self._introduced) < wanted and waited_s <= self.asked.limit_s
+        wanted = self.request.hosts or 0
+        return len(self._introduced) < wanted and waited_s <= self.request.limit_s
 
     def _invite(self, present: set[str]) -> None:
         invited = [member for member in self._introduced if member.address in present]
@@ -369,15 +369,15 @@ class MeasuredFleet:
     """What else is to be known, a sentence each."""
 
 
-def measure_fleet(cluster: Cluster, asked: Asked, tell: Tell) -> MeasuredFleet:
+def measure_fleet(cluster: Cluster, request: FleetRequest, tell: Tell) -> MeasuredFleet:
     """Measure a plan on every host of a cluster; each report is saved as soon as it is there.
 
     Raises EnvironmentFailure when there is no scheduler, or no report of any host; Interrupted when we are
     told to stop: then nothing is left running on any host.
     """
     with connected(cluster) as connection, StopSignals() as signals:
-        is_new = asked.make_folder()
-        rounds = (CommonRounds if asked.together else Rounds)(connection, asked, tell)
+        is_new = request.make_folder()
+        rounds = (CommonRounds if request.together else Rounds)(connection, request, tell)
         try:
             rounds.go(signals.check)
         except Interrupted as stop:
@@ -387,7 +387,7 @@ def measure_fleet(cluster: Cluster, asked: Asked, tell: Tell) -> MeasuredFleet:
             rounds.forget()
             if is_new and not rounds.saved:
                 with suppress(OSError):
-                    asked.folder.rmdir()
+                    request.folder.rmdir()
     if not rounds.saved:
         raise EnvironmentFailure(_nothing(cluster, rounds))
     return MeasuredFleet(tuple(rounds.left_out), tuple(rounds.remarks))

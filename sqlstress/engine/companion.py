@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import Companion
-from sqlstress.engine.worker import DISMISSED, STOP, await_window, failures_told, wait_until
+from sqlstress.engine.worker import DISMISSED, STOP, await_window, failures_reported, wait_until
 from sqlstress.statistics.series import Series
 from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
@@ -49,7 +49,7 @@ class Observed:
 def main(errand: Errand, pipe: Pipe) -> None:
     """Run a companion's process."""
     words = memoryview(errand.counters).cast("B").cast("q")
-    with failures_told(pipe, errand.case.driver):
+    with failures_reported(pipe, errand.case.driver):
         begin_child()
         place = open_place(errand.case, errand.where)
         watch = place.watch(errand.trace, errand.process) if errand.trace else None

@@ -133,13 +133,13 @@ class Pool:
 
     def call(self) -> None:
         """Ask every process whether it is there: each is ready once more, as soon as it could hear of it."""
-        self._tell(CALL)
+        self._send(CALL)
 
     def go(self, window: Window) -> None:
         """Tell every process the window."""
-        self._tell(window)
+        self._send(window)
 
-    def _tell(self, message: Any) -> None:
+    def _send(self, message: Any) -> None:
         for pipe in self._pipes:
             try:
                 pipe.send(message)

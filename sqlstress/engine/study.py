@@ -104,7 +104,7 @@ class Study(Protocol[B_contra]):
         """Return a report without runs with all that has been found by now, also between two steps."""
 
 
-class Asked(NamedTuple):
+class StudyRequest(NamedTuple):
     """A study that measures the cases of another experiment."""
 
     study: Study[Any]

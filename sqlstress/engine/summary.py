@@ -102,7 +102,7 @@ def summarise(
         error=trouble(workers),
         outcome=max(findings, key=lambda one: OUTCOMES.index(one.outcome)).outcome if findings else DONE,
         note=next((one.note for one in findings if one.note), ""),
-        series=told_series(ended),
+        series=recorded_series(ended),
         arrived=arrived(ended, seconds),
         sightings=merged_sightings(ended),
     )
@@ -164,7 +164,7 @@ def effective(ended: Sequence[Ended]) -> dict[str, str]:
     return {name: " / ".join(dict.fromkeys(answer.get(name, "") for answer in answers)) for name in names}
 
 
-def told_series(ended: Sequence[Ended]) -> tuple[Series, ...]:
+def recorded_series(ended: Sequence[Ended]) -> tuple[Series, ...]:
     """Return what the workers told of what went on."""
     return tuple(
         Series(name, unit, tuple(values), worker=one.worker)

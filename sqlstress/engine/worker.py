@@ -83,7 +83,7 @@ class Failed(NamedTuple):
 def main(job: Job, pipe: Pipe) -> None:
     """Run a worker process."""
     gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
-    with failures_told(pipe, job.case.driver):
+    with failures_reported(pipe, job.case.driver):
         begin_child()
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.worker) if job.trace else None
@@ -94,7 +94,7 @@ def main(job: Job, pipe: Pipe) -> None:
 
 
 @contextmanager
-def failures_told(pipe: Pipe, driver: str) -> Iterator[None]:
+def failures_reported(pipe: Pipe, driver: str) -> Iterator[None]:
     """Let a process tell its parent why it could not go on, and close the pipe."""
     try:
         yield

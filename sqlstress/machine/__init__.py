@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sqlstress.machine import host, sync_cost
-from sqlstress.machine.warnings import Facts, asked, warn
+from sqlstress.machine.warnings import Facts, durability_settings, warn
 from sqlstress.report import Environment, SqliteBuild
 from sqlstress.report.case import Settings
 
@@ -29,7 +29,7 @@ def fingerprint(
     """
     machine = host.describe()
     mounted = host.file_system_of(folder)
-    full = any(asked(each).fullfsync for each in settings)
+    full = any(durability_settings(each).fullfsync for each in settings)
     sync = sync_cost.measure(folder, sync_cost.primitives(machine.system, full))
     facts = Facts(machine, mounted, tuple(builds), sync, tuple(settings), most_workers, tuple(not_native))
     return Environment(machine, mounted, tuple(builds), sync, warn(facts))

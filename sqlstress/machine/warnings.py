@@ -25,7 +25,7 @@ _LEVELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DurabilitySettings:
     """The settings that decide what a commit waits for."""
 
     journal_mode: str
@@ -36,19 +36,19 @@ class Asked:
     """Whether it is asked for."""
 
 
-def asked(settings: Settings) -> Asked:
+def durability_settings(settings: Settings) -> DurabilitySettings:
     """Return what is asked for; a PRAGMA given by name counts, and the last one wins."""
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")
-    return Asked(
+    return DurabilitySettings(
         pragmas.get("journal_mode", settings.journal_mode),
         None if synchronous is None else _LEVELS.get(synchronous, synchronous),
         bool(settings.fullfsync) if fullfsync is None else fullfsync in _ON,
     )
 
 
-def level(wish: Asked, build: SqliteBuild) -> str:
+def level(wish: DurabilitySettings, build: SqliteBuild) -> str:
     """Return the synchronous level that a wish comes to with a library: what is asked, or its default."""
     return wish.synchronous or default_level(build, wish.journal_mode)
 
@@ -81,9 +81,9 @@ class Facts:
     """Why the loop in Python drives a load although one in C could."""
 
     @property
-    def wishes(self) -> tuple[Asked, ...]:
+    def wishes(self) -> tuple[DurabilitySettings, ...]:
         """What the cases ask for, each once."""
-        return tuple(dict.fromkeys(map(asked, self.settings)))
+        return tuple(dict.fromkeys(map(durability_settings, self.settings)))
 
     @property
     def levels(self) -> frozenset[tuple[str, str]]:

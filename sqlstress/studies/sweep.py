@@ -116,11 +116,11 @@ class Pace:
     def phase(self, name: str) -> None:
         self._note = name
         self._recent.clear()
-        self._tell()
+        self._report_progress()
         self._observer.phase(name)
 
     def waiting(self) -> None:
-        self._tell()
+        self._report_progress()
         self._observer.waiting()
 
     def tick(self, operations: int) -> None:
@@ -130,7 +130,7 @@ class Pace:
         if operations > before and now > then:
             rate = (operations - before) / (now - then) / self._operations_each[self._index]
             self._note = f"{rate:,.0f} TPS"
-        self._tell()
+        self._report_progress()
         self._observer.tick(operations)
 
     def progress(self, progress: Progress) -> None:
@@ -143,7 +143,7 @@ class Pace:
         current = pace * (after - before) - (self._clock() - self._begun)
         return max(current, 0.0) + pace * (self._until[-1] - after)
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         left, elapsed = self.left_s(), self._clock() - self._started
         # What has once been said to be done stays so when a trial takes longer than expected.
         self._done = max(self._done, elapsed / ((elapsed + left) or 1.0))
@@ -231,7 +231,7 @@ def _whole(run: Run) -> Run:
     return replace(run, error=run.error or next((trial.error for trial in run.trials if trial.error), None))
 
 
-def asked_study(
+def study_of_plan(
     plan: Planned, directory: Path, keep: bool, command: tuple[str, ...]
 ) -> tuple[Study[Bench], Session]:
     """Return the study of an experiment that has one of its own, else a sweep of the cases."""

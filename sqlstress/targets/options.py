@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.plan import Ask
+from sqlstress.plan import Request
 from sqlstress.report.case import SETTINGS, Case, traits
 from sqlstress.target import Known, driver_for, serves, takes, target_name
 
@@ -15,16 +15,16 @@ OF_SERVERS = ("dsn", "isolation", "anyway")
 
 
 def drivers(
-    asked: Ask[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
+    request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
 ) -> tuple[str, ...]:
     """Return the drivers that are asked for, of those that are known: one of each target.
 
     Raises UsageError.
     """
-    wanted = asked.case.driver
+    wanted = request.case.driver
     if targets is None:
         return (wanted,)
-    if "driver" in asked.given and target_name(wanted) not in targets:
+    if "driver" in request.given and target_name(wanted) not in targets:
         raise UsageError(
             f"--driver {wanted} is of {target_name(wanted)}, which --target leaves out: name it there too, "
             "or leave out --driver."
@@ -33,14 +33,14 @@ def drivers(
 
 
 def check_options(
-    asked: Ask[Any, Any],
+    request: Request[Any, Any],
     names: Sequence[str],
     options: Sequence[str],
     enough: Callable[[Iterable[bool]], bool],
 ) -> None:
     """Raise UsageError for an option that means nothing to any of these drivers, or not to all of them."""
     for option in options:
-        if option in asked.given and not enough(takes(name, option) for name in names):
+        if option in request.given and not enough(takes(name, option) for name in names):
             strangers = [target_name(name) for name in names if not takes(name, option)]
             raise UsageError(f"--{option} means nothing to {' and '.join(strangers)}: leave it out.")
 
@@ -54,9 +54,9 @@ def traits_there(case: Case) -> dict[str, str]:
     return {**told, "isolation": case.server.isolation} if case.server else told
 
 
-def check_servers(asked: Ask[Any, Any], names: Sequence[str], known: Mapping[str, Known]) -> None:
+def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mapping[str, Known]) -> None:
     """Raise UsageError for what is said of a server where there is none."""
     for option in OF_SERVERS:
-        if option in asked.given and not any(map(serves, names)):
+        if option in request.given and not any(map(serves, names)):
             servers = " or ".join(dict.fromkeys(one.target for one in known.values() if one.serves))
             raise UsageError(f"--{option} is for a server: add --target {servers}, or leave it out.")

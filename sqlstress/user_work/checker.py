@@ -50,7 +50,7 @@ class Checker:
         while not ended() and not self._problem:
             begun = time.monotonic()
             self._round()
-            self._tell()
+            self._report_failures()
             until = time.monotonic() + max(PAUSE_S, time.monotonic() - begun)
             while not ended() and time.monotonic() < until:
                 time.sleep(_TICK_S)
@@ -86,7 +86,7 @@ class Checker:
         self._unopened = 0
         return reader
 
-    def _tell(self) -> None:
+    def _report_failures(self) -> None:
         said = {"rounds": self._rounds, "failed": self._failed, "problem": self._problem}
         # Where there is no room for all of it, what is broken has to be told all the same.
         for broken in fewer(list(self._broken.values())):

@@ -63,7 +63,7 @@ class Checks:
             self._reader.end()
 
     def _broken(self, one: Invariant) -> Broken | None:
-        with self._told(one), self._interrupted():
+        with self._attributed(one), self._interrupted():
             if one.sql:
                 rows = self._reader.first(one.sql, MOST_ROWS)
                 return Broken(one.name, len(rows), tuple(map(_row, rows[:EXAMPLES]))) if rows else None
@@ -107,7 +107,7 @@ class Checks:
             timer.cancel()
 
     @contextmanager
-    def _told(self, one: Invariant) -> Iterator[None]:
+    def _attributed(self, one: Invariant) -> Iterator[None]:
         """Say of an error which check met it. BUSY is passed on as it is."""
         try:
             yield

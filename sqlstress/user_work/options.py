@@ -13,11 +13,11 @@ from sqlstress.experiment import Behaviour
 from sqlstress.options.option import LOAD, TRUST, chosen, either, option, options_of
 from sqlstress.options.parsing import duration
 from sqlstress.options.sql_text import SQLITE, Dialect
-from sqlstress.plan import AT_A_RATE, Ask, check_locking, check_rate, is_exclusive
+from sqlstress.plan import AT_A_RATE, Request, check_locking, check_rate, is_exclusive
 from sqlstress.report.case import SETTINGS, Case, Settings, common
 from sqlstress.report.server import ISOLATIONS, Server, anyway_option, target_option
 from sqlstress.target import AS_SET, for_programs, target_names
-from sqlstress.targets import options as asked_for
+from sqlstress.targets import options as target_options
 from sqlstress.targets import target_of
 from sqlstress.user_work.files import digest, text_of
 from sqlstress.user_work.statements import Place, place_of, refuse, split
@@ -107,23 +107,23 @@ DATA = chosen(options_of(DataOptions), "setup", "database")
 CHECKS = chosen(options_of(DataOptions), "check", "check-timeout")
 
 
-def read(asked: DataOptions, dialect: Dialect = SQLITE) -> Data:
+def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:
     """Return what the options name, read. Raises UsageError, with the place in the file."""
     setup = ""
-    if asked.setup is not None:
-        setup = setup_text(asked.setup)
+    if request.setup is not None:
+        setup = setup_text(request.setup)
         # What can't be split or run is told before anything is made.
-        for one in split(asked.setup, setup, dialect=dialect):
-            refuse(asked.setup, setup, one, dialect)
-    found = tuple(one for file in asked.check for one in _invariants(file, dialect))
+        for one in split(request.setup, setup, dialect=dialect):
+            refuse(request.setup, setup, one, dialect)
+    found = tuple(one for file in request.check for one in _invariants(file, dialect))
     if len(found) > MOST_INVARIANTS:
         raise UsageError(f"--check: these are more than {MOST_INVARIANTS} checks.")
     return Data(
-        asked.setup or "",
-        digest(setup) if asked.setup else "",
-        asked.database or "",
+        request.setup or "",
+        digest(setup) if request.setup else "",
+        request.database or "",
         found,
-        asked.check_timeout_s,
+        request.check_timeout_s,
     )
 
 
@@ -194,19 +194,19 @@ WHERE = (
 # On which targets programs of the user's are run, which open what they are told of themselves.
 
 
-def drivers(asked: Ask[Any, Any], where: Where) -> tuple[str, ...]:
+def drivers(request: Request[Any, Any], where: Where) -> tuple[str, ...]:
     """Return the drivers that our own look goes through, one of each target. Raises UsageError."""
     known = for_programs()
-    found = asked_for.drivers(asked, where.target, known)
-    asked_for.check_options(asked, found, SETTINGS, any)
-    asked_for.check_options(asked, found, ("database",), all)
-    asked_for.check_servers(asked, found, known)
+    found = target_options.drivers(request, where.target, known)
+    target_options.check_options(request, found, SETTINGS, any)
+    target_options.check_options(request, found, ("database",), all)
+    target_options.check_servers(request, found, known)
     return found
 
 
-def on_target(asked: Ask[Any, Any], case: Case, driver: str, where: Where) -> Case:
+def on_target(request: Request[Any, Any], case: Case, driver: str, where: Where) -> Case:
     """Return a case as it is carried out on the target of a driver. Raises UsageError."""
-    server = where.server if "isolation" in asked.given else replace(where.server, isolation=AS_SET)
+    server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     return target_of(driver).checked(replace(case, driver=driver), server, where.anyway)
 
 
@@ -264,24 +264,24 @@ BEHAVIOUR = Behaviour(sweeps=True, many_files=False, windowed=True)
 COMPANIONS = {"checker": "sqlstress.user_work.checker:Checker"}
 
 
-def settings_of(asked: Ask[Any, Any], data: Data) -> Settings:
+def settings_of(request: Request[Any, Any], data: Data) -> Settings:
     """Return the settings: a copy keeps the journal mode of its original, unless another one is asked for."""
-    if data.database and "journal-mode" not in asked.given:
+    if data.database and "journal-mode" not in request.given:
         # Help loads the faces, and needs no SQLite.
-        return asked.with_settings(journal_mode=journal_mode_apart(data.database))
-    return asked.settings
+        return request.with_settings(journal_mode=journal_mode_apart(data.database))
+    return request.settings
 
 
-def check_together(asked: Ask[Any, Any], data: Data) -> Case:
+def check_together(request: Request[Any, Any], data: Data) -> Case:
     """Return the case as far as all of this kind have it. Raises UsageError for contradictions."""
-    case = asked.case
+    case = request.case
     for name in ("duration", "warmup"):
-        if case.ops is not None and name in asked.given:
+        if case.ops is not None and name in request.given:
             raise UsageError(f"--ops takes the place of a window: leave out --ops or --{name}.")
-    check_rate(asked)
-    check_locking(asked)
-    if data.checks and is_exclusive(asked.settings):
+    check_rate(request)
+    check_locking(request)
+    if data.checks and is_exclusive(request.settings):
         raise UsageError("--check needs a process of its own, and locking_mode=exclusive lets one in.")
-    if "check-timeout" in asked.given and not data.checks:
+    if "check-timeout" in request.given and not data.checks:
         raise UsageError("--check-timeout is of checks: add --check, or leave it out.")
     return case

@@ -221,11 +221,11 @@ def heard_once() -> Iterator[None]:
 
 
 def test_a_stop_while_something_is_saved_is_told(heard_once: None) -> None:
-    with pytest.raises(Interrupted, match=r"^stopped\.$"), Saver([]).told_when_stopped():
+    with pytest.raises(Interrupted, match=r"^stopped\.$"), Saver([]).interruption_explained():
         signal.raise_signal(signal.SIGINT)
 
 
 def test_a_stop_when_all_is_saved_is_not_heard(heard_once: None) -> None:
-    with Saver([]).told_when_stopped():
+    with Saver([]).interruption_explained():
         pass
     signal.raise_signal(signal.SIGINT)

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from sqlstress.cluster.connection import Connection, Member
-from sqlstress.cluster.rounds import Asked, CommonRounds
+from sqlstress.cluster.rounds import CommonRounds, FleetRequest
 from sqlstress.errors import UsageError
 
 SERVER = 'driver = "psycopg"\ndsn = "postgresql://me:geheim@127.0.0.1:1/mine"\n[[case]]\nworkload = "kv"\n'
@@ -34,7 +34,7 @@ def test_what_hosts_can_t_do_together_is_refused(tmp_path: Path, plan: str, name
     file = tmp_path / "plan.toml"
     file.write_text(plan, encoding="utf-8")
     with pytest.raises(UsageError, match=named) as found:
-        Asked.of(file, tmp_path / "new", ".", "5m", None, together=True)
+        FleetRequest.of(file, tmp_path / "new", ".", "5m", None, together=True)
     assert "geheim" not in str(found.value)
 
 
@@ -42,7 +42,7 @@ def test_hosts_that_load_one_server_are_asked_as_others_are(tmp_path: Path) -> N
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     file = tmp_path / "plan.toml"
     file.write_text(SERVER, encoding="utf-8")
-    assert Asked.of(file, tmp_path / "new", ".", "5m", None, together=True).together
+    assert FleetRequest.of(file, tmp_path / "new", ".", "5m", None, together=True).together
 
 
 def test_a_plan_may_hold_a_password_and_is_in_no_task_of_the_cluster(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_plan_may_hold_a_password_and_is_in_no_task_of_the_cluster(tmp_path: P
         def put_ticket(self, name: str, order: str) -> None:
             found["tickets"].append(order)
 
-    asked = Asked(SERVER, tmp_path, ".", 60.0, None, together=True)
+    asked = FleetRequest(SERVER, tmp_path, ".", 60.0, None, together=True)
     rounds = CommonRounds(cast(Connection, Cluster()), asked, lambda text: None)
     for name in ("anna", "bert"):
         rounds._introduced.append(Member(f"tcp://{name}:1", None, 0.0, name))

@@ -29,7 +29,7 @@ from sqlstress.cluster.job import (
     who,
     why_no_report,
 )
-from sqlstress.cluster.rounds import Asked
+from sqlstress.cluster.rounds import FleetRequest
 from sqlstress.errors import EnvironmentFailure, UsageError
 from tests.drawing import examples
 
@@ -217,16 +217,16 @@ def test_a_host_without_sqlstress_is_told_what_to_install() -> None:
 def test_a_plan_goes_out_with_a_seed_that_all_hosts_share(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN, encoding="utf-8")
-    asked = Asked.of(plan, tmp_path / "new", ".", "5m", None)
+    asked = FleetRequest.of(plan, tmp_path / "new", ".", "5m", None)
     assert asked.plan.startswith("seed = ") and asked.limit_s == 300
     assert asked.plan.splitlines()[1:] == PLAN.splitlines()
     assert not (tmp_path / "new").exists() and asked.make_folder() and not asked.make_folder()
     plan.write_text(f"seed = 5\n{PLAN}", encoding="utf-8")
-    assert Asked.of(plan, tmp_path / "new", ".", "5m", None).plan == f"seed = 5\n{PLAN}"
+    assert FleetRequest.of(plan, tmp_path / "new", ".", "5m", None).plan == f"seed = 5\n{PLAN}"
     with pytest.raises(UsageError, match="is not empty"):
-        Asked.of(plan, tmp_path, ".", "5m", None)
+        FleetRequest.of(plan, tmp_path, ".", "5m", None)
     with pytest.raises(UsageError, match="--limit"):
-        Asked.of(plan, tmp_path / "new", ".", "long", None)
+        FleetRequest.of(plan, tmp_path / "new", ".", "long", None)
 
 
 @pytest.mark.parametrize("measuring", [False, True])

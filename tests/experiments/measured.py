@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.mutations.trial import Worked, work_on
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import Outcome
-from sqlstress.engine.summary import outcomes, told_series
+from sqlstress.engine.summary import outcomes, recorded_series
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
@@ -56,7 +56,7 @@ class Measured(Worked):
 
     def series(self, name: str, worker: int = 1) -> tuple[int, ...]:
         """Return the values of a worker's series; empty when there is none."""
-        every = [*self.seen, *told_series(self.ended)]
+        every = [*self.seen, *recorded_series(self.ended)]
         return next((one.values for one in every if (one.name, one.worker) == (name, worker)), ())
 
 

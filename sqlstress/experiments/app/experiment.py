@@ -9,7 +9,7 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, ONE, chosen, option, options_of
-from sqlstress.plan import Ask, at_rates
+from sqlstress.plan import Request, at_rates
 from sqlstress.report.case import KEPT, Case, Settings, common, otherwise
 from sqlstress.targets.options import traits_there
 from sqlstress.user_work.files import digest, text_of
@@ -95,29 +95,29 @@ MOST = 4 << 20
 PATIENCE_MS = 15_000
 """How long our own connections wait for a lock. A transaction that takes a minute is taken for hung then."""
 
-Asked = Ask[App, Extra]
+AppRequest = Request[App, Extra]
 
 
-def cases(asked: Asked) -> Iterator[Case]:
+def cases(request: AppRequest) -> Iterator[Case]:
     """Yield the cases, one for each number of processes, each target and each rate. Raises UsageError."""
-    firsts = [_first(asked, driver) for driver in drivers(asked, asked.extra.where)]
-    for concurrency in asked.some("concurrency"):
+    firsts = [_first(request, driver) for driver in drivers(request, request.extra.where)]
+    for concurrency in request.some("concurrency"):
         for first in firsts:
-            yield from at_rates(asked, replace(first, concurrency=concurrency))
+            yield from at_rates(request, replace(first, concurrency=concurrency))
 
 
-def _first(asked: Asked, driver: str) -> Case:
+def _first(request: AppRequest, driver: str) -> Case:
     """Return the first case on the target of a driver. Raises UsageError."""
     # Here, because help and the reading of old reports need neither processes nor SQLite.
     from sqlstress.experiments.app import apart
     from sqlstress.user_work.options import journal_mode_apart
 
-    file, data = asked.extra.file, read(asked.extra.data, dialect_of(driver))
+    file, data = request.extra.file, read(request.extra.data, dialect_of(driver))
     if file is None:
         raise UsageError("app needs a Python file: sqlstress app bank.py.")
     text = text_of(file, MOST)
     # First: to look at a file is to tell it of a database, which takes what its target needs.
-    bare = on_target(asked, replace(asked.case, settings=_kept(asked)), driver, asked.extra.where)
+    bare = on_target(request, replace(request.case, settings=_kept(request)), driver, request.extra.where)
     if data.database:
         journal_mode_apart(data.database)  # which says what is no database
     seen = apart.look(file, driver)
@@ -127,12 +127,12 @@ def _first(asked: Asked, driver: str) -> Case:
         tuple(Weighted(name, weight) for name, weight in seen.weights.items()),
         _checked(data, file, seen.checks),
     )
-    return check_together(replace(asked, case=replace(bare, spec=app)), app.data)
+    return check_together(replace(request, case=replace(bare, spec=app)), app.data)
 
 
-def _kept(asked: Asked) -> Settings:
+def _kept(request: AppRequest) -> Settings:
     """Return the settings of our own connections: what the application has set is left alone."""
-    return asked.with_settings(journal_mode=KEPT, synchronous=None, busy_timeout_ms=PATIENCE_MS)
+    return request.with_settings(journal_mode=KEPT, synchronous=None, busy_timeout_ms=PATIENCE_MS)
 
 
 def _checked(data: Data, file: str, names: tuple[str, ...]) -> Data:

@@ -59,7 +59,7 @@ class ServerWatch:
 
     def _looked(self) -> list[Answers]:
         if self._seen is None:
-            self._seen = list(filter(None, map(_asked, open_connections())))
+            self._seen = list(filter(None, map(_answers_of, open_connections())))
         return self._seen
 
     def _is_here(self, answers: Answers) -> bool:
@@ -102,7 +102,7 @@ def first_answers(address: str) -> Answers:
     return found
 
 
-def _asked(connection: Any) -> Answers | None:
+def _answers_of(connection: Any) -> Answers | None:
     """Return what a connection answers; None where it can't, whatever the user's code has made of it."""
     try:
         return _answers(connection)

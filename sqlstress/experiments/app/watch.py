@@ -118,8 +118,8 @@ class Seen:
         """Ask what it runs with."""
         self.isolation = _isolation(connection)
         # The main database comes first; the PRAGMA as a table would begin to read.
-        self.file = _asked(connection, "PRAGMA database_list")[2] or ""
-        self.answers = {name: str(_asked(connection, f"PRAGMA {name}")[0]).lower() for name in READ}
+        self.file = _first_row(connection, "PRAGMA database_list")[2] or ""
+        self.answers = {name: str(_first_row(connection, f"PRAGMA {name}")[0]).lower() for name in READ}
 
     def traits(self, file: str, has_keys: bool) -> dict[str, str]:
         """Return what it ran with, in words; `has_keys` says whether tables of this file declare some."""
@@ -188,7 +188,7 @@ class FileWatch:
 
 def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
     """Look at a connection with which nothing has been done yet."""
-    seen.opened_timeout_ms = _asked(connection, "PRAGMA busy_timeout")[0]
+    seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
     begins, count = seen.begins, 0
 
     def trace(sql: str) -> None:
@@ -233,7 +233,7 @@ def _isolation(connection: sqlite3.Connection) -> str:
     return f"isolation_level={connection.isolation_level!r}"
 
 
-def _asked(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
+def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
     """Return the first row, whatever the user wants to be made of rows; without one a row of nothing."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None

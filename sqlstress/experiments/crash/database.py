@@ -83,7 +83,7 @@ def check_whole(records: Records, files: Sequence[Contents]) -> Check:
             if record not in own or not records.is_possible(entry):
                 tally.problem(f"the log of file {number} has a transaction that nobody made: {entry!s:.120}")
             elif wrong := list(_wrong(records, entry, left)):
-                tally.problem(_told(records, entry, wrong))
+                tally.problem(_describe(records, entry, wrong))
         for key in left:
             tally.problem(f"there is a row with the key {key!r:.40} that nobody wrote")
     return tally.check()
@@ -97,7 +97,7 @@ def _wrong(records: Records, entry: Entry, left: dict[Any, Any]) -> Iterator[tup
             yield place, found
 
 
-def _told(records: Records, entry: Entry, wrong: Sequence[tuple[int, Any]]) -> str:
+def _describe(records: Records, entry: Entry, wrong: Sequence[tuple[int, Any]]) -> str:
     place, value = wrong[0]
     return (
         f"record {entry.record}: {len(wrong)} of its {records.width} rows are not as {_named(entry)} left "

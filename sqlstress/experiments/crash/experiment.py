@@ -10,29 +10,29 @@ from sqlstress.experiment import Behaviour, CommandLine, Experiment, StudyOf, Wo
 from sqlstress.experiments.crash.spec import KILLING, MOST_FILES, MOST_WRITERS, Extra, Transactions
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, whole
-from sqlstress.plan import Ask, check_locking
+from sqlstress.plan import Request, check_locking
 from sqlstress.report.case import Case, common, layout, otherwise
 
 LARGEST = 64 << 20
 """Bytes of all records: they are read again after every kill."""
 
-Asked = Ask[Transactions, Extra]
+CrashRequest = Request[Transactions, Extra]
 
 
-def cases(asked: Asked) -> Iterator[Case]:
+def cases(request: CrashRequest) -> Iterator[Case]:
     """Yield the case. Raises UsageError when options don't fit."""
     # Only here: help waits for nothing that it does not show.
     from sqlstress.analysis.wording import size
     from sqlstress.experiments.crash.records import RECORDS
 
-    check_locking(asked)
-    needed = RECORDS * asked.spec.batch * asked.spec.value_size * asked.case.buckets
+    check_locking(request)
+    needed = RECORDS * request.spec.batch * request.spec.value_size * request.case.buckets
     if needed > LARGEST:
         raise UsageError(
             f"{size(needed)} of rows would be read after every kill, and {size(LARGEST)} is the most: "
             "lower --batch, --value-size or --buckets."
         )
-    yield replace(asked.case, verify="full")
+    yield replace(request.case, verify="full")
 
 
 CRASH = Experiment(
@@ -89,7 +89,7 @@ CRASH = Experiment(
     behaviour=Behaviour(sweeps=True),
     worker="sqlstress.experiments.crash.worker:CrashSource",
     study=StudyOf(
-        opens="sqlstress.experiments.crash.study:asked",
+        opens="sqlstress.experiments.crash.study:study_of",
         result="sqlstress.experiments.crash.spec:Kills",
         result_key=("crash", "kills"),
         called="a crash test",

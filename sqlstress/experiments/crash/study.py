@@ -65,7 +65,7 @@ class Round:
         self._look_for_fallen()
         self._database.release()
         victims.kill(sorted(victims.alive, key=strike.order.index))
-        self._told = self._told_now()
+        self._told = self._acknowledged_now()
         self._remains = self._database.remains()
 
     def _await_first(self) -> None:
@@ -79,9 +79,9 @@ class Round:
         """Kill one writer, examine the files while the others go on, and see that they do."""
         self._victims.kill([victim])
         before = self._victims.acknowledged()
-        least = self._told_now()
+        least = self._acknowledged_now()
         examined = self._database.examine()
-        most = self._told_now()
+        most = self._acknowledged_now()
         self._database.release()
         told = {writer: Told(least[writer].least, most[writer].most) for writer in least}
         self.verdicts.append(self._database.judge(examined, told))
@@ -105,7 +105,7 @@ class Round:
         self.fallen = self.fallen or found
         return self.fallen
 
-    def _told_now(self) -> dict[int, Told]:
+    def _acknowledged_now(self) -> dict[int, Told]:
         """Return what each writer has been told by now."""
         victims, found = self._victims, {}
         for number, ledger in victims.ledgers.items():
@@ -274,7 +274,7 @@ class KillStudy:
             raise EnvironmentFailure(done.fallen)
 
 
-def asked(cases: Sequence[Case], extra: Extra) -> KillStudy:
+def study_of(cases: Sequence[Case], extra: Extra) -> KillStudy:
     """Return the study that options ask for."""
     return KillStudy(Kills(cases[0], extra.rounds))
 

@@ -9,7 +9,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, SWEEP, chosen, option, options_of
 from sqlstress.options.parsing import choice, choices, duration, whole
-from sqlstress.plan import Ask, check_locking, is_exclusive
+from sqlstress.plan import Request, check_locking, is_exclusive
 from sqlstress.report.case import Case, common, otherwise
 
 # What a case of the experiment with cycles says beside what all cases say.
@@ -65,43 +65,43 @@ class Extra:
 
 COMMIT_S, STATEMENT_S = 250e-6, 10e-6
 
-Asked = Ask[Cycling, Extra]
+CyclesRequest = Request[Cycling, Extra]
 
 
-def cases(asked: Asked) -> Iterator[Case]:
+def cases(request: CyclesRequest) -> Iterator[Case]:
     """Yield the cases, settings outside, concurrencies inside. Raises UsageError."""
-    _check_together(asked)
-    for name in dict.fromkeys(_named(asked, name) for name in asked.extra.settings):
-        for concurrency in asked.some("concurrency"):
-            yield _case(asked, name, concurrency)
+    _check_together(request)
+    for name in dict.fromkeys(_named(request, name) for name in request.extra.settings):
+        for concurrency in request.some("concurrency"):
+            yield _case(request, name, concurrency)
 
 
-def _check_together(asked: Asked) -> None:
-    names = asked.extra.settings
-    if "transaction" in asked.given and not any("-tx" in name for name in names):
+def _check_together(request: CyclesRequest) -> None:
+    names = request.extra.settings
+    if "transaction" in request.given and not any("-tx" in name for name in names):
         raise UsageError("--transaction is for settings in one transaction: add one with tx to --settings.")
-    if "wal-autocheckpoint" in asked.given and not {"wal", "wal-tx", "wal-cycle"} & set(names):
+    if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx", "wal-cycle"} & set(names):
         raise UsageError("--wal-autocheckpoint is for the settings wal and wal-tx: add one of them.")
-    check_locking(asked)
-    if is_exclusive(asked.settings) and any(name.startswith("wal") for name in names):
+    check_locking(request)
+    if is_exclusive(request.settings) and any(name.startswith("wal") for name in names):
         raise UsageError(
             "PRAGMA locking_mode=exclusive hides the WAL's index, in which checkpoints are seen: "
             "use it with --settings delete,delete-tx only."
         )
 
 
-def _named(asked: Asked, name: str) -> str:
+def _named(request: CyclesRequest, name: str) -> str:
     """Return a setting by the name that it is shown by: with --transaction, tx stands for either."""
-    return name.replace("-tx", f"-{WORDS[asked.extra.transaction]}")
+    return name.replace("-tx", f"-{WORDS[request.extra.transaction]}")
 
 
-def _case(asked: Asked, name: str, concurrency: int) -> Case:
+def _case(request: CyclesRequest, name: str, concurrency: int) -> Case:
     journal, *rest = name.split("-")
-    frames = asked.settings.wal_autocheckpoint if journal == "wal" else None
-    settings = asked.with_settings(journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames)
+    frames = request.settings.wal_autocheckpoint if journal == "wal" else None
+    settings = request.with_settings(journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames)
     held = next((what for what, word in WORDS.items() if word in rest), "none")
-    cycling = replace(asked.spec, transaction=held)
-    return replace(asked.case, concurrency=concurrency, settings=settings, spec=cycling)
+    cycling = replace(request.spec, transaction=held)
+    return replace(request.case, concurrency=concurrency, settings=settings, spec=cycling)
 
 
 def setting_of(case: Case) -> str:

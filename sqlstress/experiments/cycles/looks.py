@@ -70,7 +70,7 @@ class Taking:
     def __init__(self, line: Any) -> None:
         self._line = line
 
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Return whether the worker waits for a look."""
         return bool(self._line[_ASKED] > self._line[_TAKEN])
 

@@ -59,7 +59,7 @@ class CycleWatcher:
         while not ended():
             for watched in self._watched:
                 # One that can't be read at this moment is looked at again: the worker goes on waiting.
-                if watched.looks.is_asked() and (seen := walindex.read(self._database)):
+                if watched.looks.is_requested() and (seen := walindex.read(self._database)):
                     watched.note(seen)
                     watched.looks.done()
             time.sleep(POLL_S)

@@ -14,7 +14,7 @@ from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.experiments.exec.template import parsed
 from sqlstress.options.option import LOAD, REST, SWEEP, chosen, either, option, options_of
 from sqlstress.options.parsing import choice, duration, shown, switch
-from sqlstress.plan import AT_A_RATE, Ask, at_rates
+from sqlstress.plan import AT_A_RATE, Request, at_rates
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import takes
@@ -116,33 +116,33 @@ _KEPT_MODES = ("wal", "delete")
 GUESS_S = 0.3
 """What making the database and looking at it takes, about."""
 
-Asked = Ask[Command, Extra]
+ExecRequest = Request[Command, Extra]
 
 
-def cases(asked: Asked) -> Iterator[Case]:
+def cases(request: ExecRequest) -> Iterator[Case]:
     """Yield the command for each number of processes, each target and each rate, and one that does nothing.
 
     Raises UsageError.
     """
-    _check(asked.spec)
-    firsts = [_first(asked, driver) for driver in drivers(asked, asked.extra.where)]
-    for concurrency in asked.some("concurrency"):
+    _check(request.spec)
+    firsts = [_first(request, driver) for driver in drivers(request, request.extra.where)]
+    for concurrency in request.some("concurrency"):
         for first in firsts:
-            for own_case in at_rates(asked, replace(first, concurrency=concurrency)):
+            for own_case in at_rates(request, replace(first, concurrency=concurrency)):
                 yield own_case
                 # It comes near no database: once is enough.
-                if first is firsts[0] and not asked.extra.alone:
+                if first is firsts[0] and not request.extra.alone:
                     yield replace(own_case, spec=replace(first.spec, command=(), stdin=None))
 
 
-def _first(asked: Asked, driver: str) -> Case:
+def _first(request: ExecRequest, driver: str) -> Case:
     """Return the first case on the target of a driver. Raises UsageError."""
-    data = own_data.read(asked.extra, dialect_of(driver))
-    settings = replace(settings_of(asked, data), synchronous=None)
-    case = replace(check_together(asked, data), spec=replace(asked.spec, data=data), settings=settings)
+    data = own_data.read(request.extra, dialect_of(driver))
+    settings = replace(settings_of(request, data), synchronous=None)
+    case = replace(check_together(request, data), spec=replace(request.spec, data=data), settings=settings)
     if case.ops is not None:
         case = replace(case, warmup_s=0.0)
-    return on_target(asked, case, driver, asked.extra.where)
+    return on_target(request, case, driver, request.extra.where)
 
 
 def _check(spec: Command) -> None:

@@ -108,7 +108,7 @@ def ended(group: Group) -> Iterator[Finding]:
         yield Finding("exit-codes", failed=failed, commands=total, codes=others)
 
 
-def said(group: Group) -> Iterator[Finding]:
+def stderr_output(group: Group) -> Iterator[Finding]:
     """Yield what they wrote on standard error, the commonest first."""
     counts = _counts(group, STDERR)
     if not counts:
@@ -166,7 +166,7 @@ def _has(run: Run, kind: str) -> bool:
 class ExecShown(OwnShown):
     """How they are shown."""
 
-    topics = (scaling, ended, said, locked, cut_short, looked, partial_proofs, trust)
+    topics = (scaling, ended, stderr_output, locked, cut_short, looked, partial_proofs, trust)
 
     meanings: ClassVar[Mapping[str, str]] = {"failed %": _MEANINGS["failed %"]}
 

@@ -10,7 +10,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, SWEEP, chosen, either, option, options_of
 from sqlstress.options.parsing import choice, choices, switch, whole
-from sqlstress.plan import Ask, check_locking
+from sqlstress.plan import Request, check_locking
 from sqlstress.report.case import BEGINS, SETTINGS, Case, Settings, common, otherwise
 from sqlstress.targets import target_of
 
@@ -86,34 +86,34 @@ PICK_S = 50e-6
 USERS = 300
 """Five passes over so many take little longer than one over the thousand of the published experiment."""
 
-Asked = Ask[Picks, Extra]
+KeysRequest = Request[Picks, Extra]
 
 
-def cases(asked: Asked) -> Iterator[Case]:
+def cases(request: KeysRequest) -> Iterator[Case]:
     """Yield the cases, schemas outside, types inside. Raises UsageError."""
-    schemas = _schemas(asked)
-    _check_together(asked)
-    case = replace(asked.case, settings=_settings(asked))
-    for schema, concurrency in product(schemas, asked.some("concurrency")):
-        of_schema = replace(asked.spec, schema=schema)
+    schemas = _schemas(request)
+    _check_together(request)
+    case = replace(request.case, settings=_settings(request))
+    for schema, concurrency in product(schemas, request.some("concurrency")):
+        of_schema = replace(request.spec, schema=schema)
         # Where picks have no id of their own, nobody makes it.
-        makers = asked.some("made-by") if of_schema.own_id else ("python",)
-        for made_by, id_type in product(makers, asked.some("id-type")):
+        makers = request.some("made-by") if of_schema.own_id else ("python",)
+        for made_by, id_type in product(makers, request.some("id-type")):
             picks = replace(of_schema, id_type=id_type, made_by=made_by)
             yield replace(case, concurrency=concurrency, spec=picks)
 
 
-def _schemas(asked: Asked) -> tuple[str, ...]:
-    if asked.extra.full and "schema" in asked.given:
+def _schemas(request: KeysRequest) -> tuple[str, ...]:
+    if request.extra.full and "schema" in request.given:
         raise UsageError("--full is every schema: leave out --full or --schema.")
-    schemas = SCHEMAS if asked.extra.full else asked.some("schema")
-    if "sqlite" in asked.some("made-by") and not any(Picks(schema, "").own_id for schema in schemas):
+    schemas = SCHEMAS if request.extra.full else request.some("schema")
+    if "sqlite" in request.some("made-by") and not any(Picks(schema, "").own_id for schema in schemas):
         raise UsageError("--made-by sqlite needs a --schema whose picks have an id of their own.")
     return schemas
 
 
-def _check_together(asked: Asked) -> None:
-    load = asked.spec
+def _check_together(request: KeysRequest) -> None:
+    load = request.spec
     if load.most_picks > load.items:
         raise UsageError(
             f"--picks {load.picks} is up to {load.most_picks:,} distinct items of the {load.items:,} that "
@@ -121,20 +121,20 @@ def _check_together(asked: Asked) -> None:
         )
     if load.users * load.picks > MOST_ROWS:
         raise UsageError(f"--users times --picks is more than {MOST_ROWS:,} rows: lower one of them.")
-    most = asked.most_processes
+    most = request.most_processes
     if most > load.users:
         raise UsageError(f"--users {load.users} leaves some of {most} processes without one: raise --users.")
-    if "sqlite" in asked.some("made-by") and not target_of(asked.case.driver).STORES:
+    if "sqlite" in request.some("made-by") and not target_of(request.case.driver).STORES:
         raise UsageError("--made-by sqlite needs a database: the dry driver stores nothing.")
-    check_locking(asked)
+    check_locking(request)
 
 
-def _settings(asked: Asked) -> Settings:
+def _settings(request: KeysRequest) -> Settings:
     """Return the settings, with foreign keys enforced unless it is said otherwise."""
-    pragmas = asked.settings.pragmas
+    pragmas = request.settings.pragmas
     if "foreign_keys" in dict(pragmas):
-        return asked.settings
-    return asked.with_settings(pragmas=(("foreign_keys", "on"), *pragmas))
+        return request.settings
+    return request.with_settings(pragmas=(("foreign_keys", "on"), *pragmas))
 
 
 def _work_of(case: Case) -> str:

@@ -64,7 +64,7 @@ class KeysWork(ProvenWork):
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Say whether every acknowledged pick is there once, and nothing else is."""
-        told, found = self._told(outcomes, pulse), Found()
+        told, found = self._acknowledged(outcomes, pulse), Found()
         yield from self.sound(pulse)
         yield examined("users and items", lambda: self._check_lists(pulse))
         yield examined("picks", lambda: check_picks(told, self._scan(found, pulse), pulse))
@@ -72,7 +72,7 @@ class KeysWork(ProvenWork):
         if self.picks.own_id:
             yield self._check_ids(outcomes, told, found, pulse)
 
-    def _told(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Told:
+    def _acknowledged(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Acknowledged:
         picked: dict[int, Sequence[int]] = {}
         unknown: set[int] = set()
         for outcome in outcomes:
@@ -83,7 +83,7 @@ class KeysWork(ProvenWork):
                 unknown.update(users[done : done + 1])
             begun = paced(users[: done + 1], pulse)
             picked.update((user, picked_by(self.case, user)) for user in begun)
-        return Told(picked, unknown)
+        return Acknowledged(picked, unknown)
 
     def _scan(self, found: Found, pulse: Pulse) -> Found:
         """Add every row of the table, read in the table itself and not in an index."""
@@ -124,7 +124,9 @@ class KeysWork(ProvenWork):
             dangling = watched(connection, "PRAGMA foreign_key_check", pulse)
         return check_foreign_keys(dangling, found.rows())
 
-    def _check_ids(self, outcomes: Sequence[Outcome], told: Told, found: Found, pulse: Pulse) -> Check:
+    def _check_ids(
+        self, outcomes: Sequence[Outcome], told: Acknowledged, found: Found, pulse: Pulse
+    ) -> Check:
         by_worker = [paced(users_of(self.case, outcome.worker), pulse) for outcome in outcomes]
         return check_ids(by_worker, told, found, self.picks.id_type)
 
@@ -149,7 +151,7 @@ def _item(number: int) -> tuple[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Acknowledged:
     """What the workers were told; users and items count from 0."""
 
     picked: Mapping[int, Sequence[int]]
@@ -174,7 +176,7 @@ class Found:
         return sum(len(ids) for items in self.picks.values() for ids in items.values())
 
 
-def check_picks(told: Told, found: Found, pulse: Pulse) -> Check:
+def check_picks(told: Acknowledged, found: Found, pulse: Pulse) -> Check:
     """Judge every row: each acknowledged pick is there once, and nothing else is."""
     tally = Tally("picks")
     for text in found.strangers:
@@ -202,7 +204,7 @@ def _objections(user: int, wanted: Counter[int], there: Mapping[int, Sequence[An
             yield f"user {user}'s pick of item {item} is there {times} times"
 
 
-def check_ids(by_worker: Iterable[Iterable[int]], told: Told, found: Found, id_type: str) -> Check:
+def check_ids(by_worker: Iterable[Iterable[int]], told: Acknowledged, found: Found, id_type: str) -> Check:
     """Judge the picks' own ids: no two are the same, and those ascend of which that is promised.
 
     `by_worker` are the users of each worker, in the order in which it inserted their picks.
@@ -229,7 +231,7 @@ def check_ids(by_worker: Iterable[Iterable[int]], told: Told, found: Found, id_t
     return tally.check()
 
 
-def _ids_of(user: int, told: Told, found: Found) -> list[Any]:
+def _ids_of(user: int, told: Acknowledged, found: Found) -> list[Any]:
     """Return the ids of a user's picks, in the order in which they were inserted."""
     there = found.picks.get(user, {})
     return [one for item in told.picked.get(user, ()) for one in there.get(item, ())]

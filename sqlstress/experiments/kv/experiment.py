@@ -10,12 +10,12 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, SQLITE, TRUST, chosen, either, option, options_of
 from sqlstress.options.parsing import choice, duration_with_unit, ratio, switch, whole
-from sqlstress.plan import AT_A_RATE, Ask, at_rates, check_locking, check_rate, is_exclusive
+from sqlstress.plan import AT_A_RATE, Request, at_rates, check_locking, check_rate, is_exclusive
 from sqlstress.report.case import BEGINS, COMMON, SETTINGS, UNSET, Case, Settings, common, layout, otherwise
 from sqlstress.report.server import Server, anyway_option, target_option
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import for_keyvalue, target_names, told
-from sqlstress.targets import options as asked_for
+from sqlstress.targets import options as target_options
 from sqlstress.targets import target_of
 from sqlstress.targets.options import OF_SERVERS, traits_there
 
@@ -143,18 +143,18 @@ _OF_ALL = ("checkpointer", "checkpoint-interval", "pinned-reader", "preset")
 """Options that are refused where they mean nothing to a target."""
 
 
-def drivers_of(asked: Ask[Load, Extra]) -> tuple[str, ...]:
+def drivers_of(request: Request[Load, Extra]) -> tuple[str, ...]:
     """Return the drivers that are asked for, one of each target. Raises UsageError."""
-    return asked_for.drivers(asked, asked.extra.target, for_keyvalue())
+    return target_options.drivers(request, request.extra.target, for_keyvalue())
 
 
-def check_options(asked: Ask[Load, Extra], names: Sequence[str]) -> None:
+def check_options(request: Request[Load, Extra], names: Sequence[str]) -> None:
     """Raise UsageError for an option that means nothing to these drivers."""
-    asked_for.check_options(asked, names, _OF_ANY, any)
-    asked_for.check_options(asked, names, _OF_ALL, all)
-    asked_for.check_servers(asked, names, for_keyvalue())
+    target_options.check_options(request, names, _OF_ANY, any)
+    target_options.check_options(request, names, _OF_ALL, all)
+    target_options.check_servers(request, names, for_keyvalue())
     for name in names:
-        if asked.spec.where and (problem := target_of(name).untold(name)):
+        if request.spec.where and (problem := target_of(name).untold(name)):
             raise UsageError(f"--where can't be had: {problem}. Leave it out.")
 
 
@@ -163,16 +163,16 @@ def checked(case: Case, extra: Extra) -> Case:
     return target_of(case.driver).checked(case, extra.server, extra.anyway)
 
 
-def loop_for(asked: Ask[Load, Extra], names: Sequence[str]) -> str:
+def loop_for(request: Request[Load, Extra], names: Sequence[str]) -> str:
     """Return what drives the load on all of these drivers: what was asked for, or native where that can be
     had. Raises UsageError.
     """
-    if asked.case.arrivals and asked.spec.loop == "native":
+    if request.case.arrivals and request.spec.loop == "native":
         raise UsageError("--loop native knows no --rate: use --loop python.")
-    if asked.case.arrivals or asked.spec.loop == "python":
+    if request.case.arrivals or request.spec.loop == "python":
         return "python"
     lacking = next(((name, why) for name in names if (why := target_of(name).lacks_native(name))), None)
-    if lacking and asked.spec.loop == "native":
+    if lacking and request.spec.loop == "native":
         name, why = lacking
         raise UsageError(f"--loop native is not to be had with the driver {name}: {why}. Use --loop python.")
     return "python" if lacking else "native"
@@ -222,47 +222,47 @@ _NOT_PUBLISHED = {
 
 DRIVER = otherwise("driver", parse=choice(*for_keyvalue()), help=told(for_keyvalue()))
 
-Asked = Ask[Load, Extra]
+LoadRequest = Request[Load, Extra]
 
 
-def cases(asked: Asked) -> Iterator[Case]:
+def cases(request: LoadRequest) -> Iterator[Case]:
     """Yield the cases, layouts outside, then concurrencies, targets, rates. Raises UsageError."""
-    if "checkpoint-interval" in asked.given and not _beside(asked):
+    if "checkpoint-interval" in request.given and not _beside(request):
         raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader.")
-    drivers = drivers_of(asked)
-    first = _published(asked) if asked.extra.preset == "classic" else _checked(asked, drivers)
-    check_options(asked, drivers)
-    for buckets in asked.some("buckets"):
-        for concurrency in asked.some("concurrency"):
+    drivers = drivers_of(request)
+    first = _published(request) if request.extra.preset == "classic" else _checked(request, drivers)
+    check_options(request, drivers)
+    for buckets in request.some("buckets"):
+        for concurrency in request.some("concurrency"):
             for driver in drivers:
                 case = replace(first, driver=driver, buckets=buckets, concurrency=concurrency)
-                yield from at_rates(asked, checked(case, asked.extra))
+                yield from at_rates(request, checked(case, request.extra))
 
 
-def _beside(asked: Asked) -> bool:
+def _beside(request: LoadRequest) -> bool:
     """Return whether anything runs beside the load."""
-    return asked.extra.checkpointing.mode != "none" or asked.extra.checkpointing.pinned_reader
+    return request.extra.checkpointing.mode != "none" or request.extra.checkpointing.pinned_reader
 
 
-def _published(asked: Asked) -> Case:
+def _published(request: LoadRequest) -> Case:
     """Return the published script's case. Raises UsageError when something else was asked for too."""
-    if _beside(asked):
-        name = "checkpointer" if asked.extra.checkpointing.mode != "none" else "pinned-reader"
+    if _beside(request):
+        name = "checkpointer" if request.extra.checkpointing.mode != "none" else "pinned-reader"
         raise UsageError(_contradiction(name, "has none"))
     for name, what in _NOT_PUBLISHED.items():
-        if name in asked.given:
+        if name in request.given:
             raise UsageError(_contradiction(name, what))
     for part, fixed in (
-        (asked.case, PUBLISHED),
-        (asked.settings, PUBLISHED.settings),
-        (asked.spec, PUBLISHED.spec),
+        (request.case, PUBLISHED),
+        (request.settings, PUBLISHED.settings),
+        (request.spec, PUBLISHED.spec),
     ):
         for field, known in options_of(cast(Any, type(part))).items():
-            if known.name in asked.given and known.name not in _FREE:
+            if known.name in request.given and known.name not in _FREE:
                 value = getattr(fixed, field)
                 if getattr(part, field) != value:
                     raise UsageError(_contradiction(known.name, _fixed(known.name, value)))
-    case = _counted(asked)
+    case = _counted(request)
     return replace(
         PUBLISHED,
         driver=case.driver,
@@ -273,9 +273,9 @@ def _published(asked: Asked) -> Case:
     )
 
 
-def _counted(asked: Asked) -> Case:
+def _counted(request: LoadRequest) -> Case:
     """Return the case; a number of operations is asked for once, unless something else is said."""
-    return asked.case if "repeat" in asked.given else replace(asked.case, repeat=1)
+    return request.case if "repeat" in request.given else replace(request.case, repeat=1)
 
 
 def _contradiction(name: str, what: str) -> str:
@@ -289,39 +289,39 @@ def _fixed(name: str, value: object) -> str:
     )
 
 
-def _checked(asked: Asked, drivers: Sequence[str]) -> Case:
+def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
     """Return the case. Raises UsageError when options contradict each other."""
-    check_sizes(asked.spec)
-    check_rate(asked)
-    case, beside = asked.case, asked.extra.checkpointing
+    check_sizes(request.spec)
+    check_rate(request)
+    case, beside = request.case, request.extra.checkpointing
     for name in ("duration", "warmup"):
-        if case.ops is not None and name in asked.given:
+        if case.ops is not None and name in request.given:
             raise UsageError(f"--ops takes the place of a window: leave out --ops or --{name}.")
-    if "begin" in asked.given and asked.spec.batch == 1 and not asked.spec.update_ratio:
+    if "begin" in request.given and request.spec.batch == 1 and not request.spec.update_ratio:
         raise UsageError(
             "--begin is of transactions of several statements: give --batch or --update-ratio, or leave it."
         )
-    if _beside(asked):
-        _check_checkpointing(asked)
-        case = replace(case, spec=replace(asked.spec, checkpointing=beside))
-    case = replace(case, spec=replace(case.spec, loop=loop_for(asked, drivers)))
-    check_locking(asked)
+    if _beside(request):
+        _check_checkpointing(request)
+        case = replace(case, spec=replace(request.spec, checkpointing=beside))
+    case = replace(case, spec=replace(case.spec, loop=loop_for(request, drivers)))
+    check_locking(request)
     if beside.mode != "none":
-        case = replace(case, settings=asked.with_settings(wal_autocheckpoint=0))
-    return case if case.ops is None else replace(case, warmup_s=0.0, repeat=_counted(asked).repeat)
+        case = replace(case, settings=request.with_settings(wal_autocheckpoint=0))
+    return case if case.ops is None else replace(case, warmup_s=0.0, repeat=_counted(request).repeat)
 
 
-def _check_checkpointing(asked: Asked) -> None:
+def _check_checkpointing(request: LoadRequest) -> None:
     """Refuse what a process beside the workers can't do."""
-    mode, settings = asked.extra.checkpointing.mode, asked.settings
+    mode, settings = request.extra.checkpointing.mode, request.settings
     which = "--checkpointer" if mode != "none" else "--pinned-reader"
     if settings.journal_mode != "wal":
         raise UsageError(f"{which} needs a WAL: leave out --journal-mode {settings.journal_mode}.")
-    if not target_of(asked.case.driver).STORES:
+    if not target_of(request.case.driver).STORES:
         raise UsageError(f"{which} needs a database: the dry driver stores nothing.")
     if is_exclusive(settings):
         raise UsageError(f"{which} is a process of its own, and locking_mode=exclusive lets one in.")
-    if mode != "none" and "wal-autocheckpoint" in asked.given and settings.wal_autocheckpoint:
+    if mode != "none" and "wal-autocheckpoint" in request.given and settings.wal_autocheckpoint:
         raise UsageError(
             "--checkpointer takes the workers' checkpoints from them: leave out --wal-autocheckpoint."
         )

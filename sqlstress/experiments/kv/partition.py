@@ -94,12 +94,12 @@ def by_bucket_once(
 
 def _once(case: Case, carry: dict[Any, Any], what: str, make: Callable[[], T]) -> T:
     load = case.spec
-    asked = (what, case.buckets, load.key_space, load.key_type, load.batch > 1)
-    if asked in carry:
-        return cast(T, carry[asked])
+    key = (what, case.buckets, load.key_space, load.key_type, load.batch > 1)
+    if key in carry:
+        return cast(T, carry[key])
     found = make()
     if load.key_space <= MOST_KEPT:
-        carry[asked] = found
+        carry[key] = found
     return found
 
 

@@ -165,12 +165,14 @@ _MEANINGS = {
 }
 
 
-def words(asked: Checkpointing) -> str:
+def words(checkpointing: Checkpointing) -> str:
     """Return what ran beside the load: "beside the load a RESTART checkpoint every 20ms"."""
     told = []
-    if asked.mode != "none":
-        told.append(f"a {asked.mode.upper()} checkpoint every {format_duration(asked.interval_s)}")
-    if asked.pinned_reader:
+    if checkpointing.mode != "none":
+        told.append(
+            f"a {checkpointing.mode.upper()} checkpoint every {format_duration(checkpointing.interval_s)}"
+        )
+    if checkpointing.pinned_reader:
         told.append("a reader that stays in its snapshot")
     return f"beside the load {' and '.join(told)}"
 
@@ -230,14 +232,14 @@ STARVED = 3
 
 def checkpoints(group: Group) -> Iterator[Finding]:
     """Yield what became of the WALs of a group, where somebody watched them."""
-    asked = group.case.spec.checkpointing
+    checkpointing = group.case.spec.checkpointing
     seen = [_Seen(run.case, wal) for run, trial in group.measured() if (wal := wal_of(run.case, trial))]
-    if asked is None or not seen:
+    if checkpointing is None or not seen:
         return
     starved = [one for one in seen if (one.wal.stuck or 0) >= STARVED]
-    yield from _starved(asked, starved)
-    yield from _busy(asked, seen)
-    yield from _large(asked, [one for one in seen if one.wal.is_large], bool(starved))
+    yield from _starved(checkpointing, starved)
+    yield from _busy(checkpointing, seen)
+    yield from _large(checkpointing, [one for one in seen if one.wal.is_large], bool(starved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,30 +250,32 @@ class _Seen:
     wal: Wal
 
 
-def _starved(asked: Checkpointing, seen: Sequence[_Seen]) -> Iterator[Finding]:
+def _starved(checkpointing: Checkpointing, seen: Sequence[_Seen]) -> Iterator[Finding]:
     if seen:
         most = max(one.wal.stuck or 0 for one in seen)
-        yield Finding("checkpoint-starvation", where=_where(seen), stuck=most, pinned=asked.pinned_reader)
+        yield Finding(
+            "checkpoint-starvation", where=_where(seen), stuck=most, pinned=checkpointing.pinned_reader
+        )
 
 
-def _busy(asked: Checkpointing, seen: Sequence[_Seen]) -> Iterator[Finding]:
+def _busy(checkpointing: Checkpointing, seen: Sequence[_Seen]) -> Iterator[Finding]:
     busy = [one for one in seen if one.wal.busy]
-    if not busy or asked.mode == "passive":
+    if not busy or checkpointing.mode == "passive":
         return
     yield Finding(
         "busy-checkpoints",
         made=sum(one.wal.checkpoints or 0 for one in busy),
-        mode=asked.mode.upper(),
+        mode=checkpointing.mode.upper(),
         busy=sum(one.wal.busy or 0 for one in busy),
         where=_where(busy),
         longest_ns=max(one.wal.longest_ns or 0 for one in busy),
     )
 
 
-def _large(asked: Checkpointing, seen: Sequence[_Seen], starved: bool) -> Iterator[Finding]:
+def _large(checkpointing: Checkpointing, seen: Sequence[_Seen], starved: bool) -> Iterator[Finding]:
     if not seen:
         return
-    snapshot = starved or asked.pinned_reader
+    snapshot = starved or checkpointing.pinned_reader
     yield Finding(
         "large-wal",
         largest=max(one.wal.largest_bytes or 0 for one in seen),
@@ -279,9 +283,9 @@ def _large(asked: Checkpointing, seen: Sequence[_Seen], starved: bool) -> Iterat
         times=LARGE,
         frames=autocheckpoint(seen[0].case),
         snapshot=snapshot,
-        passive=not snapshot and asked.mode == "passive",
-        seldom=not snapshot and asked.mode != "passive",
-        stays=asked.mode != "truncate",
+        passive=not snapshot and checkpointing.mode == "passive",
+        seldom=not snapshot and checkpointing.mode != "passive",
+        stays=checkpointing.mode != "truncate",
     )
 
 

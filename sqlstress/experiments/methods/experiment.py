@@ -11,7 +11,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, SWEEP, chosen, option, options_of
 from sqlstress.options.parsing import choices, duration, ranges, switch, whole
-from sqlstress.plan import Ask, check_locking
+from sqlstress.plan import Request, check_locking
 from sqlstress.report.case import Case, common, otherwise
 
 # What a case of the experiment with methods says beside what all cases say.
@@ -141,17 +141,17 @@ CELLS = (
 
 QUERIED = "samples of the queried table"
 
-Asked = Ask[Any, Extra]
+MethodsRequest = Request[Any, Extra]
 
 
-def cases(asked: Asked) -> Iterator[Case]:
+def cases(request: MethodsRequest) -> Iterator[Case]:
     """Yield the cases: phases outside, then processes, drivers and methods, scales inside.
 
     Raises UsageError when options contradict each other.
     """
-    extra = asked.extra
+    extra = request.extra
     _check_together(extra)
-    check_locking(asked)
+    check_locking(request)
     planned = [
         (cells.phase, tricks, scale)
         for phase in extra.phase
@@ -160,11 +160,11 @@ def cases(asked: Asked) -> Iterator[Case]:
         for scale in _scales(cells, extra)
         if cells.phase == phase and (extra.method is None or _name(tricks).lower() in extra.method)
     ]
-    _check_use(planned, asked)
-    for concurrency in asked.some("concurrency"):
-        for driver in asked.some("driver"):
+    _check_use(planned, request)
+    for concurrency in request.some("concurrency"):
+        for driver in request.some("driver"):
             for cell in planned:
-                yield _case(asked, cell, driver, concurrency)
+                yield _case(request, cell, driver, concurrency)
 
 
 def _name(tricks: str) -> str:
@@ -177,10 +177,10 @@ def _scales(cells: Cells, extra: Extra) -> Sequence[int]:
     return cells.published if extra.full else cells.chosen
 
 
-def _check_use(planned: Sequence[Cell], asked: Asked) -> None:
+def _check_use(planned: Sequence[Cell], request: MethodsRequest) -> None:
     """Refuse what no cell would use."""
     if not planned:
-        raise UsageError(f"--method {','.join(asked.extra.method or ())} has no part in this --phase.")
+        raise UsageError(f"--method {','.join(request.extra.method or ())} has no part in this --phase.")
     phases = {phase for phase, _, _ in planned}
     used = {
         "samples": ("query" in phases, "queries only: it needs --phase query"),
@@ -194,7 +194,7 @@ def _check_use(planned: Sequence[Cell], asked: Asked) -> None:
         ),
     }
     for name, (is_used, what) in used.items():
-        if name in asked.given and not is_used:
+        if name in request.given and not is_used:
             raise UsageError(f"--{name} is of {what}.")
 
 
@@ -207,22 +207,22 @@ def _check_together(extra: Extra) -> None:
         raise UsageError("--scale counts samples or pairs: name one --phase with it.")
 
 
-def _case(asked: Asked, cell: Cell, driver: str, concurrency: int) -> Case:
+def _case(request: MethodsRequest, cell: Cell, driver: str, concurrency: int) -> Case:
     phase, tricks, scale = cell
     name, *others = tricks.split(" + ")
     default_s = PATIENT_S if phase == "query" or name == "SPC" else LOOP_S
     method = replace(
-        asked.spec,
+        request.spec,
         phase=phase,
         name=name,
         transaction="TSC" in others,
         scale=scale,
-        timeout_s=default_s if asked.spec.timeout_s is None else asked.spec.timeout_s,
+        timeout_s=default_s if request.spec.timeout_s is None else request.spec.timeout_s,
     )
     _check_scale(method)
     journal_mode = "wal" if "WAL" in others else "delete"
-    settings = asked.with_settings(journal_mode=journal_mode)
-    return replace(asked.case, driver=driver, concurrency=concurrency, settings=settings, spec=method)
+    settings = request.with_settings(journal_mode=journal_mode)
+    return replace(request.case, driver=driver, concurrency=concurrency, settings=settings, spec=method)
 
 
 def _check_scale(method: Method) -> None:

@@ -45,7 +45,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Acknowledged:
     """What one worker was told."""
 
     who: str
@@ -80,7 +80,7 @@ Shown = Callable[[int], str]
 """What the row of a place is called in a counter-example."""
 
 
-def ordered(found: Sequence[Found], told: Sequence[Told]) -> Iterator[Found]:
+def ordered(found: Sequence[Found], told: Sequence[Acknowledged]) -> Iterator[Found]:
     """Yield samples, which come in the order of their ids; those of one process have that order too.
 
     One that stands where another belongs has no place. Nor has one whose id is beyond the number of all
@@ -99,7 +99,7 @@ def ordered(found: Sequence[Found], told: Sequence[Told]) -> Iterator[Found]:
         yield row, place if again or (place not in wrong and row[0] <= most) else None
 
 
-def check_rows(name: str, found: Iterable[Found], told: Sequence[Told], shown: Shown) -> Check:
+def check_rows(name: str, found: Iterable[Found], told: Sequence[Acknowledged], shown: Shown) -> Check:
     """Judge every row of a table: (row, its place or None if it belongs nowhere)."""
     tally = Tally(name)
     counts = bytearray(max((one.places.stop for one in told), default=0))
@@ -173,7 +173,7 @@ class MethodsWork(ProvenWork):
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> list[Check]:
         """Say whether the tables hold what the workers were told, and whether the answers were right."""
-        samples, results = self._told(outcomes)
+        samples, results = self._acknowledged(outcomes)
         given = self._given()
         reader = Reader(self.case, self.method, self._path, pulse)
         integrity, schema = self.sound(pulse)
@@ -194,17 +194,17 @@ class MethodsWork(ProvenWork):
         # Of what a cell leaves empty there is nothing to say.
         return [check for check in checks if check.status != "skipped"]
 
-    def _told(self, outcomes: Sequence[Outcome]) -> tuple[list[Told], list[Told]]:
+    def _acknowledged(self, outcomes: Sequence[Outcome]) -> tuple[list[Acknowledged], list[Acknowledged]]:
         """Return who wrote which samples, and which results."""
         given = self._given()
         if self.method.phase == "insert":
-            return [self._told_of(outcome) for outcome in outcomes], []
+            return [self._acknowledged_of(outcome) for outcome in outcomes], []
         samples = [prepared(given)]
         if self.method.phase == "allocate":
-            return samples, [self._told_of(outcome) for outcome in outcomes]
+            return samples, [self._acknowledged_of(outcome) for outcome in outcomes]
         return samples, [prepared(places_before(given, given))]
 
-    def _told_of(self, outcome: Outcome) -> Told:
+    def _acknowledged_of(self, outcome: Outcome) -> Acknowledged:
         """Return what a worker was told; of one that died nobody knows whether its last step was done."""
         places = own(self.case, self.method, outcome.worker).places
         step = 1 if self.method.name == "1b1" and not self.method.transaction else len(places)
@@ -212,7 +212,7 @@ class MethodsWork(ProvenWork):
             acknowledged = len(places)
         else:
             acknowledged = self._written[outcome.worker - 1] if step == 1 else 0
-        return Told(f"worker {outcome.worker}", places, acknowledged, step if outcome.died else 0)
+        return Acknowledged(f"worker {outcome.worker}", places, acknowledged, step if outcome.died else 0)
 
     def discard(self) -> None:
         """Remove the file, unless the next cell may query it."""
@@ -220,9 +220,9 @@ class MethodsWork(ProvenWork):
             self.place.discard()
 
 
-def prepared(rows: int) -> Told:
+def prepared(rows: int) -> Acknowledged:
     """Return that so many rows were there when the cell began."""
-    return Told("the preparation", range(rows), rows)
+    return Acknowledged("the preparation", range(rows), rows)
 
 
 REASONS = {TIMEOUT: "timed out", LIMIT: "met a limit"}
@@ -251,7 +251,7 @@ class Reader:
     def __init__(self, case: Case, method: Method, path: Path, pulse: Pulse) -> None:
         self._case, self._method, self._path, self._pulse = case, method, path, pulse
 
-    def samples(self, told: Sequence[Told]) -> Iterator[Found]:
+    def samples(self, told: Sequence[Acknowledged]) -> Iterator[Found]:
         """Yield the samples, in the order of their ids; one whose id is not its own belongs nowhere."""
         rows = self._rows("SELECT id, path FROM sample ORDER BY id")
         found = ((row, sample_place(row[1])) for row in rows)

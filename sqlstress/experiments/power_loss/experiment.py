@@ -9,7 +9,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import Behaviour, CommandLine, Experiment, StudyOf, Words
 from sqlstress.options.option import chosen, option, options_of
 from sqlstress.options.parsing import choice, switch, whole
-from sqlstress.plan import Ask, check_locking
+from sqlstress.plan import Request, check_locking
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, common, layout, otherwise
 from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN
 
@@ -68,15 +68,15 @@ MOST_CONNECTIONS = 200
 AUTOCHECKPOINT = 20
 """Frames after which a checkpoint begins, unless told otherwise: so that power is cut in many of them."""
 
-Asked = Ask[Nothing, Extra]
+PowerRequest = Request[Nothing, Extra]
 
 
-def cases(asked: Asked) -> Iterator[Case]:
+def cases(request: PowerRequest) -> Iterator[Case]:
     """Yield the cases. Raises UsageError when options don't fit."""
-    _check(asked)
-    settings = asked.with_settings(busy_timeout_ms=0)
-    case = replace(asked.case, driver="apsw", verify="full", settings=settings)
-    if not asked.extra.matrix:
+    _check(request)
+    settings = request.with_settings(busy_timeout_ms=0)
+    case = replace(request.case, driver="apsw", verify="full", settings=settings)
+    if not request.extra.matrix:
         yield case
         return
     for mode in JOURNAL_MODES:
@@ -84,19 +84,19 @@ def cases(asked: Asked) -> Iterator[Case]:
             yield replace(case, settings=replace(settings, journal_mode=mode, synchronous=level))
 
 
-def _check(asked: Asked) -> None:
+def _check(request: PowerRequest) -> None:
     for name in _VARIED:
-        if asked.extra.matrix and name in asked.given:
+        if request.extra.matrix and name in request.given:
             raise UsageError(f"--matrix tries every --{name}: leave it out, or say --power.")
-    if "driver" in asked.given and asked.case.driver != "apsw":
+    if "driver" in request.given and request.case.driver != "apsw":
         raise UsageError("power cuts need --driver apsw: no other one lets us stand in for the disk.")
-    buckets = asked.case.buckets
-    if buckets > MOST_FILES or buckets * asked.case.concurrency > MOST_CONNECTIONS:
+    buckets = request.case.buckets
+    if buckets > MOST_FILES or buckets * request.case.concurrency > MOST_CONNECTIONS:
         raise UsageError(
             f"power cuts take {MOST_FILES} files and {MOST_CONNECTIONS} connections to all of them at most: "
             "lower --buckets or --concurrency."
         )
-    check_locking(asked, "connection")
+    check_locking(request, "connection")
 
 
 POWER_LOSS = Experiment(
@@ -120,7 +120,7 @@ POWER_LOSS = Experiment(
     extra=Extra,
     cases=cases,
     study=StudyOf(
-        opens="sqlstress.experiments.power_loss.study:asked",
+        opens="sqlstress.experiments.power_loss.study:study_of",
         result="sqlstress.experiments.power_loss.experiment:PowerLoss",
         result_key=("crash", "power"),
         called="a crash test",

@@ -238,14 +238,14 @@ class History:
             return Finding(CORRUPT, text=f"{self.name}: {'; '.join(remains.complaints)}")
         number = self._numbers.get(remains.contents)
         if number is None or number > self.begun(cut):
-            return Finding(TORN, text=f"{self.name}: {self._told(remains.contents)}")
+            return Finding(TORN, text=f"{self.name}: {self._describe(remains.contents)}")
         acknowledged = self.acknowledged(cut)
         if number < acknowledged:
             missing = _numbered(number + 1, acknowledged)
             return Finding(LOST, acknowledged - number, f"{self.name}: {missing} acknowledged and is gone")
         return Finding(GOOD)
 
-    def _told(self, contents: Contents) -> str:
+    def _describe(self, contents: Contents) -> str:
         """Return why a file never held this: a row that isn't as the newest transaction in it left it."""
         versions = [row.version for row in contents if isinstance(row.version, int)]
         newest = max(versions, default=0)

@@ -124,7 +124,7 @@ class PowerStudy:
                     yield
 
 
-def asked(cases: Sequence[Case], extra: Extra) -> PowerStudy:
+def study_of(cases: Sequence[Case], extra: Extra) -> PowerStudy:
     """Return the study that options ask for. Raises UsageError without apsw."""
     spoils = extra.disk == "spoiling"
     return PowerStudy(cases, PowerLoss(extra.images, len(cases), extra.matrix, spoils, extra.psow))

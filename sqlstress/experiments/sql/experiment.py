@@ -15,12 +15,12 @@ from sqlstress.experiments.sql.script.tree import Command, If, Script, Sql
 from sqlstress.experiments.sql.spec import Extra, Scripted, Scripts, named
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice
-from sqlstress.plan import Ask, at_rates, suggestion
+from sqlstress.plan import Request, at_rates, suggestion
 from sqlstress.report.case import SETTINGS, Case, Settings, common, otherwise
 from sqlstress.report.server import Server
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.target import for_scripts, stores_nothing, target_name, told
-from sqlstress.targets import options as asked_for
+from sqlstress.targets import options as target_options
 from sqlstress.targets import target_of
 from sqlstress.targets.options import traits_there
 from sqlstress.user_work import options
@@ -36,48 +36,48 @@ ROWS_S = 1e-6
 
 DRIVER = otherwise("driver", parse=choice(*for_scripts()), help=told(for_scripts()))
 
-Asked = Ask[Scripts, Extra]
+ScriptsRequest = Request[Scripts, Extra]
 
 
-def cases(asked: Asked) -> Iterator[Case]:
+def cases(request: ScriptsRequest) -> Iterator[Case]:
     """Yield the cases, targets inside, rates innermost; with a ledger each also without it.
 
     Raises UsageError.
     """
-    firsts = [_first(asked, driver) for driver in drivers(asked)]
-    for ledger in (False, True) if asked.spec.ledger else (False,):
-        for concurrency in asked.some("concurrency"):
+    firsts = [_first(request, driver) for driver in drivers(request)]
+    for ledger in (False, True) if request.spec.ledger else (False,):
+        for concurrency in request.some("concurrency"):
             for first in firsts:
                 spec = replace(first.spec, ledger=ledger)
-                yield from at_rates(asked, replace(first, concurrency=concurrency, spec=spec))
+                yield from at_rates(request, replace(first, concurrency=concurrency, spec=spec))
 
 
-def _first(asked: Asked, driver: str) -> Case:
+def _first(request: ScriptsRequest, driver: str) -> Case:
     """Return the first case with a driver. Raises UsageError."""
-    scripts = tuple(_scripts(asked.extra, driver))
-    data = read_data(asked.extra.data, dialect_of(driver))
+    scripts = tuple(_scripts(request.extra, driver))
+    data = read_data(request.extra.data, dialect_of(driver))
     names = [one.name for one in scripts]
     own = [name for name in names if name in SCRIPTS]
     tables = tuple(sorted({SCRIPTS[name].tables for name in own}))
     if not (tables or data.setup or data.database):
         raise UsageError("these scripts have no tables: give --setup FILE, --database FILE, or both.")
-    data = replace(data, checks=(*checks(own, asked.spec.scale), *data.checks))
-    spec = replace(asked.spec, scripts=scripts, data=data, builtin_setup=tables)
+    data = replace(data, checks=(*checks(own, request.spec.scale), *data.checks))
+    spec = replace(request.spec, scripts=scripts, data=data, builtin_setup=tables)
     _check(spec, driver)
     if stores_nothing(driver):
         _check_without_rows(spec, driver)
-    settings = options.settings_of(asked, data)
+    settings = options.settings_of(request, data)
     if again := begun_again_by(spec.max_tries, settings, driver):
         for script in read_scripts(spec, driver):
             check_whole(script, again)
-    case = replace(_checked(asked, data), driver=driver, spec=spec, settings=settings)
-    return target_of(driver).checked(case, asked.extra.server, asked.extra.anyway)
+    case = replace(_checked(request, data), driver=driver, spec=spec, settings=settings)
+    return target_of(driver).checked(case, request.extra.server, request.extra.anyway)
 
 
-def _checked(asked: Asked, data: Data) -> Case:
-    case = options.check_together(asked, data)
+def _checked(request: ScriptsRequest, data: Data) -> Case:
+    case = options.check_together(request, data)
     if case.ops is not None:
-        return replace(case, warmup_s=0.0, repeat=case.repeat if "repeat" in asked.given else 1)
+        return replace(case, warmup_s=0.0, repeat=case.repeat if "repeat" in request.given else 1)
     return case
 
 
@@ -271,10 +271,10 @@ def may_write(one: Sql) -> bool:
 # On which targets scripts are run, and what of the options means something there.
 
 
-def drivers(asked: Ask[Scripts, Extra]) -> tuple[str, ...]:
+def drivers(request: Request[Scripts, Extra]) -> tuple[str, ...]:
     """Return the drivers that are asked for, one of each target. Raises UsageError."""
-    found = asked_for.drivers(asked, asked.extra.target, for_scripts())
-    asked_for.check_options(asked, found, SETTINGS, any)
-    asked_for.check_options(asked, found, ("database",), all)
-    asked_for.check_servers(asked, found, for_scripts())
+    found = target_options.drivers(request, request.extra.target, for_scripts())
+    target_options.check_options(request, found, SETTINGS, any)
+    target_options.check_options(request, found, ("database",), all)
+    target_options.check_servers(request, found, for_scripts())
     return found

@@ -60,7 +60,7 @@ class SqlSource(OwnSource):
         self.calls = [
             self._transaction(script, head, late) for script, head in zip(scripts, heads, strict=True)
         ]
-        self.prepared = self._shared if late else self._own  # type: ignore[method-assign]
+        self.prepared = self._shared_variables if late else self._own_variables  # type: ignore[method-assign]
         self._window: Window | None = None
 
     def _base(self) -> Variables:
@@ -83,7 +83,7 @@ class SqlSource(OwnSource):
         sleep = None if self._connection else _awake
         return Compiler(self.random, database, fixed, Around(ledger, self._times), sleep)
 
-    def _own(self, picks: Sequence[int]) -> list[Variables]:
+    def _own_variables(self, picks: Sequence[int]) -> list[Variables]:
         """Set the variables of each transaction, which it does not change.
 
         Those of the last one that is run are what the next ones begin with.
@@ -96,7 +96,7 @@ class SqlSource(OwnSource):
             found.append(variables)
         return found
 
-    def _shared(self, picks: Sequence[int]) -> list[Variables]:
+    def _shared_variables(self, picks: Sequence[int]) -> list[Variables]:
         """Give all transactions the same variables, which they change one after the other."""
         return [self._variables] * len(picks)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import Asked, Progress, ReadWords, Steps
+from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT as MAIN
 from sqlstress.experiment import Experiment, commands
@@ -61,7 +61,7 @@ class PresetStudy:
             for name in order:
                 self._measure(bench, name, number)
                 self._learn(number)
-                self._tell(bench, number)
+                self._report_progress(bench, number)
                 yield
                 if self.comparison.wrong or self.comparison.error:
                     return
@@ -123,7 +123,7 @@ class PresetStudy:
         limit_s, elapsed_s = self.comparison.max_time_s, self._clock() - self._begun
         return limit_s is not None and elapsed_s / rounds * (rounds + 1) > limit_s
 
-    def _tell(self, bench: Bench, number: int) -> None:
+    def _report_progress(self, bench: Bench, number: int) -> None:
         planned, each = self.comparison.planned, max(1, len(self._runs))
         done = sum(len(run.trials) for run in self._runs.values()) / each
         left_s = self.comparison.seconds / done * (planned - done) if done else 0.0
@@ -144,7 +144,7 @@ _NOT_HERE = ("repeat", "max-failed", "preset", *AT_A_RATE)
 """Options of a load that mean nothing where slices are measured in turns."""
 
 
-def asked(given: Mapping[str, Any], read: ReadWords) -> Asked | tuple[Block, ...]:
+def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest | tuple[Block, ...]:
     """Return what options ask for, as they were typed. Raises UsageError."""
     known = {one.name: one for one in options_of(Compared).values()}
     own = {name: parsed(option, given.get(name, option.default)) for name, option in known.items()}
@@ -164,7 +164,7 @@ def asked(given: Mapping[str, Any], read: ReadWords) -> Asked | tuple[Block, ...
         presets=tuple(_measured(name, preset) for name, preset in chosen.items()),
         max_time_s=own["max-time"],
     )
-    return Asked(PresetStudy(comparison, cases), tuple(cases.values()), bool(own["strict"]))
+    return StudyRequest(PresetStudy(comparison, cases), tuple(cases.values()), bool(own["strict"]))
 
 
 def _chosen(names: tuple[str, ...], against: str) -> dict[str, Preset | None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import Asked, Progress, ReadWords, Steps
+from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest
 from sqlstress.errors import UsageError
 from sqlstress.experiments.tune.experiment import OTHERWISE, Patience
 from sqlstress.experiments.tune.results import TunedLevel, TunedRow, Tuning
@@ -173,7 +173,7 @@ def _after(slices: Slices, rate: float | None) -> Slice | None:
 # What the options of a search ask for: the study, over the cases of its load.
 
 
-def asked(given: Mapping[str, Any], _: ReadWords) -> Asked:
+def study_of(given: Mapping[str, Any], _: ReadWords) -> StudyRequest:
     """Return the study that options ask for, as they were typed. Raises UsageError."""
     known = {one.name: one for one in options_of(Patience).values()}
     own = {name: parsed(option, given.get(name, option.default)) for name, option in known.items()}
@@ -193,4 +193,4 @@ def asked(given: Mapping[str, Any], _: ReadWords) -> Asked:
     base = plan({})
     factors = factors_of(load, base, buckets)
     tuning = Tuning(base, tuple(factor.name for factor in factors), own["max-time"])
-    return Asked(TuneStudy(tuning, Space(factors, plan)), (base,), bool(own["strict"]))
+    return StudyRequest(TuneStudy(tuning, Space(factors, plan)), (base,), bool(own["strict"]))

@@ -419,7 +419,7 @@ class PostgresNativeStore:
         }
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        return carry_out(self._native, {**plan, **self._plan}, _said)
+        return carry_out(self._native, {**plan, **self._plan}, _explained)
 
     def effective(self) -> dict[str, str]:
         return self._store.effective()
@@ -428,7 +428,7 @@ class PostgresNativeStore:
         self._store.close()
 
 
-def _said(_code: int, said: str) -> str:
+def _explained(_code: int, said: str) -> str:
     """Return the server's words for what stopped the loop."""
     error = ServerError(said[:_STATE].strip(), said[_STATE:])
     return explained(error) or str(error)

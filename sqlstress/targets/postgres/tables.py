@@ -259,13 +259,13 @@ def schema_check(place: PostgresPlace, created: Sequence[Definition], pulse: Pul
         found = definitions(connection, place.name)
     for row in created:
         if row not in found:
-            tally.problem(f"the schema lacks {_told(row)}")
+            tally.problem(f"the schema lacks {_describe(row)}")
     for row in found:
         if row not in created:
-            tally.problem(f"the schema holds {_told(row)}, which nobody created")
+            tally.problem(f"the schema holds {_describe(row)}, which nobody created")
     return tally.check()
 
 
-def _told(row: Definition) -> str:
+def _describe(row: Definition) -> str:
     kind, of, how = row
     return f"the {kind} of {of}: {how!r:.160}"

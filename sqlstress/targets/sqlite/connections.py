@@ -154,7 +154,7 @@ class Client:
         """Return what lets the writes to one file wait for their turn, where waits are to be fair."""
         if self.case.settings.busy != "fair":
             return lambda write: write
-        return Turns(self.waiting, self._watch.paused if self._watch else _nobody_asks).kept
+        return Turns(self.waiting, self._watch.paused if self._watch else _ignored).kept
 
     def result_code(self, error: BaseException) -> int | None:
         """Return SQLite's code of an exception; None if it isn't SQLite's."""
@@ -183,7 +183,7 @@ class Client:
             connection.close()
 
 
-def _nobody_asks(_begin_s: float, _end_s: float) -> None:
+def _ignored(_begin_s: float, _end_s: float) -> None:
     """Hear of a pause."""
 
 

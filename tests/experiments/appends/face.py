@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from sqlstress.experiment import CommandLine, Experiment, Words
 from sqlstress.options.option import chosen, options_of
-from sqlstress.plan import Ask
+from sqlstress.plan import Request
 from sqlstress.report.case import Case, common
 from tests.experiments.appends.spec import Appending
 
 
-def cases(asked: Ask[Appending, None]) -> Iterator[Case]:
+def cases(asked: Request[Appending, None]) -> Iterator[Case]:
     """Yield a case for each number of processes."""
     for concurrency in asked.some("concurrency"):
         yield replace(asked.case, concurrency=concurrency)

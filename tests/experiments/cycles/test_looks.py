@@ -22,7 +22,7 @@ def test_a_worker_goes_on_when_its_look_was_taken() -> None:
     def take() -> None:
         until = time.perf_counter() + 10
         while len(taken) < 3 and time.perf_counter() < until:
-            if taking.is_asked():
+            if taking.is_requested():
                 taken.append(time.perf_counter())
                 taking.done()
 
@@ -34,7 +34,7 @@ def test_a_worker_goes_on_when_its_look_was_taken() -> None:
         after.append(time.perf_counter())
     taker.join()
     assert all(looked < went_on for looked, went_on in zip(taken, after, strict=True))
-    assert not Taking(lines_of(words)[0]).is_asked()
+    assert not Taking(lines_of(words)[0]).is_requested()
 
 
 def test_who_looks_no_more_holds_a_worker_up_once_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,10 +50,10 @@ def test_who_looks_no_more_holds_a_worker_up_once_only(monkeypatch: pytest.Monke
     assert time.perf_counter() - begun - once < once
     # A late look is still that of the cycle for which it was asked, and nothing is asked for after it.
     taking = Taking(lines_of(words)[0])
-    assert taking.is_asked()
+    assert taking.is_requested()
     taking.done()
     asking.wait(1000)
-    assert not taking.is_asked()
+    assert not taking.is_requested()
 
 
 def test_the_worker_that_finishes_last_knows_it() -> None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.keys import work
-from sqlstress.experiments.keys.work import Found, Told, check_foreign_keys, check_ids, check_lists
+from sqlstress.experiments.keys.work import Acknowledged, Found, check_foreign_keys, check_ids, check_lists
 from sqlstress.report import Check
 
-TOLD = Told({0: [4, 2, 9], 1: [3, 4], 2: [7, 8]}, unknown={2})
+TOLD = Acknowledged({0: [4, 2, 9], 1: [3, 4], 2: [7, 8]}, unknown={2})
 """User 0's and 1's picks were acknowledged, user 2's worker died while it inserted."""
 ORDER = [[0, 2], [1]]
 """The users of two workers."""
@@ -26,7 +26,7 @@ def whole(*users: int) -> dict[int, dict[int, list[Any]]]:
     return {user: {item: [None] for item in TOLD.picked[user]} for user in users}
 
 
-def check_picks(told: Told, there: Found) -> Check:
+def check_picks(told: Acknowledged, there: Found) -> Check:
     return work.check_picks(told, there, lambda: None)
 
 
@@ -174,7 +174,7 @@ def test_ascending_integers_are_accepted() -> None:
 
 def check_integers(*of_users: list[Any]) -> Check:
     """Judge the integers that one worker's users got, each user's in a transaction of its own."""
-    told = Told({user: range(len(own)) for user, own in enumerate(of_users)})
+    told = Acknowledged({user: range(len(own)) for user, own in enumerate(of_users)})
     there = {user: {item: [one] for item, one in enumerate(own)} for user, own in enumerate(of_users)}
     return check_ids([range(len(of_users))], told, Found(there), "int")
 
@@ -224,4 +224,4 @@ def test_a_foreign_key_that_dangles_is_named() -> None:
 
 
 def test_nothing_to_look_at_proves_nothing() -> None:
-    assert check_picks(Told({}), Found()).status == "skipped"
+    assert check_picks(Acknowledged({}), Found()).status == "skipped"

@@ -6,24 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.methods.work import Told, check_rows, ordered
+from sqlstress.experiments.methods.work import Acknowledged, check_rows, ordered
 
 
 def rows(*places: int | None) -> list[tuple[object, int | None]]:
     return [(f"row at {place}", place) for place in places]
 
 
-def verdict(told: list[Told], *places: int | None) -> tuple[str, str]:
+def verdict(told: list[Acknowledged], *places: int | None) -> tuple[str, str]:
     check = check_rows("rows", rows(*places), told, "the row at {}".format)
     assert (check.problems > 0) == (check.status == "failed")
     return check.status, "; ".join(check.counterexamples)
 
 
-ALL = Told("worker 1", range(4), 4)
-HALF = Told("worker 1", range(4), 2)
-NONE = Told("worker 1", range(4), 0)
-DEAD = Told("worker 1", range(4), 2, step=1)
-DEAD_AT_ONCE = Told("worker 1", range(4), 0, step=4)
+ALL = Acknowledged("worker 1", range(4), 4)
+HALF = Acknowledged("worker 1", range(4), 2)
+NONE = Acknowledged("worker 1", range(4), 0)
+DEAD = Acknowledged("worker 1", range(4), 2, step=1)
+DEAD_AT_ONCE = Acknowledged("worker 1", range(4), 0, step=4)
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ DEAD_AT_ONCE = Told("worker 1", range(4), 0, step=4)
         ([DEAD], (0, 1, 2)),
         ([DEAD_AT_ONCE], ()),
         ([DEAD_AT_ONCE], (0, 1, 2, 3)),
-        ([Told("worker 1", range(2), 2), Told("worker 2", range(2, 5), 1)], (0, 2, 1)),
+        ([Acknowledged("worker 1", range(2), 2), Acknowledged("worker 2", range(2, 5), 1)], (0, 2, 1)),
         ([], ()),
     ],
 )
-def test_what_the_workers_were_told_is_accepted(told: list[Told], places: tuple[int, ...]) -> None:
+def test_what_the_workers_were_told_is_accepted(told: list[Acknowledged], places: tuple[int, ...]) -> None:
     assert verdict(told, *places) == ("ok" if places else "skipped", "")
 
 
@@ -75,14 +75,14 @@ def test_what_the_workers_were_told_is_accepted(told: list[Told], places: tuple[
         ),
         ([], (0,), "row at 0' should not be there"),
         (
-            [Told("worker 1", range(2), 2), Told("worker 2", range(2, 5), 2)],
+            [Acknowledged("worker 1", range(2), 2), Acknowledged("worker 2", range(2, 5), 2)],
             (0, 1, 2),
             "worker 2 was told of 2 rows, and 1 are there: the row at 3 is gone",
         ),
     ],
 )
 def test_anything_else_is_rejected_with_the_reason(
-    told: list[Told], places: tuple[int | None, ...], because: str
+    told: list[Acknowledged], places: tuple[int | None, ...], because: str
 ) -> None:
     status, text = verdict(told, *places)
     assert status == "failed"
@@ -97,7 +97,7 @@ def test_every_row_is_counted() -> None:
 @given(st.integers(1, 30), st.data())
 def test_one_row_less_or_more_is_rejected_wherever_it_is(count: int, data: st.DataObject) -> None:
     acknowledged = data.draw(st.integers(1, count))
-    told = [Told("worker 1", range(count), acknowledged)]
+    told = [Acknowledged("worker 1", range(count), acknowledged)]
     right = list(range(acknowledged))
     assert verdict(told, *right)[0] == "ok"
     lost = data.draw(st.sampled_from(right))
@@ -106,7 +106,7 @@ def test_one_row_less_or_more_is_rejected_wherever_it_is(count: int, data: st.Da
         assert verdict(told, *right, data.draw(st.integers(acknowledged, count - 1)))[0] == "failed"
 
 
-BOTH = [Told("worker 1", range(3), 3), Told("worker 2", range(3, 6), 3)]
+BOTH = [Acknowledged("worker 1", range(3), 3), Acknowledged("worker 2", range(3, 6), 3)]
 
 
 def placed(*found: tuple[int, int]) -> list[int | None]:
@@ -135,5 +135,5 @@ def test_a_sample_that_is_there_twice_has_its_place_both_times() -> None:
 
 
 def test_samples_that_swapped_their_ids_have_no_place_where_one_process_wrote_them_all() -> None:
-    one = [Told("worker 1", range(2), 2)]
+    one = [Acknowledged("worker 1", range(2), 2)]
     assert [place for _, place in ordered([((1,), 1), ((2,), 0)], one)] == [None, None]

@@ -74,7 +74,7 @@ class Compiler:
             case Sleep():
                 return self._slept(command)
             case Sql():
-                return self._around.statement(command, _told(command.place, self._sql(command)))
+                return self._around.statement(command, _located(command.place, self._sql(command)))
             case If():
                 return self._if(command)
 
@@ -149,10 +149,10 @@ def _placed(place: Place, step: Callable[[Variables], Any]) -> Callable[[Variabl
     return placed
 
 
-def _told(place: Place, run: Step) -> Step:
+def _located(place: Place, run: Step) -> Step:
     """Return a statement that leaves its place with the error that it meets."""
 
-    def told(variables: Variables) -> None:
+    def located(variables: Variables) -> None:
         try:
             run(variables)
         except NoValue as error:
@@ -161,7 +161,7 @@ def _told(place: Place, run: Step) -> Step:
             error.place = place  # type: ignore[attr-defined]
             raise
 
-    return told
+    return located
 
 
 def _condition(value: Reckoned) -> Callable[[Variables], bool]:
