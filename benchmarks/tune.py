@@ -32,7 +32,7 @@ from sqlstress.plan import cases_of
 from sqlstress.report import from_json
 from sqlstress.report.case import Case
 from sqlstress.report.saving import write_atomically
-from sqlstress.statistics.design import Row
+from sqlstress.statistics.search import Row
 
 SIZES = (4, 3, 2, 2, 2)
 """Levels of what is searched where nothing is given: a grid of 96."""

@@ -21,7 +21,7 @@ from sqlstress.report.case import Case
 if TYPE_CHECKING:
     from sqlstress.engine.study import AnyBench, Opening, Study
     from sqlstress.plan import Planned
-    from sqlstress.statistics.rate_search import Answer
+    from sqlstress.statistics.search import Answer
 
 
 # What a measurement returns: a report that can be asked.

@@ -11,7 +11,7 @@ from sqlstress.analysis.ab import look
 from sqlstress.report import AbTest, Arm, Latency, Report, Run, Trial
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.study_results import DRAWN
-from sqlstress.statistics.gate import INCONCLUSIVE, UNDECIDED, Look
+from sqlstress.statistics.sequential import INCONCLUSIVE, UNDECIDED, Look
 from tests.example_report import example_report
 
 EXAMPLE = example_report()

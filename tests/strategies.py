@@ -20,7 +20,7 @@ from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report import case, document, environment, results, space, study_results
 from sqlstress.report.case_json import unknown_keys
-from sqlstress.statistics import gate, histogram, series
+from sqlstress.statistics import histogram, sequential, series
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 """Any Unicode text, control characters included; no half surrogates."""
@@ -155,13 +155,13 @@ trials = instances(
 )
 runs = instances(results.Run, arm=st.none() | st.sampled_from(study_results.ARMS))
 arms = instances(study_results.Arm, name=st.sampled_from(study_results.ARMS))
-looks = instances(study_results.Look, verdict=st.sampled_from(gate.VERDICTS))
+looks = instances(study_results.Look, verdict=st.sampled_from(sequential.VERDICTS))
 ab_tests = instances(
     study_results.AbTest,
-    metric=st.sampled_from(gate.METRICS),
+    metric=st.sampled_from(sequential.METRICS),
     first=st.sampled_from(study_results.ARMS),
     order=st.sampled_from(study_results.ORDERS),
-    verdict=st.sampled_from(gate.VERDICTS),
+    verdict=st.sampled_from(sequential.VERDICTS),
 )
 kills = instances(Kills, case=cases_of(face("crash")))
 found = st.fixed_dictionaries(

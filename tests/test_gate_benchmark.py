@@ -25,7 +25,7 @@ from benchmarks.gate.slowed import Slowed, waiting_after
 from benchmarks.gate.table import markdown, table, targets
 from benchmarks.loops import CHECKOUT
 from sqlstress.errors import UsageError
-from sqlstress.statistics.gate import conclude
+from sqlstress.statistics.sequential import conclude
 from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
 
 

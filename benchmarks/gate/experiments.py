@@ -16,7 +16,7 @@ from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report import AbTest, Arm, write_atomically
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.study_results import DRAWN
-from sqlstress.statistics.gate import looks
+from sqlstress.statistics.sequential import looks
 from sqlstress.studies.ab import AbStudy, first_arm
 from sqlstress.studies.slices import SliceBench
 from sqlstress.studies.sweep import follow

@@ -19,7 +19,7 @@ from benchmarks.gate.simulation import MOST_PAIRS, PAIR_S, Row, rows
 from benchmarks.options import positive
 from benchmarks.surroundings import revision
 from sqlstress.report import write_atomically
-from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS
 
 HEADERS = ("noise", "B slower by", "--max-drop", "fail", "pass", "inconclusive", "pairs", "minutes")
 WRONG, FOUND, MINUTES = 0.01, 0.9, 3.0

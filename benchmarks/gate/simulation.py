@@ -12,8 +12,8 @@ from random import Random
 from statistics import median
 
 from benchmarks.gate.noise import NOISES, Noise
-from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED, looks, tolerance
-from sqlstress.statistics.paired import critical
+from sqlstress.statistics.compare import signed_rank_critical as critical
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED, looks, tolerance
 from sqlstress.studies.ab import first_arm, order
 
 MOST_PAIRS = 200

@@ -12,7 +12,9 @@ from sqlstress.analysis.wording import finite, noun, percent, place, plural, rou
 from sqlstress.report import AbTest, Arm, Latency, Look, Report, Run, SqliteBuild, Trial, jsonable
 from sqlstress.report.case import Case
 from sqlstress.report.study_results import A, B
-from sqlstress.statistics.gate import (
+from sqlstress.statistics.compare import hodges_lehmann, signed_rank_bounds, signed_rank_interval
+from sqlstress.statistics.histogram import merge, percentile
+from sqlstress.statistics.sequential import (
     ALPHA,
     FAIL,
     FEWEST,
@@ -27,9 +29,7 @@ from sqlstress.statistics.gate import (
     geometric_means,
     tolerance,
 )
-from sqlstress.statistics.gate import Look as Planned
-from sqlstress.statistics.histogram import merge, percentile
-from sqlstress.statistics.paired import bounds, hodges_lehmann, interval
+from sqlstress.statistics.sequential import Look as Planned
 from sqlstress.statistics.units import format_duration
 
 
@@ -91,7 +91,7 @@ def look(report: Report, test: AbTest, planned: Planned) -> Look:
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
     """Return what one or more differences say of the ratio of B's figure to A's."""
-    judged, ends = bounds(found, alpha), interval(found)
+    judged, ends = signed_rank_bounds(found, alpha), signed_rank_interval(found)
 
     def ratio(difference: float) -> float:
         return math.exp(-difference if metric == "p99" else difference)
@@ -182,7 +182,7 @@ _SPARE = 1.1
 def what_would_help(differences: Sequence[float], report: Report, test: AbTest) -> str:
     """Return what would decide it, by the scatter of its own pairs, as one or two sentences."""
     alpha = test.looks[-1].alpha if test.looks and 0 < test.looks[-1].alpha < 0.5 else ALPHA
-    ends, allowed = bounds(differences, alpha), tolerance(test.metric, test.max_drop)
+    ends, allowed = signed_rank_bounds(differences, alpha), tolerance(test.metric, test.max_drop)
     if ends is None:
         return f"Nothing is shown by fewer than {FEWEST} pairs: give it more time (--max-time)."
     half, gap = (ends[1] - ends[0]) / 2, abs(hodges_lehmann(differences) - allowed)
@@ -310,7 +310,7 @@ def _judged(means: list[float], test: AbTest) -> Look:
 
 
 def _is_clear(means: list[float], test: AbTest) -> bool:
-    return clears(bounds(means, error_rate(test)), tolerance(test.metric, test.max_drop))
+    return clears(signed_rank_bounds(means, error_rate(test)), tolerance(test.metric, test.max_drop))
 
 
 def _passed(means: list[float], report: Report, test: AbTest) -> str:
@@ -337,10 +337,10 @@ def _failing(parts: list[Part], test: AbTest) -> tuple[list[Part], float]:
     """Return what fails of the mean and the cells, and at which error rate."""
     alpha, allowed = error_rate(test), tolerance(test.metric, test.max_drop)
     share = fail_share(max(1, len(parts) - 1), alpha)
-    if found := [part for part in parts if falls(bounds(part[1], share), allowed)]:
+    if found := [part for part in parts if falls(signed_rank_bounds(part[1], share), allowed)]:
         return found, share
     # Once, an estimate that was not allowed failed where B was worse at all beyond doubt.
-    worse = [part for part in parts if falls(bounds(part[1], alpha), 0.0)]
+    worse = [part for part in parts if falls(signed_rank_bounds(part[1], alpha), 0.0)]
     return [part for part in worse if hodges_lehmann(part[1]) < allowed], alpha
 
 

@@ -13,7 +13,8 @@ from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import face_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.statistics.ratios import FEWEST, Passes, Ratio
+from sqlstress.statistics.compare import DIFFERENT, FEWEST, UNCLEAR, Passes, Ratio, verdict
+from sqlstress.statistics.compare import EQUAL as ABOUT_EQUAL
 from sqlstress.target import target_name, worth
 
 HEADS = 10
@@ -59,7 +60,7 @@ def _near(tested: Tested, best: Run, runs: Iterable[Run]) -> Leaders:
 
 def is_told(ratio: Ratio | None) -> bool:
     """Return whether a ratio says more, less or as much, beyond its noise."""
-    return ratio is not None and (ratio.is_within(EQUAL) or ratio.is_above or ratio.is_below)
+    return verdict(ratio, EQUAL) in (DIFFERENT, ABOUT_EQUAL)
 
 
 def too_few(case: Case) -> Finding:
@@ -356,13 +357,13 @@ def _mean(own: Mapping[Layout, Rates]) -> Rates:
 
 def _compared(value: str, ratio: Ratio | None, estimate: float, base: str) -> Finding:
     """Return how a value compares with the first one; of too few passes what the figures are."""
-    if ratio is None:
-        return Finding("value-gave", value=value, base=base, times=estimate, ratio=None)
-    if ratio.is_within(EQUAL):
+    found = verdict(ratio, EQUAL)
+    if found == ABOUT_EQUAL:
         return Finding("value-equal", value=value, base=base, ratio=ratio)
-    if is_told(ratio):
-        return Finding("value-gave", value=value, base=base, times=ratio.estimate, ratio=ratio)
-    return Finding("value-unclear", value=value, base=base, ratio=ratio)
+    if found == UNCLEAR:
+        return Finding("value-unclear", value=value, base=base, ratio=ratio)
+    gave = ratio.estimate if ratio else estimate
+    return Finding("value-gave", value=value, base=base, times=gave, ratio=ratio)
 
 
 def _noise(ratios: Mapping[str, Ratio | None], passes: Passes[str]) -> Finding | None:

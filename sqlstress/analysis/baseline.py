@@ -13,8 +13,8 @@ from sqlstress.analysis.finding import called
 from sqlstress.analysis.wording import listing
 from sqlstress.errors import UsageError
 from sqlstress.report import Report, Run
-from sqlstress.statistics.gate import ALPHA, FAIL, INCONCLUSIVE, PASS, clears, falls, tolerance
-from sqlstress.statistics.unpaired import bounds, interval, needed, shift
+from sqlstress.statistics.compare import needed, unpaired, unpaired_bounds
+from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, clears, falls, tolerance
 
 _NEAR = 0.1
 """Of what is allowed: changes within it are about none, whatever their signs."""
@@ -132,15 +132,17 @@ def _case(name: str, base: Run, now: Run, metric: str, share: float, max_drop: f
         )
     sign = -1 if metric == "p99" else 1
     judged = [sign * value for value in before], [sign * value for value in after]
-    passing, failing = bounds(*judged, ALPHA), bounds(*judged, share)
-    ends = interval(before, after)
+    passing, failing = unpaired_bounds(*judged, ALPHA), unpaired_bounds(*judged, share)
+    ratio = unpaired(before, after)
+    if ratio is None:
+        raise UsageError(f"the figures of {name} lie too far apart for a ratio. Measure it again.")
     found = CaseCheck(
         name,
         base=median(map(math.exp, before)),
         now=median(map(math.exp, after)),
-        ratio=math.exp(shift(before, after)),
-        low=math.exp(ends[0]) if ends else None,
-        high=math.exp(ends[1]) if ends else None,
+        ratio=ratio.estimate,
+        low=ratio.low if ratio.pairs else None,
+        high=ratio.high if ratio.pairs else None,
         worst=math.exp(sign * passing[0]) if passing else None,
         best=math.exp(sign * failing[1]) if failing else None,
         verdict=INCONCLUSIVE,

@@ -14,7 +14,17 @@ from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run, Trial
-from sqlstress.statistics.unpaired import interval, needed, shift
+from sqlstress.statistics.compare import (
+    DIFFERENT,
+    EQUAL,
+    TOO_FEW,
+    UNCLEAR,
+    Ratio,
+    needed,
+    unpaired,
+    verdict,
+    without_interval,
+)
 
 # Estimates: how the rates of two cases compare, and what their trials' own noise lets one say of it.
 #
@@ -27,27 +37,10 @@ ALPHA = 0.05
 MOST_TRIALS = 300
 """So many trials of a case are looked at; a report can hold any number."""
 
-TOO_FEW, OPEN, EQUAL, DIFFERENT = "too few trials", "can't be told apart", "about equal", "different"
 
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """One rate over another."""
-
-    ratio: float
-    low: float | None
-    """Lower end of its interval; None for too few trials."""
-    high: float | None
-    """Upper end."""
-
-    @property
-    def verdict(self) -> str:
-        """What can be said: DIFFERENT, EQUAL, OPEN (the interval holds 1, and is wide) or TOO_FEW."""
-        if self.low is None or self.high is None:
-            return TOO_FEW
-        if not self.low <= 1 <= self.high:
-            return DIFFERENT
-        return EQUAL if self.low > 1 - NEAR and self.high < 1 / (1 - NEAR) else OPEN
+def said_of(ratio: Ratio | None) -> str:
+    """Return what can be said of two reports' rates: a difference is one, as small as it may be."""
+    return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
 def logarithms(run: Run | None) -> list[float]:
@@ -60,23 +53,6 @@ def logarithms(run: Run | None) -> list[float]:
     trials = run.valid[:MOST_TRIALS]
     found = [rate for trial in trials if (rate := rate_of(replace(run, trials=(trial,))))]
     return [math.log(rate) for rate in found] if len(found) == len(trials) else []
-
-
-def estimate(base: Sequence[float], other: Sequence[float], confidence: float) -> Estimate | None:
-    """Return how rates compare, from their logarithms; None without any."""
-    if not base or not other:
-        return None
-    ratio = finite(_exponential(shift(base, other)))
-    ends = interval(base, other, confidence)
-    low, high = map(_exponential, ends) if ends else (None, None)
-    return None if ratio is None else Estimate(ratio, low, high)
-
-
-def _exponential(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:  # of a report that somebody made up
-        return math.inf
 
 
 # Compared: a table of several reports with its differences, and the figures that may be shown of it.
@@ -124,16 +100,16 @@ class Compared:
     def ratio(self, row: int, place: int) -> float | None:
         """Return a part's rate over the first one's; None where there is none, or none to be shown."""
         found = self.estimate(row, place) if self.shows_ratio(place) else None
-        return found.ratio if found else None
+        return found.estimate if found else None
 
-    def estimate(self, row: int, place: int) -> Estimate | None:
+    def estimate(self, row: int, place: int) -> Ratio | None:
         """Return how a part's rate compares with the first one's; None where one has none."""
         rates = self.rate(row, 0), self.rate(row, place)
         own, other = (logarithms(self.run(row, one)) for one in (0, place))
         if own and other:
-            return estimate(own, other, 1 - self.alpha)
+            return unpaired(own, other, 1 - self.alpha)
         ratio = _over(rates[1], rates[0])  # where a trial came to no end: no interval
-        return None if ratio is None else Estimate(ratio, None, None)
+        return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, place: int) -> float | None:
         """Return a part's rate over its own with one process on the same layout; None without that."""
@@ -252,8 +228,8 @@ def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Fin
     """Yield each thing that can be said of these rows, the firmest first."""
     found = {row: one for row in rows if (one := compared.estimate(row, place))}
     by_verdict = {
-        verdict: [row for row, one in found.items() if one.verdict == verdict]
-        for verdict in (DIFFERENT, EQUAL, OPEN, TOO_FEW)
+        said: [row for row, one in found.items() if said_of(one) == said]
+        for said in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW)
     }
     sides = {"a": compared.table.parts[0].letter, "b": compared.table.parts[place].letter}
     if own := by_verdict[DIFFERENT]:
@@ -261,16 +237,16 @@ def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Fin
         yield Finding("compared-different", **sides, ratios=ratios, **_ends(own, found))
     if own := by_verdict[EQUAL]:
         yield Finding("compared-equal", **sides, where=_where(compared, own), **_ends(own, found))
-    if own := by_verdict[OPEN]:
+    if own := by_verdict[UNCLEAR]:
         yield Finding("compared-unclear", **sides, where=_where(compared, own), **_ends(own, found))
     if own := by_verdict[TOO_FEW]:
         ratios = _ratios(compared, place, own)
         yield Finding("compared-chance", **sides, ratios=ratios, repeat=needed(compared.alpha / 2))
 
 
-def _ends(rows: Sequence[int], found: Mapping[int, Estimate]) -> dict[str, Any]:
+def _ends(rows: Sequence[int], found: Mapping[int, Ratio]) -> dict[str, Any]:
     """Return the interval of one row, or the widest of several; they hold together."""
-    ends = [(one.low, one.high) for one in map(found.__getitem__, rows) if one.low and one.high]
+    ends = [(one.low, one.high) for one in map(found.__getitem__, rows) if one.pairs and one.low]
     if not ends:
         return {}
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
@@ -318,22 +294,20 @@ def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Findin
     first, *others = shapes
     verdicts: dict[str, list[str]] = {}
     for place in others:
-        own = estimate(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
-        verdicts.setdefault(own.verdict if own else TOO_FEW, []).append(letters[place])
+        own = unpaired(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
+        verdicts.setdefault(said_of(own), []).append(letters[place])
     return Finding(
         "shape",
         where=compared.table.row_name(row),
         totals=tuple(Finding("total-in", times=shape, of=letters[place]) for place, shape in shapes.items()),
-        growths=tuple(
-            Finding(_GREW[verdict], b=tuple(own), a=letters[first]) for verdict, own in verdicts.items()
-        ),
+        growths=tuple(Finding(_GREW[said], b=tuple(own), a=letters[first]) for said, own in verdicts.items()),
     )
 
 
 _GREW = {
     DIFFERENT: "grew-otherwise",
     EQUAL: "grew-alike",
-    OPEN: "growth-unclear",
+    UNCLEAR: "growth-unclear",
     TOO_FEW: "growth-too-few",
 }
 

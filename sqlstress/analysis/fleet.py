@@ -14,7 +14,7 @@ from itertools import combinations
 from statistics import NormalDist, median_low
 from typing import Any
 
-from sqlstress.analysis.comparison import ALPHA, DIFFERENT, EQUAL, TOO_FEW, Estimate, estimate
+from sqlstress.analysis.comparison import ALPHA, said_of
 from sqlstress.analysis.differences import FLAT
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.fleet_hosts import FACTS, Host, Measured, Terms, host_of
@@ -24,7 +24,7 @@ from sqlstress.analysis.joint_load import Joint, Total, joint_loads, totals_told
 from sqlstress.analysis.wording import listing, place, plural
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
-from sqlstress.statistics.unpaired import needed
+from sqlstress.statistics.compare import DIFFERENT, EQUAL, TOO_FEW, Ratio, needed, unpaired
 
 # Tables of a fleet: a row for each case, and in it the hosts whose figures can be compared.
 
@@ -164,9 +164,9 @@ def _most_alike(figures: Iterable[Figure]) -> list[Figure]:
     return max(kinds.values(), key=len, default=[])
 
 
-def compared(base: Figure, other: Figure, alpha: float) -> Estimate | None:
+def compared(base: Figure, other: Figure, alpha: float) -> Ratio | None:
     """Return how a host's figure compares with another's, from the trials of each."""
-    return estimate(base.measured.logarithms, other.measured.logarithms, 1 - alpha)
+    return unpaired(base.measured.logarithms, other.measured.logarithms, 1 - alpha)
 
 
 # Gathering: hosts become a fleet, each report counted once.
@@ -406,12 +406,12 @@ def _range(fleet: Fleet, row: Row) -> Finding:
         "most": row.best.rate,
         "least": row.worst.rate,
         "unit": _unit(row),
-        "low": found and found.low,
-        "high": found and found.high,
+        "low": found.low if found and found.pairs else None,
+        "high": found.high if found and found.pairs else None,
     }
-    verdict = found.verdict if found else TOO_FEW
+    verdict = said_of(found)
     if found and verdict == DIFFERENT:
-        return Finding("hosts-differ", **facts, ratio=found.ratio)
+        return Finding("hosts-differ", **facts, ratio=found.estimate)
     if verdict == EQUAL:
         return Finding("hosts-equal", **facts, hosts=len(row.comparable))
     if verdict == TOO_FEW:
@@ -431,9 +431,9 @@ def _from_the_median(fleet: Fleet, row: Row, unlike_hosts: dict[str, Host]) -> I
     sides: dict[str, list[Finding]] = {"hosts-slower": [], "hosts-faster": []}
     for figure in row.comparable:
         found = compared(median, figure, fleet.alpha) if figure is not median else None
-        if found and found.verdict == DIFFERENT and not 1 - NEAR < found.ratio < 1 / (1 - NEAR):
-            side = sides["hosts-slower" if found.ratio < 1 else "hosts-faster"]
-            side.append(Finding("host-times", host=name(figure.host), times=found.ratio))
+        if found and said_of(found) == DIFFERENT and not 1 - NEAR < found.estimate < 1 / (1 - NEAR):
+            side = sides["hosts-slower" if found.estimate < 1 else "hosts-faster"]
+            side.append(Finding("host-times", host=name(figure.host), times=found.estimate))
             unlike_hosts[figure.host.digest] = figure.host
     for code, hosts in sides.items():
         if hosts:

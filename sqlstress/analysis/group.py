@@ -12,7 +12,7 @@ from sqlstress.analysis.wording import finite, laid_out, listing, place, places
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, Settings
-from sqlstress.statistics.ratios import FEWEST, Passes, Ratio
+from sqlstress.statistics.compare import FEWEST, Passes, Ratio
 from sqlstress.target import stores_nothing
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from sqlstress.analysis.wording import duration, listing, percent, plural, whole
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.study_results import LimitSearch, Promise
 from sqlstress.statistics import histogram
-from sqlstress.statistics.rate_search import Answer, answer, verdict
+from sqlstress.statistics.search import Answer, answer, verdict
 from sqlstress.statistics.units import NS_PER_S, format_duration
 
 ERROR = 0.01

@@ -23,7 +23,7 @@ from sqlstress.analysis.wording import (
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.ratios import FEWEST, Ratio, quantile
+from sqlstress.statistics.compare import FEWEST, Ratio, quantile
 from sqlstress.statistics.units import NS_PER_S, format_ms
 
 WORTH_SAYING = 1.0

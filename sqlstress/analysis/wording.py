@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from sqlstress.experiment import face_of, has_window
 from sqlstress.report.case import Case
 from sqlstress.report.study_results import Gain
-from sqlstress.statistics.ratios import Ratio
+from sqlstress.statistics.compare import Ratio
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
 from sqlstress.target import bucket
 

@@ -17,7 +17,7 @@ from sqlstress.options.dsn import NAME as DSN
 from sqlstress.options.dsn import redacted
 from sqlstress.show.endings import BAD, FINE, UNSURE
 from sqlstress.show.formats import CHECK_FORMATS
-from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
 from sqlstress.studies.ab import GATE, Given, ab_options, load_options, merged, of_gate_and_load
 from sqlstress.studies.limit import limit_options
 from sqlstress.system.importing import no_search

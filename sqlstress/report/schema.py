@@ -26,7 +26,7 @@ from sqlstress.report.document import FORMAT_VERSION, Report
 from sqlstress.report.results import CHECK_STATUSES
 from sqlstress.report.saving import write_atomically
 from sqlstress.report.study_results import ARMS, ORDERS
-from sqlstress.statistics.gate import METRICS, VERDICTS
+from sqlstress.statistics.sequential import METRICS, VERDICTS
 
 FILE_NAME = "report.schema.json"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from sqlstress.options.option import option
 from sqlstress.options.parsing import duration_with_unit
 from sqlstress.report.environment import SqliteBuild
-from sqlstress.statistics.ratios import Ratio
+from sqlstress.statistics.compare import Ratio
 
 A, B = ARMS = ("A", "B")
 """The baseline, and what is compared with it."""

@@ -41,7 +41,7 @@ from sqlstress.show.blocks import (
     whole_cell,
 )
 from sqlstress.show.phrases import phrase
-from sqlstress.statistics.gate import FAIL, PASS, geometric_means
+from sqlstress.statistics.sequential import FAIL, PASS, geometric_means
 
 LEGEND = (
     "A and B: medians of their slices, which were measured in turns with the same seeds. B/A: the estimate "

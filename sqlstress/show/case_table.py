@@ -19,7 +19,7 @@ from sqlstress.analysis.answers import (
     leads,
     sides_of,
 )
-from sqlstress.analysis.comparison import DIFFERENT, Compared, Part, logarithms
+from sqlstress.analysis.comparison import Compared, Part, logarithms, said_of
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import disturbed
 from sqlstress.analysis.wording import duration, finite, listing, percent
@@ -48,7 +48,7 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
-from sqlstress.statistics.ratios import spread
+from sqlstress.statistics.compare import DIFFERENT, spread
 from sqlstress.target import apart, bare_call
 
 FAILED = "failed"
@@ -294,8 +294,8 @@ def shape_cell(compared: Compared, row: int, place: int) -> str | None:
 def _ratio_cell(compared: Compared, row: int, place: int) -> str | None:
     """Return a ratio, marked where its trials do not tell it from 1."""
     found = compared.estimate(row, place) if compared.shows_ratio(place) else None
-    cell = ratio_cell(found.ratio) if found else None
-    return cell if found is None or cell is None or found.verdict == DIFFERENT else f"~{cell}"
+    cell = ratio_cell(found.estimate) if found else None
+    return cell if found is None or cell is None or said_of(found) == DIFFERENT else f"~{cell}"
 
 
 def _spread_cell(compared: Compared, row: int, place: int) -> str | None:

@@ -13,7 +13,7 @@ from sqlstress.errors import Interrupted
 from sqlstress.experiment import face_of
 from sqlstress.report import LimitSearch, Report, Run
 from sqlstress.show.phrases import phrase
-from sqlstress.statistics.gate import FAIL, INCONCLUSIVE
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
 
 FINE, BAD, UNSURE, FAILURE = 0, 1, 3, 4
 """All is well; wrong data, or a regression; nothing is shown; something could not be measured."""

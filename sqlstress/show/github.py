@@ -20,7 +20,7 @@ from sqlstress.show.endings import failed_too_many
 from sqlstress.show.markdown import check_markdown, report_markdown
 from sqlstress.show.phrases import phrase
 from sqlstress.show.trackers import case_names
-from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS
 
 MOST = 10
 """Annotations of a kind that GitHub shows of a step."""

@@ -19,7 +19,7 @@ from sqlstress.show.blocks import brief, clean
 from sqlstress.show.endings import failed_too_many
 from sqlstress.show.phrases import phrase
 from sqlstress.show.trackers import case_names, rates, surroundings, unit
-from sqlstress.statistics.gate import FAIL, PASS
+from sqlstress.statistics.sequential import FAIL, PASS
 
 # A report as JUnit XML: a test for each case, which asks whether it was measured and proved.
 

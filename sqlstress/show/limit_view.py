@@ -34,7 +34,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, level
 from sqlstress.statistics import histogram
-from sqlstress.statistics.rate_search import ALL, BREAKS, HOLDS, OPEN
+from sqlstress.statistics.search import ALL, BREAKS, HOLDS, OPEN
 from sqlstress.statistics.units import NS_PER_MS
 
 LEGEND = (

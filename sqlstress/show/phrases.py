@@ -25,7 +25,7 @@ from sqlstress.analysis import wording
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL
 from sqlstress.experiment import EXPERIMENTS
-from sqlstress.statistics.ratios import Ratio
+from sqlstress.statistics.compare import Ratio
 from sqlstress.statistics.units import format_duration, format_ms
 
 _FIELD = r"\{(?P<name>\w+)(?::(?P<format>[^{}]*)|\?(?P<yes>[^{}|]*)\|(?P<no>[^{}]*))?\}"

@@ -1,1 +1,1 @@
-"""Numbers: histograms, shares, series, paired tests, the gate, and how quantities are written and read."""
+"""Numbers: compare, sequential (the gate) and search; histograms, series, and how quantities are written."""

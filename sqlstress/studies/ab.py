@@ -22,8 +22,8 @@ from sqlstress.report import AbTest, Arm, Report, Run, Trial
 from sqlstress.report import Look as Found
 from sqlstress.report.case import Case, words
 from sqlstress.report.study_results import ARMS, DRAWN
-from sqlstress.statistics import gate
-from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, MOST, UNDECIDED, Look, geometric_means, looks
+from sqlstress.statistics import sequential as gate
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, MOST, UNDECIDED, Look, geometric_means, looks
 from sqlstress.studies.slices import OwnPython, SliceBench, check_loops
 
 

@@ -21,7 +21,7 @@ from sqlstress.plan import cases_of, parsed
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.report.study_results import PROMISE, LimitSearch, Promise
-from sqlstress.statistics.rate_search import next_rate
+from sqlstress.statistics.search import next_rate
 
 CLOSED_S = 2.0
 """Window of the closed loop that says where to begin."""

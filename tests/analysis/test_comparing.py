@@ -12,7 +12,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.phrases import Phrase, phrase
-from sqlstress.statistics.ratios import Ratio
+from sqlstress.statistics.compare import Ratio
 from tests.analysis.hand_made import group, passes
 
 

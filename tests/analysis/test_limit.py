@@ -10,7 +10,7 @@ import pytest
 from sqlstress.analysis.highest_rate import answered, broken, conclusion, is_whole, promised
 from sqlstress.report import Check, Promise, Verdict
 from sqlstress.show.endings import endings, exit_code
-from sqlstress.statistics.rate_search import Answer
+from sqlstress.statistics.search import Answer
 from tests.limit_report import FAST, PROMISE, SEARCH, limit_report
 from tests.rate_report import rate_trial
 

@@ -19,7 +19,7 @@ from sqlstress.errors import Interrupted
 from sqlstress.report import AbTest, Check, Report, Trial, Verdict, from_json, to_json
 from sqlstress.report.case import Case
 from sqlstress.report.schema import report_schema
-from sqlstress.statistics.gate import Look
+from sqlstress.statistics.sequential import Look
 from sqlstress.studies import slices
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.slices import SliceBench

@@ -17,7 +17,7 @@ from sqlstress.cli.measure import Bar, clock_text, watcher
 from sqlstress.engine.study import Nobody, Progress
 from sqlstress.experiments.crash.study import how_far as rounds_done
 from sqlstress.experiments.power_loss.study import how_far as images_done
-from sqlstress.statistics.gate import looks
+from sqlstress.statistics.sequential import looks
 from sqlstress.studies.ab import how_far as pairs_done
 from tests.ab_report import ab_report, around
 from tests.crash_report import KILLS

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.statistics.design import EACH, MOST_RUNS, design, imbalance, runs_of
+from sqlstress.statistics.search import EACH, MOST_RUNS, Row, design, runs_of
 
 levels_drawn = st.lists(st.integers(2, 4), min_size=1, max_size=5)
 seeds = st.integers(0, 2**32)
+
+
+def imbalance(rows: Sequence[Row], levels: Sequence[int]) -> float:
+    """Return how far a design is from orthogonal: the squares of what pairs of levels lack, summed."""
+    total = 0.0
+    for a, b in combinations(range(len(levels)), 2):
+        found = Counter((row[a], row[b]) for row in rows)
+        even = len(rows) / (levels[a] * levels[b])
+        total += sum((found[i, j] - even) ** 2 for i in range(levels[a]) for j in range(levels[b]))
+    return total
 
 
 @given(levels_drawn, seeds)

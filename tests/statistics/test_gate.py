@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.statistics.gate import (
+from sqlstress.statistics.compare import hodges_lehmann, signed_rank_bounds
+from sqlstress.statistics.sequential import (
     ALPHA,
     FAIL,
     MOST,
@@ -23,7 +24,6 @@ from sqlstress.statistics.gate import (
     looks,
     tolerance,
 )
-from sqlstress.statistics.paired import bounds, hodges_lehmann
 from tests.drawing import examples
 
 TEN_PERCENT = tolerance("tps", 0.10)
@@ -50,7 +50,7 @@ def test_an_estimate_of_no_drop_does_not_pass_where_a_drop_is_possible() -> None
 
 def test_a_drop_beyond_doubt_does_not_fail_where_it_may_be_allowed() -> None:
     small = around(0.88, spread=0.05)
-    assert falls(bounds(small, 0.001), 0.0)
+    assert falls(signed_rank_bounds(small, 0.001), 0.0)
     assert conclude([small], TEN_PERCENT, 0.001) == UNDECIDED
 
 
@@ -133,7 +133,7 @@ def test_the_looks_lie_further_and_further_apart_up_to_the_most_pairs(most: int,
 def test_all_looks_together_err_no_more_often_than_one_and_each_can_decide_something(most: int) -> None:
     found = looks(most)
     assert sum(look.alpha for look in found) == pytest.approx(ALPHA)
-    assert all(bounds([1.0] * look.pairs, look.alpha) for look in found)
+    assert all(signed_rank_bounds([1.0] * look.pairs, look.alpha) for look in found)
     assert found[-1].pairs == most
 
 
@@ -142,8 +142,8 @@ pairs = st.lists(st.floats(-2, 2), min_size=10, max_size=30)
 
 @given(pairs, st.floats(0.001, 0.05))
 def test_what_fails_would_fail_with_worse_pairs_too(differences: list[float], alpha: float) -> None:
-    if falls(bounds(differences, alpha), TEN_PERCENT):
-        assert falls(bounds([one - 0.1 for one in differences], alpha), TEN_PERCENT)
+    if falls(signed_rank_bounds(differences, alpha), TEN_PERCENT):
+        assert falls(signed_rank_bounds([one - 0.1 for one in differences], alpha), TEN_PERCENT)
 
 
 @given(pairs, st.floats(0.001, 0.05))
@@ -151,7 +151,7 @@ def test_nothing_passes_of_which_the_estimate_or_the_bound_is_a_drop_that_is_not
     differences: list[float], alpha: float
 ) -> None:
     if conclude([differences], TEN_PERCENT, alpha) == PASS:
-        ends = bounds(differences, alpha)
+        ends = signed_rank_bounds(differences, alpha)
         assert ends is not None and TEN_PERCENT < ends[0] <= hodges_lehmann(differences)
 
 

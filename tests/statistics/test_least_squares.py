@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.statistics.design import fit
+from sqlstress.statistics.search import fit
 
 
 @given(st.integers(1, 6), st.integers(1, 20), st.integers(0, 2**32))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.statistics.race import ERROR, survivors, winner
+from sqlstress.statistics.search import ERROR, survivors, winner
 
 Figures = dict[int, dict[int, float]]
 ROUNDS = 12

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.statistics.ratios import Passes, Ratio, quantile, spread, within
+from sqlstress.statistics.compare import Passes, Ratio, quantile, spread, within
 
 
 @pytest.fixture(scope="module")

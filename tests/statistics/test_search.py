@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.statistics.rate_search import (
+from sqlstress.statistics.search import (
     ALL,
     BREAKS,
     HOLDS,

@@ -28,7 +28,7 @@ from sqlstress.plan import cases_of
 from sqlstress.report import Check, LimitSearch, Promise, Report, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.report.power_failure import CORRUPT, GOOD, LOST, TORN
-from sqlstress.statistics.gate import Look
+from sqlstress.statistics.sequential import Look
 from sqlstress.studies import sweep
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.limit import LimitStudy

@@ -11,7 +11,7 @@ from sqlstress.engine.study import NOBODY
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report import AbTest, Check, Report, Trial, Verdict
 from sqlstress.report.case import Case
-from sqlstress.statistics.gate import looks
+from sqlstress.statistics.sequential import looks
 from sqlstress.studies.ab import AbStudy, first_arm, order
 from sqlstress.studies.slices import SliceBench
 from sqlstress.studies.sweep import follow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.show.phrases import Phrase
-from sqlstress.statistics.ratios import Ratio
+from sqlstress.statistics.compare import Ratio
 
 PHRASES = {
     "timeout": Phrase(

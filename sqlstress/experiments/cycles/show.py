@@ -43,7 +43,7 @@ from sqlstress.show.case_table import (
 )
 from sqlstress.show.plots import Plain, Plot, View, apart, axis, bar_name, colour, line, name
 from sqlstress.show.shown import Shown
-from sqlstress.statistics.ratios import spread
+from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
 
 # The tables of the experiment with cycles: a row for each setting, and one for its processes.

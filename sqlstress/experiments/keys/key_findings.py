@@ -16,7 +16,7 @@ from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested
 from sqlstress.analysis.wording import finite
 from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS, Picks
 from sqlstress.report import Run, Space
-from sqlstress.statistics.ratios import Passes
+from sqlstress.statistics.compare import Passes
 
 # What was measured of primary keys, to be looked up by schema and type of identifier.
 

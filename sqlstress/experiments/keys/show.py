@@ -59,7 +59,7 @@ from sqlstress.show.case_table import (
 )
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
 from sqlstress.show.shown import TIME, Shown, Value
-from sqlstress.statistics.ratios import spread
+from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import format_count
 
 # The tables of primary keys: time, space, and the published figures beside those of the report.

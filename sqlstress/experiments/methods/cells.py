@@ -9,7 +9,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import finite
 from sqlstress.experiments.methods.experiment import METHOD_NAMES, PHASES, tricks_of
 from sqlstress.report import Run
-from sqlstress.statistics.ratios import FEWEST, Ratio
+from sqlstress.statistics.compare import FEWEST, Ratio
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
 """How a cell ended: as its trial did; or it could not be measured; or its data was found wrong."""

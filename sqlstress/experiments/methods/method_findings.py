@@ -26,7 +26,7 @@ from sqlstress.experiments.methods.cells import (
     doing,
     rates,
 )
-from sqlstress.statistics.ratios import FEWEST, Ratio
+from sqlstress.statistics.compare import FEWEST, Ratio
 from sqlstress.statistics.units import NS_PER_S
 
 # Which method is the fastest in each phase, and which of those that every problem allows.

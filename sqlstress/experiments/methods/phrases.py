@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.show.phrases import Phrase
-from sqlstress.statistics.ratios import Ratio
+from sqlstress.statistics.compare import Ratio
 
 _TWICE = Ratio(2.0, 1.9, 2.1, 5)
 _LEAD = Finding(

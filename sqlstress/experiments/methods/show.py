@@ -51,7 +51,7 @@ from sqlstress.show.blocks import (
 )
 from sqlstress.show.plots import Plain, Plot, View, axis, name
 from sqlstress.show.shown import Shown
-from sqlstress.statistics.ratios import spread
+from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import format_count
 
 # The tables of the experiment with methods: the matrices, the summaries, the binding, more processes.

@@ -23,7 +23,7 @@ from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.study_results import Gain
 from sqlstress.show.blocks import Block
-from sqlstress.statistics.ratios import Passes
+from sqlstress.statistics.compare import Passes
 
 ERROR = 0.05
 """With this probability at most, anything that is said of any two presets is wrong."""

@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 
 from sqlstress.errors import UsageError
 from sqlstress.report.case import Case, Settings
-from sqlstress.statistics.design import Fit, Row, design, fit, runs_of
-from sqlstress.statistics.race import survivors, winner
-from sqlstress.statistics.ratios import Passes, Ratio, quantile
+from sqlstress.statistics.compare import Passes, Ratio, quantile
+from sqlstress.statistics.search import Fit, Row, design, fit, runs_of, survivors, winner
 
 # What the balanced design tells: what each level of a factor does, and what any row of the grid promises.
 #

@@ -30,7 +30,7 @@ from sqlstress.plan import cases_of, parsed, seeded
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.study_results import Gain
-from sqlstress.statistics.design import Row
+from sqlstress.statistics.search import Row
 
 SAVE_EVERY_S = 1.0
 """Slices are many: to write all of them after each would take as long as they do."""

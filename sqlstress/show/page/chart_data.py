@@ -13,7 +13,7 @@ from sqlstress.experiment import face_of
 from sqlstress.report import AbTest, Look, Report
 from sqlstress.show.case_table import SYSTEMS
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, level, name
-from sqlstress.statistics.gate import tolerance
+from sqlstress.statistics.sequential import tolerance
 
 
 def report_plots(group: Group) -> Iterator[Plot]:

@@ -45,7 +45,7 @@ from sqlstress.show.page.markup import (
 from sqlstress.show.plots import Plot
 from sqlstress.show.shown import Tile
 from sqlstress.show.views import Section, headline, headline_beside, report_sections
-from sqlstress.statistics.gate import FAIL, INCONCLUSIVE, PASS, UNDECIDED
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED
 from sqlstress.statistics.units import format_count, format_ms
 
 

@@ -9,9 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.baseline import check
-from sqlstress.analysis.comparison import DIFFERENT, EQUAL, OPEN, TOO_FEW, Estimate, conclude, logarithms
+from sqlstress.analysis.comparison import conclude, logarithms, said_of
 from sqlstress.report import Report
 from sqlstress.show.phrases import phrase
+from sqlstress.statistics.compare import (
+    DIFFERENT,
+    EQUAL,
+    TOO_FEW,
+    UNCLEAR,
+    Ratio,
+    verdict,
+    without_interval,
+)
 from tests.ab_report import around
 from tests.analysis.comparison.sides import report, settings_read_back, several, side_by_side
 from tests.analysis.hand_made import run, trial
@@ -83,19 +92,27 @@ def test_each_verdict_has_a_sentence_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "verdict"),
+    ("found", "said"),
     [
-        (Estimate(0.5, 0.4, 0.6), DIFFERENT),
-        (Estimate(1.5, 1.01, 2.0), DIFFERENT),
-        (Estimate(1.0, 0.91, 1.11), EQUAL),
-        (Estimate(1.0, 0.89, 1.05), OPEN),
-        (Estimate(1.0, 0.95, 1.12), OPEN),
-        (Estimate(1.0, 0.7, 1.2), OPEN),
-        (Estimate(0.1, None, None), TOO_FEW),
+        (Ratio(0.5, 0.4, 0.6, 9), DIFFERENT),
+        (Ratio(1.5, 1.01, 2.0, 9), DIFFERENT),
+        (Ratio(1.0, 0.91, 1.11, 9), EQUAL),
+        (Ratio(1.0, 0.89, 1.05, 9), UNCLEAR),
+        (Ratio(1.0, 0.95, 1.12, 9), UNCLEAR),
+        (Ratio(1.0, 0.7, 1.2, 9), UNCLEAR),
+        (without_interval(0.1), TOO_FEW),
     ],
 )
-def test_the_verdict_is_that_of_the_interval(found: Estimate, verdict: str) -> None:
-    assert found.verdict == verdict
+def test_the_verdict_is_that_of_the_interval(found: Ratio, said: str) -> None:
+    assert said_of(found) == said
+
+
+def test_a_difference_that_is_shown_and_small_is_called_what_is_asked_for() -> None:
+    small = Ratio(1.02, 1.01, 1.03, 9)
+    assert verdict(small, 0.1) == EQUAL
+    assert verdict(small, 0.1, slight=DIFFERENT) == DIFFERENT
+    assert verdict(small, 0.02) == DIFFERENT
+    assert verdict(None, 0.1) == TOO_FEW
 
 
 @given(rates, rates)
@@ -103,7 +120,7 @@ def test_compare_and_check_estimate_the_same(before: list[float], after: list[fl
     one, other = of(before), of(after)
     (case,) = check(one, other, "tps", 0.1).cases
     found = side_by_side(one, other).estimate(0, 1)
-    assert found and (found.ratio, found.low, found.high) == (case.ratio, case.low, case.high)
+    assert found and (found.estimate, found.low, found.high) == (case.ratio, case.low, case.high)
 
 
 def test_a_case_with_a_trial_that_stood_still_has_no_interval() -> None:
@@ -111,7 +128,7 @@ def test_a_case_with_a_trial_that_stood_still_has_no_interval() -> None:
     assert logarithms(stood) == []
     assert logarithms(replace(stood, trials=stood.trials[::2])) != []
     found = side_by_side(report(stood), report(stood)).estimate(0, 1)
-    assert found == Estimate(1.0, None, None)
+    assert found == without_interval(1.0)
 
 
 def test_however_many_trials_there_are_it_takes_no_time() -> None:

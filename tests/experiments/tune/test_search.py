@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.tune.search import DESIGN, FRESH, RACE, Search, effects, promise
-from sqlstress.statistics.design import Row, design
+from sqlstress.statistics.search import Row, design
 
 SIZES = (4, 3, 2, 2)
 SLICES = 120

@@ -13,7 +13,7 @@ from sqlstress.analysis.group import group_runs
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case
 from sqlstress.show.phrases import phrase
-from sqlstress.statistics.ratios import Passes
+from sqlstress.statistics.compare import Passes
 from tests.analysis.hand_made import EXAMPLE, curve, findings, passes, run, trial
 
 WRONG = Verdict((Check("last write", "failed", 10, 1),))

@@ -1,22 +1,32 @@
-"""Balanced designs: which settings are tried together, so that a few trials tell the part of each one.
+"""Search: which settings, or which rate, are measured next, and when enough is known of them.
 
-In a design every level of a factor stands as often as the others, and so does every pair of levels of two
-factors, as nearly as the number of trials lets them: then what one factor does is not taken for what another
-does. Columns are added one by one; each is drawn, and its entries exchanged as long as that helps.
-
-Source: Xu, "An Algorithm for Constructing Orthogonal and Nearly-Orthogonal Arrays With Mixed Levels and Small
-Runs", Technometrics 44, 2002.
+Everything here is a function of what was seen, so that it can be tried on machines that are made up.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 from operator import mul
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from sqlstress.statistics.compare import FEWEST, Passes
+
+K = TypeVar("K", bound=Hashable)
+
+# Balanced designs: which settings are tried together, so that a few trials tell the part of each one.
+#
+# In a design every level of a factor stands as often as the others, and so does every pair of levels of two
+# factors, as nearly as the number of trials lets them: then what one factor does is not taken for what
+# another does. Columns are added one by one; each is drawn, and its entries exchanged as long as that helps.
+#
+# Source: Xu, "An Algorithm for Constructing Orthogonal and Nearly-Orthogonal Arrays With Mixed Levels and
+# Small Runs", Technometrics 44, 2002.
+
 
 Row = tuple[int, ...]
 """A level of each factor; 0 is the first one."""
@@ -46,16 +56,6 @@ def design(levels: Sequence[int], runs: int, draw: Random) -> list[Row]:
     rows = list(zip(*columns, strict=True))
     draw.shuffle(rows)
     return rows
-
-
-def imbalance(rows: Sequence[Row], levels: Sequence[int]) -> float:
-    """Return how far a design is from orthogonal: the squares of what pairs of levels lack, summed."""
-    total = 0.0
-    for a, b in combinations(range(len(levels)), 2):
-        found = Counter((row[a], row[b]) for row in rows)
-        even = len(rows) / (levels[a] * levels[b])
-        total += sum((found[i, j] - even) ** 2 for i in range(levels[a]) for j in range(levels[b]))
-    return total
 
 
 def _best_column(
@@ -206,3 +206,144 @@ def _inverse(upper: Matrix) -> Matrix:
 
 def _dot(one: Sequence[float], two: Sequence[float]) -> float:
     return math.fsum(map(mul, one, two))
+
+
+# A race: arms measured in turns, of which those leave that are worse than the leader beyond doubt.
+#
+# Whoever looks after every round is deceived more often than who looks once: each look has its part of the
+# error rate, and so has each pair of arms in it.
+
+
+ERROR = 0.05
+"""With this probability at most, an arm leaves that is not worse than the leader."""
+
+
+def survivors(figures: Mapping[K, Mapping[int, float]], looks: int) -> list[K]:
+    """Return the arms that stay after one of so many looks; all of them while rounds are too few.
+
+    `figures` are those of the arms that still race, by round, above 0.
+    """
+    if len(figures) < 2 or min(map(len, figures.values())) < FEWEST:
+        return [*figures]
+    passes = Passes(figures, ERROR / looks)
+    leader = max(figures, key=passes.middle)
+    return [arm for arm in figures if not _is_worse(passes, leader, arm)]
+
+
+def _is_worse(passes: Passes[K], leader: K, arm: K) -> bool:
+    ratio = passes.ratio(leader, arm)
+    return arm != leader and ratio is not None and ratio.is_below
+
+
+def winner(figures: Mapping[K, Mapping[int, float]], order: Sequence[K], about: float) -> K:
+    """Return the arm with the highest mean; of those less than a share below it the first one of an order.
+
+    Raises ValueError without figures.
+    """
+    passes = Passes({arm: own for arm, own in figures.items() if own}, ERROR)
+    best = max((passes.middle(arm) for arm in order if figures.get(arm)), default=None)
+    if best is None:
+        raise ValueError("no arm has figures")
+    near = (arm for arm in order if figures.get(arm) and passes.middle(arm) >= best * (1 - about))
+    return next(near)
+
+
+# The highest rate that holds a promise, searched for where every window is one look through noise.
+#
+# A window of load at a rate keeps the promise or breaks it, and near the limit it does so by chance. So a
+# rate is said to hold when ALL windows kept it, and not to hold when all broke it; one that did both is left
+# open, and the answer goes around it. One that keeps its promise half of the time is taken for either with a
+# probability of 1 in 32. Rates are steps of a ladder that is the same for everybody: answers of several runs
+# can be set beside each other.
+
+
+ALL = 6
+"""Windows that must agree on a rate."""
+STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
+"""Of a decade, about 10 % apart: the preferred numbers E24 of IEC 60063, the way down to 1."""
+LADDER: tuple[int, ...] = tuple(
+    sorted({*range(1, 10), *(step * 10**tens for tens in range(5) for step in STEPS), 10**6})
+)
+HOLDS, BREAKS, OPEN, UNDECIDED = "holds", "breaks", "open", "undecided"
+"""What is known of a rate: an open one did both; of an undecided one too few windows were seen."""
+HALF, UP = 7, 3
+"""Steps down to about half of a rate, and up by a third."""
+
+Windows = Mapping[int, Sequence[bool]]
+"""Whether each window at a rate kept the promise."""
+
+
+class Answer(NamedTuple):
+    """What is known by now."""
+
+    holds: int | None
+    """The highest rate that holds, below all that do not; None: none is known to."""
+    breaks: int | None
+    """The lowest rate that does not hold; None: none is known not to."""
+
+
+def verdict(kept: Sequence[bool]) -> str:
+    """Say what is known of a rate."""
+    if any(kept) and not all(kept):
+        return OPEN
+    if len(kept) < ALL:
+        return UNDECIDED
+    return HOLDS if kept[0] else BREAKS
+
+
+def answer(windows: Windows) -> Answer:
+    """Return what is known: a rate above one that does not hold is no answer, whatever was seen there."""
+    breaks = min((rate for rate, kept in windows.items() if verdict(kept) == BREAKS), default=None)
+    held = (rate for rate, kept in windows.items() if verdict(kept) == HOLDS)
+    return Answer(max((rate for rate in held if breaks is None or rate < breaks), default=None), breaks)
+
+
+def next_rate(windows: Windows, start: int) -> int | None:
+    """Return at which rate to look next; None when nothing is to be learned any more.
+
+    `start` is where to begin. First the limit is bracketed and halved by single windows. Then the neighbours
+    are looked at in turns, so that both meet the same moods of the machine, until each is decided.
+    """
+    if not windows:
+        return LADDER[max(0, bisect_right(LADDER, start) - 1)]
+    low, high = _bracket(windows)
+    if low is None:
+        return _down(min(windows), windows)
+    if high is None:
+        return _up(max(windows), windows)
+    between = [
+        rate for rate in LADDER[bisect_right(LADDER, low) : bisect_left(LADDER, high)] if rate not in windows
+    ]
+    if between:
+        return between[len(between) // 2]
+    return _least_seen((low, high), windows)
+
+
+def _bracket(windows: Windows) -> tuple[int | None, int | None]:
+    """Return the highest rate of which all windows kept the promise, and the lowest above it that all broke.
+
+    What lies above a rate that is known to break it is not looked at.
+    """
+    top = answer(windows).breaks
+    kept = [rate for rate, seen in windows.items() if all(seen) and (top is None or rate < top)]
+    low = max(kept, default=None)
+    broken = (rate for rate, seen in windows.items() if not any(seen) and (low is None or rate > low))
+    return low, min(broken, default=None)
+
+
+def _down(rate: int, windows: Windows) -> int | None:
+    """Return a lower rate than any that was seen; at the end of the ladder that end until it is decided."""
+    if rate == LADDER[0]:
+        return _least_seen((rate,), windows)
+    return LADDER[max(0, bisect_left(LADDER, rate) - HALF)]
+
+
+def _up(rate: int, windows: Windows) -> int | None:
+    if rate == LADDER[-1]:
+        return _least_seen((rate,), windows)
+    return LADDER[min(len(LADDER) - 1, bisect_left(LADDER, rate) + UP)]
+
+
+def _least_seen(rates: Sequence[int], windows: Windows) -> int | None:
+    undecided = [rate for rate in rates if verdict(windows[rate]) == UNDECIDED]
+    return min(undecided, key=lambda rate: len(windows[rate]), default=None)

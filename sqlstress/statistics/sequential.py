@@ -1,4 +1,4 @@
-"""The gate: after how many pairs one looks, and what is concluded from them.
+"""Sequential: the gate of an A/B test, after how many pairs one looks, and what is concluded from them.
 
 A verdict needs a bound: B passes where the whole of what its pairs leave possible is allowed, and fails where
 none of it is. Who looks often is deceived more often than who looks once, so each look is given its part of
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from sqlstress.statistics.paired import bounds
+from sqlstress.statistics.compare import signed_rank_bounds
 
 FAIL, PASS, INCONCLUSIVE, UNDECIDED = VERDICTS = ("fail", "pass", "inconclusive", "undecided")
 """What can be concluded; undecided: more pairs are needed."""
@@ -88,8 +88,8 @@ def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> 
     The geometric mean of the cells is judged; a single cell can only fail.
     """
     means, share = geometric_means(cells), fail_share(len(cells), alpha)
-    ends = bounds(means, alpha)
-    failing = [ends] if len(cells) == 1 else [bounds(part, share) for part in (means, *cells)]
+    ends = signed_rank_bounds(means, alpha)
+    failing = [ends] if len(cells) == 1 else [signed_rank_bounds(part, share) for part in (means, *cells)]
     if any(falls(one, allowed) for one in failing):
         return FAIL
     return PASS if clears(ends, allowed) else UNDECIDED
