@@ -187,6 +187,13 @@ def stalled(report: Report) -> Report:
     return replace(report, runs=(replace(run, trials=(*others, still)),))
 
 
+def at_a_tps(tps: float) -> Report:
+    """Return a report of one case whose trials all have this figure."""
+    report = stored([1.0] * 6)
+    (run,) = report.runs
+    return replace(report, runs=(replace(run, trials=tuple(replace(one, tps=tps) for one in run.trials)),))
+
+
 def broken(report: Report) -> Report:
     """Return a report whose last trial does not count."""
     (run,) = report.runs
@@ -218,6 +225,7 @@ def broken(report: Report) -> Report:
             stored(around(1, 6)),
             "of 2 processes on 1 file a trial has no figure",
         ),
+        (at_a_tps(1e-300), at_a_tps(1e300), "lie too far apart for a ratio. Measure it again"),
         (wrong(stored(around(1, 6))), stored(around(1, 6)), "the baseline's data was wrong"),
         (
             stored(around(1, 6)),
@@ -234,6 +242,7 @@ def broken(report: Report) -> Report:
         "ab",
         "stall",
         "stalled base",
+        "far apart",
         "wrong base",
         "hung",
     ],
