@@ -280,7 +280,7 @@ def ab(
 
 
 def _check_has_windows(what: str) -> None:
-    from sqlstress.studies.windows import with_windows
+    from sqlstress.experiment import with_windows
 
     if what not in with_windows():
         known = ", ".join(with_windows())

@@ -275,6 +275,11 @@ def commands() -> dict[str, Experiment]:
     return {one.command.name: of_command(one.command.name)[0] for one in faces() if one.command.name}
 
 
+def with_windows() -> dict[str, Experiment]:
+    """Return the commands whose cases a study can measure one by one: those with windows."""
+    return {name: one for name, one in commands().items() if one.behaviour.windowed and not one.study}
+
+
 def label(case: Case) -> str:
     """Return a case in a few words, to tell it from the others of its plan."""
     processes = [f"{case.concurrency} process{'es' * (case.concurrency != 1)}"] if case.concurrency else []

@@ -12,10 +12,9 @@ from sqlstress import __version__
 from sqlstress.analysis.wording import listing
 from sqlstress.cli.common_options import GroupedCommand, click_options, typed
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT, commands, face
+from sqlstress.experiment import DEFAULT, commands, face, with_windows
 from sqlstress.options.option import REST, Option
 from sqlstress.plan import suggestion
-from sqlstress.studies.windows import with_windows
 from sqlstress.system.importing import named
 
 OTHERS = {
